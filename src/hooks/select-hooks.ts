@@ -17,6 +17,8 @@ export type CallbackHook = {
   readonly call: (payload: Readonly<Record<string, unknown>>, signal: AbortSignal) => Promise<HookAnswer>
   /** What to add to the reason when it did not answer in time. */
   readonly whyLate?: () => string
+  /** A call in the background will follow. Returns what is called once, when that has ended or was dropped. */
+  readonly expect?: () => () => void
 }
 
 /** The callback hooks of a conversation, by its id. */

@@ -27,6 +27,7 @@ import { stopTask } from './session/stop-task.ts'
 import type { ServerLink } from './local/server-link.ts'
 import type { FunctionHook } from './options/hooks-option.ts'
 import type { FunctionHooksOptions } from './hooks/function-hooks.ts'
+import type { AttachedHooks } from './hooks/attached-hooks.ts'
 import { FunctionHooks } from './hooks/function-hooks.ts'
 
 export type QueryEvent = Event | TransientEvent
@@ -39,7 +40,8 @@ export type QueryRequest =
 /** Starts with the first `next()`. Does nothing before that. */
 export const query = (request: QueryRequest): Query => new Query(request)
 
-type Outcome = { readonly kind: 'over' } | { readonly kind: 'failed'; readonly error: unknown }
+/** `left`: by the reader, before the end. */
+type Outcome = { readonly kind: 'over' | 'left' } | { readonly kind: 'failed'; readonly error: unknown }
 
 /**
  * Ends when the agent has answered, or waits for a decision that nothing here makes. `return()` stops the run. Everything
@@ -50,6 +52,8 @@ export class Query implements AsyncIterableIterator<QueryEvent, void, undefined>
   #options: OwnOptions = {}
   readonly #events: AsyncGenerator<QueryEvent, void, undefined>
   readonly #ending = new AbortController()
+  /** Aborted when the query is left or fails: then nothing is waited for. */
+  readonly #leaving = new AbortController()
   /** Active requests, which end before the connection to the server does. */
   readonly #controls = new Set<Promise<unknown>>()
   #outcome: Outcome | undefined
@@ -140,7 +144,7 @@ export class Query implements AsyncIterableIterator<QueryEvent, void, undefined>
 
   /** Stops the run, also while another call of `next()` waits, which then returns that the query is done. */
   return(): Promise<IteratorResult<QueryEvent, void>> {
-    this.#end({ kind: 'over' })
+    this.#end({ kind: 'left' })
     return this.#events.return()
   }
 
@@ -190,7 +194,7 @@ export class Query implements AsyncIterableIterator<QueryEvent, void, undefined>
       yield* this.#inSession()
     } catch (error) {
       if (this.#outcome?.kind === 'failed') throw this.#withSession(this.#outcome.error)
-      if (this.#outcome?.kind !== 'over') throw this.#withSession(error)
+      if (!this.#outcome) throw this.#withSession(error)
     } finally {
       abortController?.signal.removeEventListener('abort', onAbort)
       this.#end({ kind: 'over' })
@@ -207,7 +211,7 @@ export class Query implements AsyncIterableIterator<QueryEvent, void, undefined>
       this.#client = link.client
       this.#conversation = session.conversation
       const fail = (error: unknown) => this.#end({ kind: 'failed', error })
-      const hooks = await attachHooks(link, callbacks, { ...session, fail, signal })
+      const hooks = await attachHooks(link, callbacks, { ...session, fail, signal: this.#leaving.signal })
       try {
         yield* followSession(session, {
           prompt,
@@ -218,13 +222,22 @@ export class Query implements AsyncIterableIterator<QueryEvent, void, undefined>
           onOver: () => this.#end({ kind: 'over' }),
           fail,
         })
+        this.#end({ kind: 'over' })
       } finally {
+        await this.#settle(hooks)
         await hooks[Symbol.asyncDispose]()
         await Promise.allSettled(this.#controls)
       }
     } finally {
       await link[Symbol.asyncDispose]()
     }
+  }
+
+  /** The functions may still be called for what the agent has done. */
+  async #settle(hooks: AttachedHooks): Promise<void> {
+    if (this.#outcome?.kind !== 'over') return
+    // The agent has answered: what is left of its server changes nothing.
+    await hooks.settle(this.#leaving.signal).catch(() => {})
   }
 
   /** The error for the end of the server says how to continue this session. */
@@ -236,6 +249,7 @@ export class Query implements AsyncIterableIterator<QueryEvent, void, undefined>
   #end(outcome: Outcome): void {
     this.#outcome ??= outcome
     this.#ending.abort(this.#outcome)
+    if (outcome.kind !== 'over') this.#leaving.abort(outcome)
   }
 }
 
@@ -244,10 +258,9 @@ async function attachHooks(
   link: ServerLink,
   hooks: readonly FunctionHook[],
   options: FunctionHooksOptions,
-): Promise<AsyncDisposable> {
-  if (hooks.length === 0) return { async [Symbol.asyncDispose]() {} }
+): Promise<AttachedHooks> {
+  if (hooks.length === 0) return { async settle() {}, async [Symbol.asyncDispose]() {} }
   const here = link.callbackHooks
   if (!here) return await FunctionHooks.register(hooks, options)
-  const remove = here.add(options.conversation.id, hooks)
-  return { [Symbol.asyncDispose]: async () => remove() }
+  return here.add(options.conversation.id, hooks)
 }

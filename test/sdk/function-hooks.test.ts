@@ -91,6 +91,28 @@ test('a message that is blocked is an error, and hooks answer while the program 
   for await (const event of asking) if (event.type === 'ToolUse') await answered.promise
 })
 
+test.each([
+  ['a server elsewhere', options],
+  ['a server in this process', { ...stage.options, tools: ['Write'] }],
+])('a query waits for its functions that run in the background, and not if it is left, with %s', async (_, there) => {
+  const files = Array.from({ length: 10 }, (_each, at) => `file-${at}`)
+  const write = files.map((file_path) => ({ name: 'Write', arguments: { file_path, content: 'x' } }))
+  const ended = Promise.withResolvers<void>()
+  const changed: unknown[] = []
+  const watch = async ({ file_path: path }: Record<string, unknown>) => {
+    await ended.promise
+    changed.push(path)
+  }
+  const ask = (hook: (input: Record<string, unknown>) => Promise<void>) =>
+    query({
+      prompt: `calls ${JSON.stringify(write)}`,
+      options: { ...there, tools: ['Write'], hooks: { FileChanged: [{ hooks: [hook] }] } },
+    })
+  for await (const event of ask(watch)) if (event.type === 'Result') ended.resolve()
+  expect(changed).toHaveLength(files.length)
+  for await (const event of ask(() => new Promise(() => {}))) if (event.type === 'Result') break
+})
+
 test('two programs with functions share a directory, and each answers for its own session', async () => {
   const shared = { persistDir: join(stage.home, 'shared') }
   const holding = Promise.withResolvers<void>()

@@ -23,6 +23,9 @@ PREFIX = "query-"
 CONNECT_S = 1
 """The time that a program has to connect after it has registered its hooks or lost its stream."""
 REMOVE_S = 5
+SETTLE_S = 0.05
+WATCHING = ("FileChanged", "TaskCompleted", "Notification")
+"""The points whose hooks are called in the background."""
 MAX_ERROR_CHARS = 10_000
 
 
@@ -54,6 +57,15 @@ class FunctionHooks:
         await self._transport.call("PUT", self._own_path, {"hooks": self._points}, repeat=True)
         self._following = asyncio.create_task(self._follow(after))
 
+    async def settle(self) -> None:
+        """Returns when the calls in the background have ended."""
+        if self._following is None or not any(point in self._points for point in WATCHING):
+            return
+        # The agent has answered: what is left of its server changes nothing.
+        with suppress(AgentServerError):
+            while not self._following.done() and await self._calls_waiting() > 0:
+                await asyncio.sleep(SETTLE_S)
+
     async def close(self) -> None:
         if self._following is None:
             return
@@ -62,6 +74,11 @@ class FunctionHooks:
         # The server may be about to end, too. The next session there removes what is left.
         with suppress(AgentServerError, asyncio.TimeoutError):
             await asyncio.wait_for(self._transport.call("DELETE", self._own_path, repeat=True), REMOVE_S)
+
+    async def _calls_waiting(self) -> int:
+        items = (await self._transport.call("GET", f"{self._path}/client-hooks"))["items"]
+        # Servers of older versions do not count them.
+        return sum(each.get("calls_waiting", 0) for each in items if each["client"] == self._client)
 
     @property
     def _own_path(self) -> str:

@@ -54,6 +54,7 @@ class Session:
         self._posting = 0
         self._failure: BaseException | None = None
         self._broken: BaseException | None = None
+        self._is_left = False
         self._queue: asyncio.Queue[Any] | None = None
 
     async def __aenter__(self) -> Session:
@@ -66,7 +67,11 @@ class Session:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        await _uncancelled(self._hooks.close())
+        try:
+            if kind is None and not self._is_left:
+                await self._hooks.settle()
+        finally:
+            await _uncancelled(self._hooks.close())
 
     async def run(self, prompt: Content | None = None) -> Outcome:
         """Asks, and returns when the agent has answered or waits. A run that fails is an outcome with `error`."""
@@ -86,6 +91,7 @@ class Session:
         if self._broken:
             raise self._broken
         self._failure = None
+        self._is_left = True
         queue = self._queue = asyncio.Queue[Any](MAX_UNREAD)
         pump: asyncio.Task[None] | None = None
         responder = Responder(
@@ -122,7 +128,8 @@ class Session:
                         responder.take(event)
                     yield event
                 if await self._is_over(responder, background):
-                    return
+                    break
+            self._is_left = False
         finally:
             self._queue = None
             await _uncancelled(self._end(pump, responder, background))

@@ -41,6 +41,7 @@ _REPLIES: dict[str, list[dict[str, Any]]] = {
         {"text": "Delegated."},
         {"text": "I read that it ended."},
     ],
+    "six notes": [_calls(*(("Write", {"file_path": f"note-{at}", "content": "x"}) for at in range(6))), {"text": "Done."}],
     "write one": [_calls(("Bash", {"command": "echo one > notes.txt"})), {"text": "Done."}],
     "write two": [_calls(("Bash", {"command": "echo two > notes.txt"})), {"text": "Done."}],
     "long": [_calls(("Bash", {"command": "sleep 600"})), {"text": "Done."}],

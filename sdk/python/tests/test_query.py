@@ -219,6 +219,26 @@ class TestHooks:
             outcome = await run("Say hello.", Options(hooks={"Stop": [lambda payload: None]}), client=client)
             assert not (await client.get_session(outcome.session_id)).get("client_hooks")
 
+    async def test_a_session_waits_at_its_end_for_hooks_in_the_background_unless_it_is_left(self) -> None:
+        changed: list[str] = []
+        answered = asyncio.Event()
+
+        async def watch(payload: dict[str, Any]) -> None:
+            await answered.wait()
+            changed.append(payload["file_path"])
+
+        async with Client() as client:
+            options = Options(tools=["Write"], hooks={"FileChanged": [watch]})
+            async with client.session(options) as session:
+                await session.run("Write six notes.")
+                answered.set()
+            assert len(changed) == 6
+            answered.clear()
+            async with client.session(options) as session:
+                async for event in session.ask("Write six notes."):
+                    if event["type"] == "Result":
+                        break
+
     async def test_a_session_ends_with_an_error_if_others_remove_its_hooks(self) -> None:
         async with Client() as client:
             options = Options(tools=["Bash"], hooks={"PreToolUse": [lambda payload: None]})

@@ -60,6 +60,9 @@ export const ClientHooksView = z
     hooks: ClientHookPoints,
     registered_at: z.iso.datetime(),
     connected: z.boolean().describe('Whether a stream or a WebSocket with this `hook_client` is open.'),
+    calls_waiting: z
+      .int()
+      .describe('Calls in the background (`FileChanged`, `TaskCompleted`, `Notification`) that have not ended.'),
   })
   .meta({ id: 'ClientHooksView' })
 export type ClientHooksView = z.infer<typeof ClientHooksView>

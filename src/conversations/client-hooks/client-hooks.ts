@@ -64,7 +64,9 @@ export class ClientHooks {
 
   #viewOf(client: string): ClientHooksView {
     const { hooks, registered_at } = this.#registered[client] ?? { hooks: {}, registered_at: new Date(0).toISOString() }
-    return { client, hooks, registered_at, connected: this.#deps.waiting.isConnected(client) }
+    const { waiting } = this.#deps
+    const calls_waiting = waiting.expectedBy(client)
+    return { client, hooks, registered_at, connected: waiting.isConnected(client), calls_waiting }
   }
 }
 

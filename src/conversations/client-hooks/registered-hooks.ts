@@ -60,6 +60,7 @@ export class RegisteredHooks {
             ...withoutUndefined({ matcher, timeout, on_failure }),
             call: point === 'SessionEnd' ? this.#notify(asked) : (...called) => this.#waiting.request(asked, ...called),
             whyLate: late,
+            expect: () => this.#waiting.expect(client),
           }
         }),
       ),

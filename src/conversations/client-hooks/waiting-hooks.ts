@@ -35,6 +35,8 @@ export class WaitingHooks {
   readonly #waiting = new Map<string, WaitingHook>()
   /** With the hash of the answer, if there was one; the oldest first. */
   readonly #ended = new Map<string, string | undefined>()
+  /** Calls in the background that have not ended, by client. */
+  readonly #expected = new Map<string, number>()
   /** The open streams of each client. */
   readonly #listeners = new Map<string, Set<Listener>>()
 
@@ -53,6 +55,20 @@ export class WaitingHooks {
 
   isConnected(client: string): boolean {
     return this.#listeners.has(client)
+  }
+
+  /** Counts a call in the background until the result is called. */
+  expect(client: string): () => void {
+    this.#expected.set(client, this.expectedBy(client) + 1)
+    return () => {
+      const left = this.expectedBy(client) - 1
+      if (left > 0) this.#expected.set(client, left)
+      else this.#expected.delete(client)
+    }
+  }
+
+  expectedBy(client: string): number {
+    return this.#expected.get(client) ?? 0
   }
 
   /** What a stream of the client sends. */

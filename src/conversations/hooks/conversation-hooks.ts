@@ -137,8 +137,9 @@ export class ConversationHooks {
     const message = `The agent needs your permission to use ${[...new Set(names)].join(', ')}.`
     const type = 'permission_prompt'
     const fields = { message, notification_type: type }
-    this.#deps.background.others.add(`notification ${asks[0]?.tool_use_id}`, undefined, async () => {
-      await this.fire({ point: 'Notification', names: [type], fields, inBackground: true })
+    this.#deps.background.others.add(`notification ${asks[0]?.tool_use_id}`, undefined, {
+      call: async () => void (await this.fire({ point: 'Notification', names: [type], fields, inBackground: true })),
+      onEnd: this.#caller.expect('Notification', [type]),
     })
   }
 

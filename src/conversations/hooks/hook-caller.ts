@@ -53,7 +53,7 @@ const MODES: Readonly<Record<PermissionMode, string>> = {
 /** What the hooks of one agent need. */
 export type AgentHookCaller = Pick<
   HookCaller,
-  'has' | 'hasAny' | 'call' | 'eventsOf' | 'isIdle' | 'close' | 'forSubagent'
+  'has' | 'hasAny' | 'expect' | 'call' | 'eventsOf' | 'isIdle' | 'close' | 'forSubagent'
 >
 
 /** A subagent, as the payload of hooks names it. */
@@ -77,6 +77,7 @@ export class HookCaller {
       close: () => {},
       has: (point, names) => this.has(point, names),
       hasAny: () => this.hasAny(),
+      expect: (point, names) => this.expect(point, names),
       call: (call, signal) => this.call({ ...call, fields: { agent_id, agent_type, ...call.fields } }, signal),
       eventsOf: (point, runs, at) => this.eventsOf(point, runs, at),
       forSubagent: (agent) => this.forSubagent(agent),
@@ -97,6 +98,16 @@ export class HookCaller {
   hasAny(): boolean {
     const { hooks } = this.#deps.state.current.settings
     return this.#callbacks().length > 0 || (hooks !== undefined && HOOK_POINTS.some((point) => this.has(point)))
+  }
+
+  /** Tells the functions at this point of a call in the background. The caller calls the result when that has ended. */
+  expect(point: HookPoint, names: readonly string[] = []): () => void {
+    const { hooks } = this.#deps.state.current.settings
+    const selected = selectHooks(hooks, this.#callbacks(), point, names)
+    const ends = selected.map((hook) => (hook.type === 'callback' ? hook.expect?.() : undefined))
+    return () => {
+      for (const end of ends) end?.()
+    }
   }
 
   /** Resolves in the order of the configuration; to nothing if no hook fits. Throws only the reason of a signal. */

@@ -10,10 +10,14 @@ export type PendingCallsDeps<T> = {
   readonly onFault: (error: unknown) => void
 }
 
-/** `lost`: how many older calls were dropped before this one. May reject. */
-export type PendingCall<T> = (what: T, lost: number) => Promise<void>
+export type PendingCall<T> = {
+  /** `lost`: how many older calls were dropped before this one. May reject. */
+  readonly call: (what: T, lost: number) => Promise<void>
+  /** Called once: the call has ended, was dropped, or became part of a later one. */
+  readonly onEnd?: () => void
+}
 
-type Waiting<T> = { readonly what: T; readonly call: PendingCall<T> }
+type Waiting<T> = PendingCall<T> & { readonly what: T }
 
 /** The oldest call is dropped when more of them wait. */
 export const MAX_WAITING = 256
@@ -38,17 +42,22 @@ export class PendingCalls<T> {
 
   /** Calls it at once, or when there is room. Does nothing after `close`. */
   add(key: string, what: T, call: PendingCall<T>): void {
-    if (this.#isClosed) return
+    if (this.#isClosed) return call.onEnd?.()
     const before = this.#waiting.get(key)
-    this.#waiting.set(key, { what: before ? this.#deps.merge(before.what, what) : what, call })
+    this.#waiting.set(key, { ...call, what: before ? this.#deps.merge(before.what, what) : what })
+    before?.onEnd?.()
     this.#begin()
-    const [oldest] = this.#waiting.size > MAX_WAITING ? this.#waiting.keys() : []
-    if (oldest !== undefined && this.#waiting.delete(oldest)) this.#lost++
+    const [oldest] = this.#waiting.size > MAX_WAITING ? this.#waiting : []
+    if (!oldest) return
+    this.#waiting.delete(oldest[0])
+    this.#lost++
+    oldest[1].onEnd?.()
   }
 
   /** Drops what waits. The caller ends the calls that run. */
   close(): void {
     this.#isClosed = true
+    for (const { onEnd } of this.#waiting.values()) onEnd?.()
     this.#waiting.clear()
   }
 
@@ -65,6 +74,7 @@ export class PendingCalls<T> {
         .catch((error: unknown) => (error instanceof Problem ? undefined : this.#deps.onFault(error)))
         .finally(() => {
           this.#running.delete(key)
+          next.onEnd?.()
           this.#begin()
         })
     }

@@ -48,9 +48,12 @@ export class WatchingHooks {
     const file = redact(path)
     const names = [basename(file), file]
     if (!caller.has('FileChanged', names)) return
-    background.files.add(path, how, async (event, lost) => {
-      const fields = { file_path: file, event }
-      await this.#call({ point: 'FileChanged', names, fields, inBackground: true }, { lost })
+    background.files.add(path, how, {
+      call: async (event, lost) => {
+        const fields = { file_path: file, event }
+        await this.#call({ point: 'FileChanged', names, fields, inBackground: true }, { lost })
+      },
+      onEnd: caller.expect('FileChanged', names),
     })
   }
 
@@ -60,9 +63,12 @@ export class WatchingHooks {
     const { caller, background } = this.#deps
     if (!caller.has('TaskCompleted')) return
     const { task_id, title: task_subject } = event
-    background.others.add(`task ${task_id}`, undefined, async (_, lost) => {
-      const fields = { task_id, task_subject }
-      await this.#call({ point: 'TaskCompleted', fields, inBackground: true }, { lost })
+    background.others.add(`task ${task_id}`, undefined, {
+      call: async (_, lost) => {
+        const fields = { task_id, task_subject }
+        await this.#call({ point: 'TaskCompleted', fields, inBackground: true }, { lost })
+      },
+      onEnd: caller.expect('TaskCompleted'),
     })
   }
 

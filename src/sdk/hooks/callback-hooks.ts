@@ -1,5 +1,7 @@
 /** The hooks of queries that are functions: the server in this process asks here which ones a conversation has. */
 import type { CallbackHook } from '../../hooks/select-hooks.ts'
+import { orAborted } from '../../lib/bounded-wait.ts'
+import type { AttachedHooks } from './attached-hooks.ts'
 
 const NONE: readonly CallbackHook[] = []
 
@@ -8,14 +10,36 @@ export class CallbackHooks {
 
   readonly of = (conversationId: string): readonly CallbackHook[] => this.#byConversation.get(conversationId) ?? NONE
 
-  /** Returns a function that removes them again. */
-  add(conversationId: string, hooks: readonly CallbackHook[]): () => void {
-    if (hooks.length === 0) return () => {}
+  add(conversationId: string, given: readonly CallbackHook[]): AttachedHooks {
+    const calls = new ExpectedCalls()
+    const hooks = given.map((hook): CallbackHook => ({ ...hook, expect: () => calls.expect() }))
     this.#byConversation.set(conversationId, [...this.of(conversationId), ...hooks])
-    return () => {
-      const left = this.of(conversationId).filter((hook) => !hooks.includes(hook))
-      if (left.length > 0) this.#byConversation.set(conversationId, left)
-      else this.#byConversation.delete(conversationId)
+    return {
+      settle: (signal) => calls.settle(signal),
+      [Symbol.asyncDispose]: async () => {
+        const left = this.of(conversationId).filter((hook) => !hooks.includes(hook))
+        if (left.length > 0) this.#byConversation.set(conversationId, left)
+        else this.#byConversation.delete(conversationId)
+      },
     }
+  }
+}
+
+/** Calls in the background that have not ended. */
+class ExpectedCalls {
+  #open = 0
+  #ended = Promise.withResolvers<void>()
+
+  expect(): () => void {
+    this.#open++
+    return () => {
+      if (--this.#open > 0) return
+      this.#ended.resolve()
+      this.#ended = Promise.withResolvers()
+    }
+  }
+
+  async settle(signal: AbortSignal): Promise<void> {
+    while (this.#open > 0) await orAborted(this.#ended.promise, signal)
   }
 }

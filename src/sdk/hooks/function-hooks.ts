@@ -3,10 +3,12 @@
  * server asks for their answers while the query lasts.
  */
 import { randomUUID } from 'node:crypto'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { AgentServerError } from '../../client/request/agent-server-error.ts'
 import type { ConversationHandle } from '../../client/conversation/conversation-handle.ts'
 import type { BodyOf } from '../../client/operations/operations.ts'
 import type { ClientHookPoints, HookRequest } from '../../contract/hooks/client-hooks.ts'
+import type { HookPoint } from '../../contract/hooks/hook-point.ts'
 import { MAX_HOOKS_IN_GROUP } from '../../contract/hooks/hooks.ts'
 import { orAborted, withinTime } from '../../lib/bounded-wait.ts'
 import { withoutUndefined } from '../../lib/without-undefined.ts'
@@ -14,6 +16,7 @@ import { messageOf, OpenWork } from '../answers/responder.ts'
 import { invalid } from '../errors/invalid.ts'
 import type { FunctionHook } from '../options/hooks-option.ts'
 import { repeatLost } from '../errors/repeat-lost.ts'
+import type { AttachedHooks } from './attached-hooks.ts'
 import { QUERY_CLIENT } from './left-hooks.ts'
 import { isRefused } from '../errors/refused.ts'
 
@@ -23,7 +26,7 @@ export type FunctionHooksOptions = {
   readonly after: number
   /** Ends the query with this error. */
   readonly fail: (error: unknown) => void
-  /** Aborted when the query ends. */
+  /** Aborted when the query is left or fails. */
   readonly signal: AbortSignal
 }
 
@@ -31,11 +34,15 @@ type Answer = Omit<Extract<BodyOf<'answerRequest'>, { kind: 'hook' }>, 'kind'>
 
 /** How long the end of a query waits for the server to remove its hooks, in milliseconds. */
 const REMOVE_MS = 5000
+/** Between two questions whether their calls have ended, in milliseconds. */
+const SETTLE_MS = 50
+/** Called in the background. */
+const WATCHING: readonly HookPoint[] = ['FileChanged', 'TaskCompleted', 'Notification']
 /** As the server accepts it. */
 const MAX_ERROR_CHARS = 10_000
 const MAX_ID_CHARS = 190
 
-export class FunctionHooks implements AsyncDisposable {
+export class FunctionHooks implements AttachedHooks {
   readonly #options: FunctionHooksOptions
   readonly #client = `${QUERY_CLIENT}${randomUUID()}`
   /** By point and id. */
@@ -60,6 +67,17 @@ export class FunctionHooks implements AsyncDisposable {
     await repeatLost(send, signal).catch(explainOldServer)
     asked.#start()
     return asked
+  }
+
+  async settle(signal: AbortSignal): Promise<void> {
+    if (!this.#hooks.values().some(({ point }) => WATCHING.includes(point))) return
+    const { clientHooks } = this.#options.conversation
+    const isSettled = async () => {
+      const all = await repeatLost(() => clientHooks.list({ signal }).all(), signal)
+      // Servers of older versions do not count them.
+      return !all.some(({ client, calls_waiting }) => client === this.#client && calls_waiting > 0)
+    }
+    while (!(await isSettled())) await sleep(SETTLE_MS, undefined, { signal })
   }
 
   /** The server may be about to end, too: what is left there is removed by the next query of the session. */

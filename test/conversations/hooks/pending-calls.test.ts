@@ -7,13 +7,17 @@ import { until } from '../../support/until.ts'
 
 function setUp() {
   const faults: unknown[] = []
+  const ended: string[] = []
   const { files } = new BackgroundHooks((error) => faults.push(error))
   const begun: { key: string; how: string; lost: number; end: (error?: Error) => void }[] = []
   const change = (key: string, what: 'add' | 'change' | 'unlink') =>
-    files.add(key, what, async (how, lost) => {
-      const { promise, resolve, reject } = Promise.withResolvers<void>()
-      begun.push({ key, how, lost, end: (error) => (error ? reject(error) : resolve()) })
-      await promise
+    files.add(key, what, {
+      call: async (how, lost) => {
+        const { promise, resolve, reject } = Promise.withResolvers<void>()
+        begun.push({ key, how, lost, end: (error) => (error ? reject(error) : resolve()) })
+        await promise
+      },
+      onEnd: () => void ended.push(key),
     })
   /** Each ends as soon as it has begun. */
   const endAll = async () => {
@@ -22,7 +26,7 @@ function setUp() {
       await Promise.resolve()
     }
   }
-  return { files, faults, begun, change, endAll }
+  return { files, faults, begun, ended, change, endAll }
 }
 
 test('Four calls run at once, and beyond 256 that wait the oldest are dropped and counted', async () => {
@@ -70,4 +74,17 @@ test('A call that fails keeps no other one from beginning, and only faults of th
   await endAll()
   expect(begun).toHaveLength(5)
   expect(faults).toEqual([fault])
+})
+
+test('Each call has one end: its own, that of the call it became part of, or when it is dropped', async () => {
+  const { change, files, ended, begun } = setUp()
+  for (let at = 0; at < 4 + MAX_WAITING + 1; at++) change(`file-${at}`, 'add')
+  expect(ended, 'dropped').toEqual(['file-4'])
+  change('file-5', 'change')
+  expect(ended, 'merged').toEqual(['file-4', 'file-5'])
+  files.close()
+  change('late', 'add')
+  for (const { end } of begun) end()
+  await until('all have ended', async () => files.isIdle)
+  expect(ended).toHaveLength(4 + MAX_WAITING + 3)
 })
