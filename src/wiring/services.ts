@@ -152,6 +152,7 @@ async function openStorage(
     outageMs: databaseOutageSeconds * 1000,
     serverVersion: VERSION,
     onWarning: (warning) => logger.warn(warning),
+    onAway: warn('the database cannot be reached: the start waits for it'),
     onFault,
   })
 }

@@ -43,6 +43,29 @@ export const isOutage = (error: unknown): boolean =>
   REFUSED_FOR_NOW.has(codeOf(error) ?? '') ||
   (error instanceof Error && !(error instanceof Problem) && !(error instanceof DatabaseError) && endsSession(error))
 
+/** Of the system: nobody answers there now. A name may be unknown because its machine has not started. */
+const NOT_REACHED = new Set([
+  'EAI_AGAIN',
+  'ECONNREFUSED',
+  'ECONNRESET',
+  'EHOSTUNREACH',
+  'ENETUNREACH',
+  'ENOTFOUND',
+  'EPIPE',
+  'ETIMEDOUT',
+])
+
+/**
+ * Returns true if a connection that was refused may be made later with the same settings: the database has not started, and
+ * no password, name or certificate is wrong.
+ */
+export function mayConnectLater(error: unknown): boolean {
+  const code = codeOf(error) ?? ''
+  if (code !== '' || !(error instanceof Error)) return NOT_REACHED.has(code) || (isOfServer(code) && isOutage(error))
+  // The driver has no codes for connections that end or do not answer.
+  return error instanceof LostStatement || /^timeout expired|^Connection terminated/.test(error.message)
+}
+
 /** Returns the error for callers: a `Problem`, or the error itself if it shows a defect. */
 export function toProblem(error: unknown): unknown {
   if (codeOf(error) === '53100')

@@ -8,7 +8,7 @@ import { timerMs } from '../../lib/bounded-wait.ts'
 import { Queue } from '../../lib/queue.ts'
 import type { Backoff } from '../../lib/backoff.ts'
 import { backoffMs } from '../../lib/backoff.ts'
-import { DatabaseError, LostStatement, isOutage, toProblem } from './database-errors.ts'
+import { DatabaseError, LostStatement, isOutage, mayConnectLater, toProblem } from './database-errors.ts'
 import type { PostgresRow, SessionIdentity, PostgresSessionOptions } from './session.ts'
 import { PostgresSession } from './session.ts'
 
@@ -122,15 +122,32 @@ export class PostgresDatabase implements AsyncDisposable {
   }
 }
 
-/** Makes the first connection of a process. Throws a `DatabaseError`. */
-export async function connectFirst(database: PostgresDatabase): Promise<PostgresSession> {
-  try {
-    return await database.connect()
-  } catch (error) {
-    if (error instanceof DatabaseError) throw error
-    const why = error instanceof Error ? error.message || error.name : String(error)
-    throw new DatabaseError(`The database of OPENHANDS_DATABASE_URL cannot be used: ${why}.`, { cause: error })
+/**
+ * Makes the first connection of a process. With `onAway`, it waits while the database has not started, as requests do in an
+ * outage, and first calls that with the reason. Throws a `DatabaseError`.
+ */
+export async function connectFirst(
+  database: PostgresDatabase,
+  onAway?: (error: unknown) => void,
+): Promise<PostgresSession> {
+  const outage = database.outage()
+  for (let isReported = false; ; isReported = true) {
+    try {
+      return await database.connect()
+    } catch (error) {
+      if (error instanceof DatabaseError) throw error
+      if (!onAway || !mayConnectLater(error)) throw unusable(error)
+      if (!isReported) onAway(error)
+      await outage.wait(error).catch(() => {
+        throw unusable(error)
+      })
+    }
   }
+}
+
+function unusable(cause: unknown): DatabaseError {
+  const why = cause instanceof Error ? cause.message || cause.name : String(cause)
+  return new DatabaseError(`The database of OPENHANDS_DATABASE_URL cannot be used: ${why}.`, { cause })
 }
 
 const END_SESSION = `

@@ -63,6 +63,8 @@ export type PostgresStorageOptions = {
   readonly now?: () => number
   /** Called with what an operator should change. */
   readonly onWarning?: (warning: string) => void
+  /** Called once if the database has not started, with the reason. Then the start waits for as long as statements do. */
+  readonly onAway?: (error: unknown) => void
   /** Called with errors that prevent caches from being written or the lock from being kept. */
   readonly onFault: (error: unknown) => void
 }
@@ -77,7 +79,7 @@ export async function openPostgresStorage(options: PostgresStorageOptions): Prom
   const lock = opened.use(await lockDataDirectory(options.directory))
   const { url, outageMs = OUTAGE_MS, sharing = 'alone' } = options
   const database = opened.use(new PostgresDatabase({ url, outageMs }))
-  const session = await connectFirst(database)
+  const session = await connectFirst(database, options.onAway)
   opened.defer(() => session.end())
   await lockDatabase(session, sharing)
   // Before anything is written: it may be the wrong database.

@@ -113,3 +113,38 @@ test('after an outage that is too long, runs continue; requests were refused wit
   await storage[Symbol.asyncDispose]()
   await proxy.close()
 })
+
+test('a start waits for a database that has not started, and says so once', async () => {
+  await using directory = await tempDirectory()
+  await using database = await createDatabase()
+  const proxy = await startCutProxy(new URL(`http://127.0.0.1:${database.port}`))
+  const throughProxy = new URL(database.url)
+  throughProxy.port = new URL(proxy.url).port
+  const fixed = {
+    directory: directory.path,
+    operatorKeys: ['key of the operator'] as const,
+    serverVersion: 'test',
+    onFault: () => {},
+  }
+  const reasons: unknown[] = []
+  proxy.down()
+  const waits = { ...fixed, outageMs: 600_000, onAway: (error: unknown) => reasons.push(error) }
+  const opening = openPostgresStorage({ ...waits, url: throughProxy.href })
+  await until('the report', () => Promise.resolve(reasons.length > 0))
+  proxy.up()
+  await using storage = await opening
+  expect([reasons.length, await storage.ids()]).toEqual([1, []])
+  // What no wait changes fails at once: otherwise the test would take as long as the outage.
+  const elsewhere = { ...waits, directory: `${directory.path}/other` }
+  const wrongName = new URL(database.url)
+  wrongName.pathname = '/nothing'
+  await expect(openPostgresStorage({ ...elsewhere, url: wrongName.href })).rejects.toThrow(/"nothing" does not exist/)
+  const wrongUser = new URL(database.url)
+  wrongUser.username = 'nobody'
+  await expect(openPostgresStorage({ ...elsewhere, url: wrongUser.href })).rejects.toThrow(/"nobody" does not exist/)
+  await expect(openPostgresStorage({ ...elsewhere, url: `${database.url}?sslmode=verify-full` })).rejects.toThrow(/SSL/)
+  proxy.down()
+  const short = { ...elsewhere, outageMs: 1, url: throughProxy.href }
+  await expect(openPostgresStorage(short)).rejects.toThrow(/cannot be used: Connection terminated unexpectedly/)
+  await proxy.close()
+})
