@@ -122,16 +122,19 @@ export class Cluster implements AsyncDisposable {
     throw new Problem('unauthorized', 'Send requests with a key to the public address of this server.')
   }
 
-  /** Returns the other instance that must answer a request; undefined if this one does. Nothing is forwarded twice. */
+  /**
+   * Returns the other instance that must answer a request; undefined if this one does. What another one has sent is forwarded
+   * only by an instance that stops: it may have left the conversation since.
+   */
   async ownerElsewhere(connection: object, conversationId: string): Promise<Peer | undefined> {
-    if (this.#connections.has(connection) || (await this.#isHere?.(conversationId))) return undefined
-    return (await this.#options.instances.otherOwnerOf(conversationId)) ?? (await this.successor(connection))
+    const isForwarded = this.#connections.has(connection)
+    if (this.#isHere ? await this.#isHere(conversationId) : isForwarded) return undefined
+    return (await this.#options.instances.otherOwnerOf(conversationId)) ?? (await this.successor())
   }
 
   /** Returns the instance that must answer a request for something new; undefined if this one does. */
-  async successor(connection: object): Promise<Peer | undefined> {
-    if (!this.#isHere || this.#connections.has(connection)) return undefined
-    return await this.#options.instances.successor()
+  async successor(): Promise<Peer | undefined> {
+    return this.#isHere && (await this.#options.instances.successor())
   }
 
   /** From now on other instances answer requests about all conversations that are not here any more. */

@@ -228,7 +228,7 @@ export class ConversationActor {
       await this.#tasks.built?.close()
       await this.runs.stopAgent()
       // Pending approvals and questions stay pending and continue after the next start.
-      const end = this.#unstored.kept ?? this.runs.intentToClose()
+      const end = this.#unstored.kept ?? (await this.runs.intentToClose())
       if (outcome === 'closing' && !this.#log.failed) await this.#applyLast(end).catch(this.reportStorage)
       await this.#log.close(outcome)
       // Reports the changes since the last `onChange`.

@@ -107,6 +107,10 @@ export function buildConversation(deps: ConversationDeps, source: ConversationSo
     hooks,
     redact,
     runTaskCommand: createRunTaskCommand(execution.commands),
+    runningShells: async () => {
+      const { sessions, processes } = await execution.shells.running()
+      return { sessions, commandLines: execution.processes.show(processes).map((each) => each.command_line) }
+    },
     logger,
     markActive: (isActive) => (isActive ? deps.storage.active.set(id) : deps.storage.active.clear(id)),
     onChange,

@@ -138,6 +138,7 @@ export class ConversationManager {
   ): Promise<ConversationView> {
     const { conversations, known } = this.#deps
     const { signal } = this.#open
+    this.#open.refuseWhenClosing(conversations.leaving)
     const options = { request, idempotency, mayUse, mayConnect, signal, onChange: known.update }
     const make = (id: string) => createConversation(conversations, { id, ...options })
     this.hidden.refuse(request.id)
@@ -234,6 +235,9 @@ export class ConversationManager {
 
   /** Hands everything over to other instances; `close` must follow. See `OpenConversations.leave`. */
   readonly leave = (deadline: AbortSignal): Promise<void> => this.#open.leave(deadline)
+
+  /** Keeps what these names stand for from being handed over until the returned function is called; see `PendingRequests`. */
+  readonly beginRequest = (names: readonly string[]): (() => void) => this.#open.requests.begin(names)
 
   /** Resolves to true if the conversation is open, and to false when it is closed. */
   readonly isHere = (id: string): Promise<boolean> => this.#open.isHere(id)

@@ -10,6 +10,7 @@ import { Uses } from './idle/uses.ts'
 import { openConversation } from './open.ts'
 import type { KnownConversations } from './registry/known-conversations.ts'
 import { Phases, deletedProblem, logIsGone } from './registry/phases.ts'
+import { PendingRequests } from './registry/pending-requests.ts'
 import { watchOrphans } from './registry/orphans.ts'
 import { Recovery } from './registry/recovery.ts'
 
@@ -31,6 +32,8 @@ const CLOSED_AT_ONCE = 16
 export class OpenConversations {
   readonly #deps: OpenConversationsDeps
   readonly #phases: Phases
+  /** Counted only where several instances share a database. */
+  readonly requests = new PendingRequests()
   /** While the server stops. */
   readonly #unclosed = new Set<string>()
   readonly #stopping = new AbortController()
@@ -114,7 +117,7 @@ export class OpenConversations {
 
   /** A shutdown waits for it and closes it. Throws a `Problem` if the id is in use. */
   async create(id: string, make: () => Promise<Conversation>): Promise<Conversation> {
-    this.refuseWhenClosing(this.#deps.conversations.leaving)
+    this.refuseWhenClosing()
     const conversation = await this.#phases.create(id, make)
     this.#watch(conversation)
     return conversation
@@ -157,8 +160,8 @@ export class OpenConversations {
   }
 
   /**
-   * Hands all over to other instances, at the latest when the deadline is aborted: a run continues there. Opens and creates
-   * nothing from now on. Never rejects.
+   * Hands all over to other instances, at the latest when the deadline is aborted: a run continues there. Opens nothing from
+   * now on. Never rejects.
    */
   async leave(deadline: AbortSignal): Promise<void> {
     this.#deps.leaving?.abort()
@@ -166,7 +169,8 @@ export class OpenConversations {
     this.#deps.known.deadlines.stop()
     const { handOverAll } = await import('./registry/hand-over.ts')
     const rest = (conversation: Conversation) => this.#rest(conversation)
-    await handOverAll({ ...this.#deps.conversations, phases: this.#phases, rest }, deadline)
+    const { requests } = this
+    await handOverAll({ ...this.#deps.conversations, phases: this.#phases, requests, rest }, deadline)
   }
 
   /** Opens and creates nothing from now on. */

@@ -28,7 +28,7 @@ import { createKeyCheck, createKeyRefusal, requireKey } from './guards/require-k
 import { MAX_HEADER_BYTES, answerClientError, refuseTunnels } from './guards/client-error.ts'
 import { originRule, registerCors } from './guards/cors.ts'
 import type { Peers } from './guards/forward-to-owner.ts'
-import { findOwner, forward, learnConversation } from './guards/forward-to-owner.ts'
+import { beginRequest, findOwner, forward, learnConversation } from './guards/forward-to-owner.ts'
 import { endAllGracefully } from './guards/graceful-end.ts'
 import type { RouteDeps } from './register-routes.ts'
 import { registerRoutes } from './register-routes.ts'
@@ -123,6 +123,7 @@ export async function createHttpServer(deps: HttpDeps): Promise<FastifyInstance>
   addAccess(app)
   app.decorateRequest('keyFingerprint', undefined)
   app.decorateRequest('remote', undefined)
+  app.decorateRequest('elsewhere', undefined)
   app.decorateRequest('isKeyRefused', false)
   watchAnswers(app, times, deps.metrics)
   checkHeadFirst(app)
@@ -143,6 +144,7 @@ export async function createHttpServer(deps: HttpDeps): Promise<FastifyInstance>
       else await waitForStart(reply, deps)
       if (reply.sent) return
     }
+    if (peers) beginRequest(request, reply, deps.manager)
     const owner = peers && (await findOwner(request, peers))
     if (peers && !owner) await learnConversation(request, deps.manager)
     // The owner authorizes what it answers. A WebSocket whose key is in its first frame is checked then.

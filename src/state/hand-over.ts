@@ -7,11 +7,13 @@ import { stateOf } from './subagents.ts'
 import { endOfLostJobs } from './task-intents.ts'
 import { waitOutside } from './waits.ts'
 
-/** No agent works any more. `begun`: calls that ignored that they must end. */
-export type HandOverIntent = { kind: 'hand_over'; begun: readonly string[] }
+/** No agent works any more. `begun`: calls that ignored that they must end. `running`: what ends with the instance. */
+export type HandOverIntent = { kind: 'hand_over'; begun: readonly string[]; running: RunningShells }
+
+export type RunningShells = { readonly sessions: readonly string[]; readonly commandLines: readonly string[] }
 
 /** A run that works stays `running`, and its calls that have not begun stay open: the next owner continues with them. */
-export function decideHandOver(state: State, { begun }: HandOverIntent): EventDraft[] {
+export function decideHandOver(state: State, { begun, running }: HandOverIntent): EventDraft[] {
   const ofSubagents = state.subagents.flatMap((each) => inSubagent(endBegun(stateOf(state, each), begun), each))
   const waits = state.status === 'running' ? waitOutside(state) : []
   return [
@@ -19,8 +21,19 @@ export function decideHandOver(state: State, { begun }: HandOverIntent): EventDr
     ...closeHosts(state, 'interrupted'),
     ...ofSubagents,
     ...endBegun(state, begun),
+    ...endOfProcesses(running),
     ...waits,
   ]
+}
+
+const MAX_LINES = 20
+const MAX_LINE_CHARS = 200
+
+function endOfProcesses({ sessions, commandLines }: RunningShells): EventDraft[] {
+  if (sessions.length + commandLines.length === 0) return []
+  const command_lines = commandLines.slice(0, MAX_LINES).map((line) => line.slice(0, MAX_LINE_CHARS))
+  const ended = { sessions: [...sessions], processes: commandLines.length, command_lines }
+  return [{ type: 'ProcessesEnded', source: 'environment', reason: 'interrupted', ...ended }]
 }
 
 function endBegun(state: State, begun: readonly string[]): EventDraft[] {

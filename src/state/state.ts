@@ -110,6 +110,7 @@ function foldOwn(state: State, event: Event): State {
     case 'NetworkAccess':
     case 'McpServerUpdate':
     case 'CommandResult':
+    case 'ProcessesEnded':
     case 'ModelRetry':
     case 'ErrorEvent':
       return next

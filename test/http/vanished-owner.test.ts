@@ -26,14 +26,15 @@ let url: string
 
 beforeAll(async () => {
   let made: RemoteConversations | undefined
-  const remote: Pick<RemoteConversations, 'find'> = {
-    find: async (request, id) => {
-      const { storage: views, manager } = http.bench
-      const logger = pino({ level: 'silent' })
-      const instances = { own: 1, isOrphan: async () => false }
-      made ??= new RemoteConversations({ cluster, instances, views, manager, logger })
-      return await made.find(request, id)
-    },
+  const conversations = () => {
+    const { storage: views, manager } = http.bench
+    const logger = pino({ level: 'silent' })
+    const instances = { own: 1, isOrphan: async () => false }
+    return (made ??= new RemoteConversations({ cluster, instances, views, manager, logger }))
+  }
+  const remote: Pick<RemoteConversations, 'find' | 'elsewhere'> = {
+    find: (request, id) => conversations().find(request, id),
+    elsewhere: (request, id) => conversations().elsewhere(request, id),
   }
   http = await setHttp({ http: { peers: { cluster, remote } } })
   url = await http.listen()

@@ -91,6 +91,14 @@ export function tellEnd({ agent_name, stop_reason, interrupted, final_text, ...e
   return `[The subagent ${agent_name} in the background has ended: ${why}. Its last message follows. The user does not see it.]\n\n${said}\n\n[agent_id: ${event.background_agent_id}]`
 }
 
+/** What every agent of the conversation reads. */
+export function tellEndOfProcesses({ sessions, processes, command_lines }: EventOf<'ProcessesEnded'>): string {
+  const shells = sessions.length > 0 ? ` Your shells have ended: ${sessions.join(', ')}.` : ''
+  const lines = command_lines.map((line) => `\n- ${line}`).join('')
+  const ended = processes > 0 ? ` Processes in the background were interrupted (${processes}):${lines}\n` : ' '
+  return `[The server that this conversation was on has stopped, and it continues on another one.${shells}${ended}Start again what you still need.]`
+}
+
 /** An answer comes next, and none may follow another one. */
 export const isDue = (last: ModelMessage | undefined): boolean => !last || last.role === 'assistant'
 

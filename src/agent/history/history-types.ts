@@ -22,6 +22,7 @@ const IS_SENT = {
   WorkspaceSnapshot: false,
   FileUpdate: false,
   CommandResult: false,
+  ProcessesEnded: true,
   TaskUpdate: false,
   ClientEvent: false,
   NetworkAccess: false,

@@ -14,6 +14,7 @@ import {
   sayable,
   tellChange,
   tellEnd,
+  tellEndOfProcesses,
   withCommand,
   wordsOf,
 } from './event-words.ts'
@@ -109,7 +110,7 @@ export class History {
     if (event.type === 'Result') return this.#endOfSubagent(event)
     if (event.type === 'ToolUse') this.#callIds.add(event.tool_use_id)
     if (event.type === 'Rewound') this.#leaveTurn() // a subagent may have been in the middle of it
-    if (!this.#isOwn(event)) return
+    if (!this.#isOwn(event) && !this.#endedShells(event)) return
     if (event.type === 'Condensation') return this.#condense(event)
     this.#seq = event.seq
     switch (event.type) {
@@ -124,6 +125,8 @@ export class History {
       case 'Rewound':
       case 'FilesRestored':
         return this.#tell(tellChange(event))
+      case 'ProcessesEnded':
+        return this.#push({ role: 'user', content: [{ type: 'text', text: tellEndOfProcesses(event) }] })
       case 'UserMessage':
         return this.#push({ role: 'user', content: [...sayable(withCommand(event)), ...contextOf(event)] }, 'user')
       case 'MessageWithdrawn':
@@ -169,6 +172,11 @@ export class History {
   #isOwn(event: Event): boolean {
     const task = 'parent_tool_use_id' in event ? event.parent_tool_use_id : undefined
     return task === undefined ? this.#agentId === undefined : this.#tasks.has(task)
+  }
+
+  /** Also those of a subagent that had begun by then. */
+  #endedShells({ type }: Event): boolean {
+    return type === 'ProcessesEnded' && this.#tasks.size > 0
   }
 
   /** The main agent reads the results of subagents that worked in the background. */

@@ -46,6 +46,7 @@ export function createEventPrinter({ write, color }: { write: (text: string) => 
       case 'MessageWithdrawn':
       case 'Rewound':
       case 'FilesRestored':
+      case 'ProcessesEnded':
       case 'SubagentStart':
       case 'ModelRetry':
       case 'McpServerUpdate':

@@ -159,6 +159,19 @@ export const CommandResult = Envelope.extend({
   .meta({ id: 'CommandResult' })
   .describe('A command of a client has ended. Its output is not in the log.')
 
+export const ProcessesEnded = Envelope.extend({
+  ...byEnvironment,
+  type: z.literal('ProcessesEnded'),
+  reason: z.literal('interrupted'),
+  sessions: z.array(z.string()).describe('Shell sessions whose shell has ended.'),
+  processes: z.int().nonnegative().describe('Processes in the background that have ended.'),
+  command_lines: z.array(z.string()).describe('Of the first 20 of these processes, at most 200 characters each.'),
+})
+  .meta({ id: 'ProcessesEnded' })
+  .describe(
+    'An instance that stops has handed the conversation over: what ran there between the calls of the agents has ended. The agents read it.',
+  )
+
 export const TaskUpdate = Envelope.extend({
   source: z.enum(['user', 'environment']),
   ...InRun,

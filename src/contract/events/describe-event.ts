@@ -46,6 +46,8 @@ export function describeEvent(event: Event): string {
       return `${event.action}: ${short(event.path)}`
     case 'CommandResult':
       return `command (${event.status}, exit code ${event.exit_code}): ${short(event.command)}`
+    case 'ProcessesEnded':
+      return `ended with their instance: ${event.sessions.length} shells, ${event.processes} processes`
     case 'TaskUpdate':
       return `task ${event.task_id}: ${event.status}${progressOf(event)} (${short(event.title)})`
     case 'ForkedFrom':

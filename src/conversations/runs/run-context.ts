@@ -8,10 +8,13 @@ import type { EventLog } from '../../events/event-log.ts'
 import { uuid7 } from '../../lib/uuid7.ts'
 import type { Intent } from '../../state/intents.ts'
 import { waitsForClient } from '../../state/client-result.ts'
+import { atRest } from '../../state/cut-off.ts'
 import { overridesOf } from '../../state/run-overrides.ts'
 import { tokensIn } from '../../state/run-state.ts'
+import type { State } from '../../state/state.ts'
 import { rulesOf } from '../../state/state.ts'
 import { waitsForSubagents } from '../../state/subagents.ts'
+import { statusOfWait } from '../../state/waits.ts'
 import type { AgentParts } from '../agents/agent-context.ts'
 import { createAgentContext } from '../agents/agent-context.ts'
 import type { LiveHistory } from '../agents/live-history.ts'
@@ -84,4 +87,15 @@ export function intentToEnd(runId: string, end: RunEnd, begun: readonly string[]
       calls: end.questionCalls.map((call) => ({ ...call, questionId: uuid7() })),
     }
   return { kind: 'end_run', runId, ...end, begun, newRunId: uuid7(), now: Date.now() }
+}
+
+/**
+ * What only waits for somebody waits on after the next start; what works next to it is cut off, as by a kill. Undefined if
+ * the run works.
+ */
+export function intentToRest(state: State): Intent | undefined {
+  if (state.run && statusOfWait(state)) return { kind: 'await_outside', runId: state.run.id }
+  if (atRest(state).subagents.length > 0)
+    return { kind: 'recover', why: 'server_restart', newRunId: uuid7(), now: Date.now() }
+  return undefined
 }

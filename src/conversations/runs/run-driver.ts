@@ -26,17 +26,15 @@ import { Problem } from '../../contract/problem.ts'
 import type { EventLog } from '../../events/event-log.ts'
 import { MAX_TIMER_MS, timerMs } from '../../lib/bounded-wait.ts'
 import type { Queue, SlotRequest } from '../../lib/queue.ts'
-import { uuid7 } from '../../lib/uuid7.ts'
 import { Interrupt } from '../../llm/llm.ts'
-import { atRest } from '../../state/cut-off.ts'
 import { dequeued, queued } from '../../state/drafts.ts'
+import type { HandOverIntent } from '../../state/hand-over.ts'
 import type { Intent } from '../../state/intents.ts'
 import { workedMs } from '../../state/run-state.ts'
-import { statusOfWait } from '../../state/waits.ts'
 import { LiveHistory } from '../agents/live-history.ts'
 import type { WorkingSlot } from '../agents/working-slot.ts'
 import type { UsedSubagents } from '../used-subagents.ts'
-import { createRunContext, intentToEnd, type RunContextParts, type RunEnd } from './run-context.ts'
+import { createRunContext, intentToEnd, intentToRest, type RunContextParts, type RunEnd } from './run-context.ts'
 
 export type RunDriverDeps = RunContextParts & {
   readonly slots: Queue
@@ -44,6 +42,8 @@ export type RunDriverDeps = RunContextParts & {
   /** Calls `RunDriver.end` in turn, and returns its result. Not called for a run that was stopped. */
   readonly onEnd: (run: ActiveRun, end: RunEnd) => Promise<boolean>
   readonly onError: (error: unknown) => void
+  /** What has outlived its call, and ends when the conversation is closed. */
+  readonly runningShells: () => Promise<HandOverIntent['running']>
 }
 
 type OfAgent = { readonly history: LiveHistory; readonly sent: SentMessages }
@@ -66,8 +66,11 @@ export class RunDriver {
     return this.#active !== undefined
   }
 
-  /** False also for a run that another process continues. */
-  isWorking = (): boolean => (this.#active ?? this.#ending)?.isOver === false
+  /** False also for a run that another process continues, and for one that waits for a slot: another one can take it. */
+  isWorking = (): boolean => {
+    const run = this.#active ?? this.#ending
+    return run?.isOver === false && !run.isQueued
+  }
 
   /** Starts the run in the state. */
   start(): void {
@@ -160,18 +163,12 @@ export class RunDriver {
     return { kind: 'pause', reason, interrupt, begun: this.begunCalls(), now: Date.now(), hasHooks }
   }
 
-  /**
-   * What only waits for somebody waits on after the next start; what works next to it is cut off, as by a kill. Undefined if
-   * no run is active.
-   */
-  intentToClose(): Intent | undefined {
-    const { current } = this.#deps.state
-    if (this.#deps.leaving?.aborted) return { kind: 'hand_over', begun: this.begunCalls() }
-    if (current.status !== 'running') return undefined
-    if (current.run && statusOfWait(current)) return { kind: 'await_outside', runId: current.run.id }
-    if (atRest(current).subagents.length > 0)
-      return { kind: 'recover', why: 'server_restart', newRunId: uuid7(), now: Date.now() }
-    return this.intentToPause('server_closing', true)
+  /** Undefined if no run is active. */
+  async intentToClose(): Promise<Intent | undefined> {
+    const { leaving, runningShells, state } = this.#deps
+    if (leaving?.aborted) return { kind: 'hand_over', begun: this.begunCalls(), running: await runningShells() }
+    if (state.current.status !== 'running') return undefined
+    return intentToRest(state.current) ?? this.intentToPause('server_closing', true)
   }
 }
 
@@ -190,6 +187,8 @@ export class ActiveRun {
   #deadline: NodeJS.Timeout | undefined
   #looping: Promise<unknown> = Promise.resolve()
   isOver = false
+  /** It has no slot yet. */
+  isQueued = true
   /** The log's head at the last model request, or 0 if there was none. */
   requestedAt = 0
 
@@ -215,6 +214,7 @@ export class ActiveRun {
       const waiting = this.#waitFor(slot.request)
       this.#looping = waiting
       let failed = await waiting
+      this.isQueued = false
       this.#deps.subagents.enter(slot)
       const { current } = this.#deps.state
       this.#startedAt = performance.now() - (current.run?.steps ? workedMs(current) : 0)

@@ -3,15 +3,16 @@ import type { IncomingHttpHeaders } from 'node:http'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Cluster } from '../../cluster/cluster.ts'
 import type { ConversationManager } from '../../conversations/manager.ts'
+import { CREATED } from '../../conversations/registry/pending-requests.ts'
 import type { RemoteConversations } from '../remote/remote-conversations.ts'
 import { closeSignal } from '../request/close-signal.ts'
 import { hasBody } from './slow-bodies.ts'
 
 export type Peers = {
   readonly cluster: Pick<Cluster, 'ownerElsewhere' | 'successor' | 'send'>
-  readonly remote: Pick<RemoteConversations, 'find'>
+  readonly remote: Pick<RemoteConversations, 'find' | 'elsewhere'>
 }
-type Known = Pick<ConversationManager, 'ownerOf' | 'upToDate'>
+type Known = Pick<ConversationManager, 'ownerOf' | 'upToDate' | 'beginRequest'>
 type Owner = NonNullable<Awaited<ReturnType<Cluster['ownerElsewhere']>>>
 
 /** Headers that are about one connection, and those that the connection between instances has instead. */
@@ -29,12 +30,27 @@ const OF_CONNECTION = new Set(
 export async function findOwner(request: FastifyRequest, { cluster, remote }: Peers): Promise<Owner | undefined> {
   const id = conversationOf(request)
   const { config, method, url } = request.routeOptions
-  if (url === '/conversations' && method === 'POST' && request.access)
-    return await cluster.successor(request.raw.socket)
+  if (url === '/conversations' && method === 'POST' && request.access) return await cluster.successor()
   if (id === undefined || !request.access) return undefined
   if (!config.outlivesOwner) return await cluster.ownerElsewhere(request.raw.socket, id)
+  request.elsewhere = remote.elsewhere(request, id)
   request.remote = await remote.find(request, id)
   return undefined
+}
+
+/** While the response is made, an instance that stops keeps the conversation. */
+export function beginRequest(request: FastifyRequest, reply: FastifyReply, manager: Known): void {
+  const names = request.access ? namesOf(request) : []
+  if (names.length > 0 && !reply.raw.closed) reply.raw.once('close', manager.beginRequest(names))
+}
+
+function namesOf(request: FastifyRequest): string[] {
+  const { config, method, url = '' } = request.routeOptions
+  const id = conversationOf(request)
+  // A stream continues at the next owner, and so does the wait for a run, which must have its response.
+  if (config.outlivesOwner) return method === 'GET' ? [] : [url]
+  const creates = method === 'POST' && (url === '/conversations' || url === '/conversations/:id/fork')
+  return [...(id === undefined ? [] : [id]), ...(creates ? [CREATED] : [])]
 }
 
 /** Another instance may have created the conversation before it died, and a limited key sees only those that are known. */

@@ -11,6 +11,11 @@ declare module 'fastify' {
   interface FastifyRequest {
     /** Set for such a route when another instance owns the conversation, which then checks the rights of the client. */
     remote: RemoteConversation | undefined
+    /**
+     * Set for such a route where several instances share a database: looks again, because an instance that stops may have left
+     * the conversation since. Rejects with `reason` if it is here.
+     */
+    elsewhere: ((reason: unknown) => Promise<RemoteConversation>) | undefined
   }
 }
 
@@ -33,6 +38,15 @@ export class RemoteConversations implements Disposable {
     if (owner) access.require(...(request.routeOptions.config.scopes ?? ['admin']))
     const deps = { ...this.#deps, stopping: this.#stopping.signal }
     return owner && new RemoteConversation(deps, request, id, { fingerprint, access: access.within(id) })
+  }
+
+  /** Returns the function `request.elsewhere`. */
+  elsewhere(request: FastifyRequest, id: string): NonNullable<FastifyRequest['elsewhere']> {
+    return async (reason) => {
+      const found = await this.find(request, id)
+      if (!found) throw reason
+      return found
+    }
   }
 
   /** Ends the streams: their clients reconnect to another instance. */

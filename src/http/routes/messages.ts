@@ -1,4 +1,5 @@
 /** Routes that control the agent: post messages, run, pause. */
+import type { FastifyRequest } from 'fastify'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { ConversationId } from '../../contract/conversation.ts'
@@ -77,10 +78,13 @@ export const messageRoutes: FastifyPluginAsyncZod<{ manager: ConversationManager
     async (request, reply) => {
       const { wait, timeout, ...limits } = request.body ?? RunRequest.parse({})
       mayRun(accessOf(request), { wait, ...limits })
-      const conversation = request.remote ?? (await manager.open(request.params.id))
+      const conversation = request.remote ?? (await manager.open(request.params.id).catch(request.elsewhere))
       const run_id = await conversation.run(limits)
       if (!wait) return reply.code(202).send({ run_id })
-      const outcome = await conversation.waitForRun(run_id, timeout, closeSignal(reply))
+      const until = performance.now() + timeout * 1000
+      let outcome = await conversation.waitForRun(run_id, timeout, closeSignal(reply))
+      if (request.elsewhere && !request.remote && outcome.status === 'running')
+        outcome = await waitElsewhere(request.elsewhere, outcome, until, closeSignal(reply))
       accessOf(request).requireValid()
       return reply.code(200).send(outcome)
     },
@@ -105,6 +109,19 @@ export const messageRoutes: FastifyPluginAsyncZod<{ manager: ConversationManager
       return { status: await conversation.pause(request.body ?? PauseRequest.parse({})) }
     },
   )
+}
+
+/** An instance that stops has left the conversation, unless it is the time that is over. */
+async function waitElsewhere(
+  elsewhere: NonNullable<FastifyRequest['elsewhere']>,
+  outcome: RunOutcome,
+  until: number,
+  signal: AbortSignal,
+): Promise<RunOutcome> {
+  const seconds = (until - performance.now()) / 1000
+  if (seconds <= 0 || signal.aborted) return outcome
+  const next = await elsewhere(undefined).catch(() => undefined) // nobody can continue it now
+  return next ? await next.waitForRun(outcome.run_id, seconds, signal) : outcome
 }
 
 export const withdrawalRoutes: FastifyPluginAsyncZod<{ manager: ConversationManager }> = async (app, { manager }) => {

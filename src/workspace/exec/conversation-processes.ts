@@ -29,7 +29,11 @@ export class ConversationProcesses {
 
   /** Oldest first. */
   async list(): Promise<Process[]> {
-    return (await this.#deps.find()).map((process) => this.#view(process))
+    return this.show(await this.#deps.find())
+  }
+
+  show(processes: readonly ShellProcess[]): Process[] {
+    return processes.map((process) => this.#view(process))
   }
 
   /** Ends a process and its descendants. Throws a `Problem` if the conversation has no such process. */

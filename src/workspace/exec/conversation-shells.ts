@@ -4,6 +4,7 @@
  */
 import type { ShellSession } from '../../contract/values/command.ts'
 import { Problem } from '../../contract/problem.ts'
+import type { ShellProcess } from '../../shell/processes/shell-processes.ts'
 import type { Shell, Shells, ShellsState } from '../../shell/shell.ts'
 
 /** The shells of one agent. `close` ends them with their processes and their state. */
@@ -67,10 +68,16 @@ export class ConversationShells {
 
   /** True if any process runs in the conversation; an idle shell counts as one. */
   async areRunning(): Promise<boolean> {
+    const { sessions, processes } = await this.running()
+    return sessions.length + processes.length > 0
+  }
+
+  /** The sessions that have a shell, and the processes besides these shells. */
+  async running(): Promise<{ sessions: string[]; processes: ShellProcess[] }> {
     // Shells are created on first use, and that ends the processes of earlier ones.
-    if (!this.#shells) return false
-    const sessions = await this.#shells.list()
-    return sessions.some(({ status }) => status !== 'suspended') || (await this.#shells.processes()).length > 0
+    if (!this.#shells) return { sessions: [], processes: [] }
+    const open = (await this.#shells.list()).filter(({ status }) => status !== 'suspended')
+    return { sessions: open.map(({ id }) => id), processes: await this.#shells.processes() }
   }
 
   /** Ends the shells that have been idle for `ms`, and keeps their state. */

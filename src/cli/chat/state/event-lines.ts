@@ -13,6 +13,7 @@ type LinedEvent = EventOf<
   | 'FileUpdate'
   | 'FilesRestored'
   | 'CommandResult'
+  | 'ProcessesEnded'
   | 'TaskUpdate'
   | 'NetworkAccess'
   | 'OutputRequest'
@@ -31,6 +32,7 @@ export function addLine(state: ChatState, event: LinedEvent): ChatState {
     case 'SecretsUpdate':
     case 'FileUpdate':
     case 'FilesRestored':
+    case 'ProcessesEnded':
       return line('info')
     case 'CommandResult':
       return isShownCommand(state, event) ? state : line('info')

@@ -52,9 +52,9 @@ export const eventStreamRoutes: FastifyPluginAsyncZod<EventStreamDeps> = async (
     },
     async (request, reply) => {
       const { after_seq, types, deltas, hook_client: client } = request.query
-      const { log, clientHooks } = request.remote
-        ? await request.remote.open({ deltas, client, signal: closeSignal(reply) })
-        : await manager.open(request.params.id)
+      const opened = request.remote ?? (await manager.open(request.params.id).catch(request.elsewhere))
+      const { log, clientHooks } =
+        'open' in opened ? await opened.open({ deltas, client, signal: closeSignal(reply) }) : opened
       const requests = client === undefined ? undefined : clientHooks.requestsTo(client)
       const afterSeq = seqAfter(request.headers['last-event-id'], after_seq)
       const leave = deps.streamSlots.take(log.conversationId)
