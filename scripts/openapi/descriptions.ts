@@ -6,6 +6,12 @@ export const DESCRIPTIONS: Readonly<Record<string, string>> = {
   getKey: 'Returns one key without its value.',
   deleteKey: 'Revokes the key at once, also for streams that are open.',
   rotateKey: 'Creates a new value for the key. The previous value stays valid for the overlap.',
+  listProfiles:
+    'Returns the names and descriptions of the profiles that the key may use. Without a stored profile there is `default`: the settings of the server.',
+  getProfile: 'Returns what the profile says, with masked secrets.',
+  putProfile:
+    'Stores the fields of a create request under a name. They replace those of a former profile of the name; conversations that were made from it are not changed.',
+  deleteProfile: 'Deletes the profile. Keys that are limited to it can create nothing with it.',
   createLogin:
     'Logs a browser in. The response sets a cookie and has a value; each request needs the cookie and the value as the header `X-Login`. Requests that change something also need `Sec-Fetch-Site: same-origin`, which browsers send.',
   listLogins: 'Returns the logins of your key that may do no more than you; with `admin`, all.',
@@ -159,6 +165,7 @@ export const PARAMETERS: Readonly<Record<string, string>> = {
   replay_id: 'Id of the replay.',
   agent_id: 'Id of the subagent, as its `SubagentStart` has it.',
   key_id: 'Id of the API key.',
+  name: 'Name of the profile.',
   login_id: 'Id of the login.',
   pid: 'Process id, as listed by `processes`.',
   key: 'Name of the secret.',

@@ -8,10 +8,17 @@ import { Problem } from '../contract/problem.ts'
 export type AccessLimits = {
   readonly conversations?: ReadonlySet<string> | undefined
   readonly userId?: string | undefined
+  /** The names of profiles. */
+  readonly profiles?: ReadonlySet<string> | undefined
 }
 
 /** The fields of a conversation that decide whether a key can see it. */
-export type Owned = { readonly id: string; readonly userId: string | undefined }
+export type Owned = {
+  readonly id: string
+  readonly userId: string | undefined
+  /** The profile that it was made from. */
+  readonly profile?: string | undefined
+}
 
 /** Identifies the credential in the audit log. */
 export type KeyName = { readonly id: string; readonly name: string }
@@ -49,7 +56,8 @@ export class Access {
   }
 
   get isLimited(): boolean {
-    return this.limits.conversations !== undefined || this.limits.userId !== undefined
+    const { conversations, userId, profiles } = this.limits
+    return conversations !== undefined || userId !== undefined || profiles !== undefined
   }
 
   allows(scope: Scope): boolean {
@@ -70,9 +78,13 @@ export class Access {
     if (this.ended.aborted) throw keyEnded()
   }
 
-  sees({ id, userId }: Owned): boolean {
-    const { conversations, userId: own } = this.limits
-    return (conversations === undefined || conversations.has(id)) && (own === undefined || userId === own)
+  sees({ id, userId, profile }: Owned): boolean {
+    const { conversations, userId: own, profiles } = this.limits
+    return (
+      (conversations === undefined || conversations.has(id)) &&
+      (own === undefined || userId === own) &&
+      (profiles === undefined || (profile !== undefined && profiles.has(profile)))
+    )
   }
 
   /** Returns the permissions for requests of this conversation alone, which are the same, however many others it can see. */

@@ -28,6 +28,7 @@ const StoredKey = z.object({
   scopes: z.array(Scope),
   conversations: z.array(z.uuid()).optional(),
   user_id: z.string().optional(),
+  profiles: z.array(z.string()).optional(),
   created_at: z.iso.datetime(),
   expires_at: z.iso.datetime().optional(),
   /** The current credential, and during a rotation the previous one. */
@@ -98,13 +99,14 @@ export class ApiKeys implements AsyncDisposable {
     return await this.#kept.change(async () => {
       if (this.#kept.all.size >= MAX_KEYS)
         throw new Problem('limit_reached', `There are already ${MAX_KEYS} keys. Delete unused ones.`)
-      const { expires_at: expiresAt, conversations, ...rest } = request
+      const { expires_at: expiresAt, conversations, profiles, ...rest } = request
       const key = makeCredential('ask_')
       const stored: StoredKey = {
         id: uuid7(),
         ...rest,
         scopes: [...new Set(request.scopes)],
         ...(conversations && { conversations: [...new Set(conversations)] }),
+        ...(profiles && { profiles: [...new Set(profiles)] }),
         prefix: key.slice(0, PREFIX_CHARS),
         created_at: new Date(this.#now()).toISOString(),
         ...(expiresAt !== undefined && { expires_at: this.#future(expiresAt) }),
@@ -216,8 +218,12 @@ function parseKey({ id, value }: StoredCredential): StoredKey {
 
 const timeOf = (time: string | undefined): number => (time === undefined ? Infinity : Date.parse(time))
 
-function knownOf({ id, name, scopes, conversations, user_id: userId }: StoredKey, until: number): Known {
+function knownOf({ id, name, scopes, conversations, user_id: userId, profiles }: StoredKey, until: number): Known {
   const end = new AbortController()
-  const limits = { conversations: conversations && new Set(conversations), userId }
+  const limits = {
+    conversations: conversations && new Set(conversations),
+    userId,
+    profiles: profiles && new Set(profiles),
+  }
   return { keyId: id, access: new Access({ id, name }, scopes, limits, end.signal), end, until }
 }

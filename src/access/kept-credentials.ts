@@ -1,5 +1,5 @@
 /**
- * The rows of one table of credentials, API keys or logins: all are in memory, with when they were used. A change is
+ * The rows of one table of credentials, API keys or logins, or of profiles: all are in memory, with when they were used. A change is
  * stored, durably, before it takes effect. What the values mean is decided by their owner.
  */
 import { Queue } from '../lib/queue.ts'

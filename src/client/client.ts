@@ -45,6 +45,7 @@ export function createClient(options: ClientOptions): AgentServerClient {
 export class AgentServerClient {
   readonly conversations: ConversationsClient
   readonly keys: KeysClient
+  readonly profiles: ProfilesClient
   readonly logins: LoginsClient
   readonly replays: ReplaysClient
   /** Typed calls of any operation by its id. */
@@ -57,6 +58,7 @@ export class AgentServerClient {
     this.#source = streamSource ?? httpStreamSource(transport)
     this.conversations = new ConversationsClient(this.api)
     this.keys = new KeysClient(this.api)
+    this.profiles = new ProfilesClient(this.api)
     this.logins = new LoginsClient(this.api)
     this.replays = new ReplaysClient(this.api)
   }
@@ -241,5 +243,33 @@ export class KeysClient {
   /** Revokes the key. */
   delete(key_id: string, options?: CallOptions) {
     return this.#api.call('deleteKey', { params: { key_id } }, options)
+  }
+}
+
+/** The profiles of the server; to change them, the key needs the scope `admin`. */
+export class ProfilesClient {
+  readonly #api: Api
+
+  constructor(api: Api) {
+    this.#api = api
+  }
+
+  /** Returns the names and descriptions of those that the key may use. */
+  list(options?: CallOptions) {
+    return listOf(() => this.#api.call('listProfiles', {}, options))
+  }
+
+  /** Returns one with masked secrets. */
+  get(name: string, options?: CallOptions) {
+    return this.#api.call('getProfile', { params: { name } }, options)
+  }
+
+  /** Stores it, or replaces it as a whole. */
+  put(name: string, body: BodyOf<'putProfile'>, options?: CallOptions) {
+    return this.#api.call('putProfile', { params: { name }, body }, options)
+  }
+
+  delete(name: string, options?: CallOptions) {
+    return this.#api.call('deleteProfile', { params: { name } }, options)
   }
 }

@@ -14,13 +14,22 @@ const Sent = z.object({
   scopes: z.array(Scope),
   conversations: z.array(z.string()).optional(),
   userId: z.string().optional(),
+  profiles: z.array(z.string()).optional(),
   loginId: z.string().optional(),
 })
 
 export function rightsHeader({ fingerprint, access }: Rights): string {
   const { key, scopes, limits, loginId } = access
-  const { conversations, userId } = limits
-  const sent = { fingerprint, key, scopes, conversations: conversations && [...conversations], userId, loginId }
+  const { conversations, userId, profiles } = limits
+  const sent = {
+    fingerprint,
+    key,
+    scopes,
+    conversations: conversations && [...conversations],
+    userId,
+    profiles: profiles && [...profiles],
+    loginId,
+  }
   return SCHEME + Buffer.from(JSON.stringify(sent)).toString('base64url')
 }
 
@@ -28,7 +37,11 @@ export function rightsHeader({ fingerprint, access }: Rights): string {
 export function readRights(header: string | undefined): Rights | undefined {
   if (!header?.startsWith(SCHEME)) return undefined
   const text = Buffer.from(header.slice(SCHEME.length), 'base64url').toString()
-  const { fingerprint, key, scopes, conversations, userId, loginId } = Sent.parse(JSON.parse(text))
-  const limits = { conversations: conversations && new Set(conversations), userId }
+  const { fingerprint, key, scopes, conversations, userId, profiles, loginId } = Sent.parse(JSON.parse(text))
+  const limits = {
+    conversations: conversations && new Set(conversations),
+    userId,
+    profiles: profiles && new Set(profiles),
+  }
   return { fingerprint, access: new Access(key, scopes, limits, new AbortController().signal, loginId) }
 }

@@ -4,6 +4,7 @@ import { Label, MAX_LABELS, Title } from './conversations/given-fields.ts'
 import { METADATA_FILTERS, MetadataFilter } from './conversations/metadata-filter.ts'
 import { ForkedFiles } from './events/forked-files.ts'
 import { Status } from './events/status.ts'
+import { DEFAULT_ITERATIONS } from './limits/run-limits.ts'
 import { KnownSeq } from './values/known-seq.ts'
 import { DroppedField, LlmConfigInput } from './values/llm-config.ts'
 import { MessageInput, UsageByModel } from './values/message.ts'
@@ -16,43 +17,59 @@ import { fieldsOf } from './setting-fields.ts'
 
 export const ConversationId = z.uuid().toLowerCase()
 
+/** The ids that follow from external ids have version 8: nobody else can take them. */
+const NewConversationId = ConversationId.refine((id) => id[14] !== '8', {
+  error: 'must not have version 8, which is for conversations with an external_id',
+})
+
 /** `tools` absent is the default preset, `[]` none. */
-export const CreateConversation = z
-  .strictObject({
-    id: ConversationId.optional().describe('A UUID. Default: a new one.'),
-    ...fieldsOf('create'),
-    allowed_tools: RuleTexts.optional().describe('More `allow` rules.'),
-    disallowed_tools: RuleTexts.optional().describe('More `deny` rules.'),
-    system_prompt: z.string().min(1).optional().describe('Replaces the default prompt of the server.'),
-    system_prompt_extensions: z.array(z.string().min(1)).optional(),
-    initial_message: MessageInput.optional().describe('Stored as the first message, or its text.'),
-    // No defaults: they would be a part of the body that an `Idempotency-Key` of an earlier version names.
-    run: z.boolean().optional().describe('Start the agent. Needs `initial_message`. Default: false.'),
-    wait: z
-      .boolean()
-      .optional()
-      .describe(
-        'Respond when the run has ended or waits for a client. Needs `run`, and the scope `read`. Default: false.',
-      ),
-    timeout: WaitTimeout.optional().describe(`Maximum wait in seconds. Default: ${DEFAULT_WAIT_S}.`),
-    secrets: Secrets.optional(),
-    setting_sources: z
-      .array(ProjectSource)
-      .max(10)
-      .optional()
-      .describe('Where settings, instructions, skills and slash commands are loaded from. Default: nothing is loaded.'),
-    trust_project: z
-      .boolean()
-      .optional()
-      .describe(
-        'Whether files of the workdir may give rights: `allow` rules, a mode, `allowed-tools` and hooks, which need the same scopes as `hooks`. Rules that deny or ask always hold. Default: false.',
-      ),
-  })
-  .refine(({ run, initial_message }) => !run || initial_message !== undefined, {
+export const CreateFields = z.strictObject({
+  id: NewConversationId.optional().describe('A UUID. Default: a new one.'),
+  ...fieldsOf('create'),
+  allowed_tools: RuleTexts.optional().describe('More `allow` rules.'),
+  disallowed_tools: RuleTexts.optional().describe('More `deny` rules.'),
+  system_prompt: z.string().min(1).optional().describe('Replaces the default prompt of the server.'),
+  system_prompt_extensions: z.array(z.string().min(1)).optional(),
+  initial_message: MessageInput.optional().describe('Stored as the first message, or its text.'),
+  // No defaults: they would be a part of the body that an `Idempotency-Key` of an earlier version names.
+  run: z.boolean().optional().describe('Start the agent. Needs `initial_message`. Default: false.'),
+  wait: z
+    .boolean()
+    .optional()
+    .describe(
+      'Respond when the run has ended or waits for a client. Needs `run`, and the scope `read`. Default: false.',
+    ),
+  timeout: WaitTimeout.optional().describe(`Maximum wait in seconds. Default: ${DEFAULT_WAIT_S}.`),
+  secrets: Secrets.optional(),
+  setting_sources: z
+    .array(ProjectSource)
+    .max(10)
+    .optional()
+    .describe('Where settings, instructions, skills and slash commands are loaded from. Default: nothing is loaded.'),
+  trust_project: z
+    .boolean()
+    .optional()
+    .describe(
+      'Whether files of the workdir may give rights: `allow` rules, a mode, `allowed-tools` and hooks, which need the same scopes as `hooks`. Rules that deny or ask always hold. Default: false.',
+    ),
+})
+
+export const CreateConversation = CreateFields.refine(
+  ({ run, initial_message }) => !run || initial_message !== undefined,
+  {
     path: ['run'],
     error: 'needs initial_message: without a message the agent has nothing to do',
-  })
+  },
+)
   .refine(({ wait, run }) => !wait || run, { path: ['wait'], error: 'needs run: true' })
+  .refine(({ id, external_id }) => id === undefined || external_id === undefined, {
+    path: ['external_id'],
+    error: 'cannot be sent together with id; leave out id',
+  })
+  // A part of the body that an `Idempotency-Key` of an earlier version names. A profile may have another number.
+  .overwrite((request) =>
+    request.profile === undefined ? { max_iteration_per_run: DEFAULT_ITERATIONS, ...request } : request,
+  )
   .meta({
     id: 'CreateConversation',
     examples: [
@@ -86,7 +103,7 @@ export const ForkConversation = z
         '`copy`: a new directory with a copy of the current content, and with `file_checkpointing` and `at_seq` with the files as of that event; `files` of the answer says which. `share`: the same directory. A directory that the server created is removed with the last conversation that shares it.',
       ),
     title: Title.optional().describe('Default: the title of the original.'),
-    id: ConversationId.optional().describe('A UUID. Default: a new one.'),
+    id: NewConversationId.optional().describe('A UUID. Default: a new one.'),
     llm_config: LlmConfigInput.optional().describe(
       'The fields that are not as in the original. Stored credentials go to no other origin, as with `PUT config`: `warnings` say what the fork has not.',
     ),

@@ -1,6 +1,7 @@
 /** API keys and stream tickets on the wire: credentials with fewer permissions than the master key. */
 import { z } from 'zod'
 import { ConversationId } from './conversation.ts'
+import { ProfileName } from './conversations/given-fields.ts'
 
 export const Scope = z
   .enum(['read', 'write', 'approve', 'files', 'commands', 'secrets', 'admin'])
@@ -14,6 +15,7 @@ const KeyName = z.string().min(1).max(100).describe('For people: shown in lists 
 const KeyUserId = z.string().min(1).max(200)
 
 const MAX_CONVERSATIONS = 200
+const MAX_PROFILES = 50
 
 /** The restrictions of a key. Absent: all conversations. */
 const Limits = {
@@ -26,6 +28,14 @@ const Limits = {
   user_id: KeyUserId.optional().describe(
     'Only the conversations with this `user_id`. Conversations that the key creates get it.',
   ),
+  profiles: z
+    .array(ProfileName)
+    .min(1)
+    .max(MAX_PROFILES)
+    .optional()
+    .describe(
+      'Only conversations of these profiles. Such a key names one of them to create a conversation, and cannot change what the profile says.',
+    ),
 }
 
 export const CreateKey = z
@@ -38,6 +48,10 @@ export const CreateKey = z
   .refine(({ scopes, conversations, user_id }) => !scopes.includes('admin') || !(conversations ?? user_id), {
     path: ['scopes'],
     error: 'a key with the scope admin cannot be limited to conversations or a user; leave out one of them',
+  })
+  .refine(({ scopes, profiles }) => !profiles || !(scopes.includes('admin') || scopes.includes('secrets')), {
+    path: ['scopes'],
+    error: 'a key that is limited to profiles cannot have the scopes admin and secrets; leave out one of them',
   })
   .meta({
     id: 'CreateKey',
@@ -53,6 +67,7 @@ export const ApiKey = z
     scopes: z.array(Scope),
     conversations: z.array(z.uuid()).optional(),
     user_id: z.string().optional(),
+    profiles: z.array(z.string()).optional(),
     created_at: z.iso.datetime(),
     expires_at: z.iso.datetime().optional(),
     last_used_at: z.iso.datetime().optional().describe('Exact to about a minute.'),
@@ -105,6 +120,7 @@ export const Me = z
     scopes: z.array(Scope).describe('All that the key allows; with `admin`, all scopes.'),
     conversations: z.array(z.uuid()).optional().describe('Only these conversations. Absent: all.'),
     user_id: z.string().optional().describe('Only the conversations with this `user_id`. Absent: all.'),
+    profiles: z.array(z.string()).optional().describe('Only conversations of these profiles. Absent: all.'),
     login_id: z.uuid().optional().describe('The login of the request, for `DELETE /logins/{id}`.'),
   })
   .meta({

@@ -27,6 +27,7 @@ export const PROBLEMS = {
   conversation_not_found: 404,
   key_not_found: 404,
   login_not_found: 404,
+  profile_not_found: 404,
   event_not_found: 404,
   message_not_found: 404,
   snapshot_not_found: 404,

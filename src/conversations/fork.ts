@@ -77,7 +77,7 @@ export async function forkConversation(
   try {
     if (shared !== undefined) await storage.sharedWorkdirs.add(shared, [source.id, id])
     else if (request.workdir === 'share') await enterAsGuest(guests, now.workdir, id)
-    const { made_workdir: _, idempotency: __, title: formerTitle, ...kept } = now
+    const { made_workdir: _, idempotency: __, external_id: ___, title: formerTitle, ...kept } = now
     const warnings = [...llm.warnings]
     if (request.workdir === 'copy') {
       copied = await makeWorkdir(deps, id)

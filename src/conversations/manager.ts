@@ -55,9 +55,11 @@ const CLOSE_TIMEOUT_MS = 6000
 export type ManagerDeps = OpenConversationsDeps &
   Pick<StartUpDeps, 'endOrphans'> & {
     /** Called when a conversation is permanently deleted. */
-    readonly onDeleted: (conversation: Pick<Summary, 'id' | 'userId'>) => void
+    readonly onDeleted: (conversation: Pick<Summary, 'id' | 'userId' | 'profile'>) => void
     /** Ends the remaining processes of all conversations; returns the pids of those that could not be ended. */
     readonly endProcesses: () => Promise<readonly number[]>
+    /** Returns the request with the fields of its profile. Throws `profile_not_found`. */
+    readonly withProfile: (request: CreateConversation) => Promise<CreateConversation>
     /** Instead of `CLOSE_TIMEOUT_MS`. */
     readonly closeTimeoutMs?: number
   }
@@ -67,7 +69,7 @@ export class ConversationManager {
   readonly hidden = new HiddenForks()
   readonly #deps: ManagerDeps
   readonly #open: OpenConversations
-  readonly #pages: ConversationPages
+  readonly pages: ConversationPages
   readonly #waiting: WaitingRequestPages
   readonly #created = new CreatedKeys()
   readonly #inFlight = createInFlight()
@@ -77,7 +79,7 @@ export class ConversationManager {
     this.#deps = deps
     this.#open = new OpenConversations(deps)
     const { known, conversations } = deps
-    this.#pages = new ConversationPages({ known, open: this.#open, attendance: this.attendance, conversations })
+    this.pages = new ConversationPages({ known, open: this.#open, attendance: this.attendance, conversations })
     this.#waiting = new WaitingRequestPages({
       known,
       open: this.#open,
@@ -113,9 +115,7 @@ export class ConversationManager {
   }
 
   /** Throws a `Problem` if it does not exist, was deleted, or its log is damaged. */
-  async open(id: string): Promise<Conversation> {
-    return await this.#open.open(id)
-  }
+  readonly open = (id: string): Promise<Conversation> => this.#open.open(id)
 
   /** The number of conversations in memory: open, or being opened, closed or deleted. */
   get openCount(): number {
@@ -123,9 +123,7 @@ export class ConversationManager {
   }
 
   /** Keeps a conversation from being closed as idle until the returned function is called. Does not open it. */
-  hold(id: string): () => void {
-    return this.#open.hold(id)
-  }
+  readonly hold = (id: string): (() => void) => this.#open.hold(id)
 
   /**
    * Idempotent: the same key and body within a day returns the same conversation and creates no second one. `mayUse`
@@ -139,8 +137,11 @@ export class ConversationManager {
     const { conversations, known } = this.#deps
     const { signal } = this.#open
     this.#open.refuseWhenClosing(conversations.leaving)
-    const options = { request, idempotency, mayUse, mayConnect, signal, onChange: known.update }
-    const make = (id: string) => createConversation(conversations, { id, ...options })
+    const options = { idempotency, mayUse, mayConnect, signal, onChange: known.update }
+    const make = async (id: string) => {
+      const whole = request.profile === undefined ? request : await this.#deps.withProfile(request)
+      return await createConversation(conversations, { id, ...options, request: whole })
+    }
     this.hidden.refuse(request.id)
     // Its log is short: `meta.json` is written when the conversation first changes or is closed.
     return await this.#once(idempotency, () => this.#make(request.id, make, known.refresh))
@@ -171,13 +172,13 @@ export class ConversationManager {
   /** Returns one page, newest first by default. Opens no log. */
   async list(query: ListConversations, isVisible?: IsVisible): Promise<ViewPage> {
     await this.upToDate()
-    return await this.#pages.page(query, this.hidden.visibleTo(isVisible))
+    return await this.pages.page(query, this.hidden.visibleTo(isVisible))
   }
 
   /** Returns the same page as short rows, from memory. */
   async summaries(query: ListConversations, isVisible?: IsVisible): Promise<ConversationSummaries> {
     await this.upToDate()
-    return await this.#pages.summaries(query, this.hidden.visibleTo(isVisible))
+    return await this.pages.summaries(query, this.hidden.visibleTo(isVisible))
   }
 
   /** Returns one page of what waits in all conversations, the oldest first. */
@@ -187,9 +188,7 @@ export class ConversationManager {
   }
 
   /** Resolves when the conversations of other instances are known as they are now. Throws the `Problem` of the storage. */
-  async upToDate(): Promise<void> {
-    await this.#deps.known.upToDate()
-  }
+  readonly upToDate = (): Promise<void> => this.#deps.known.upToDate()
 
   /** As of the last `upToDate`. */
   count(filter: CountedConversations, isVisible?: IsVisible): number {
@@ -197,7 +196,7 @@ export class ConversationManager {
   }
 
   /** Returns who owns it, and the beginning of its first message; undefined if it does not exist. */
-  ownerOf(id: string): Pick<Summary, 'id' | 'userId' | 'preview'> | undefined {
+  ownerOf(id: string): Pick<Summary, 'id' | 'userId' | 'profile' | 'preview'> | undefined {
     return this.#deps.known.get(id)
   }
 

@@ -6,6 +6,7 @@ import type { StreamTickets } from '../access/stream-tickets.ts'
 import type { Info } from '../contract/server.ts'
 import type { KnownModels } from '../conversations/known-models.ts'
 import type { ConversationManager } from '../conversations/manager.ts'
+import type { Profiles } from '../conversations/profiles/profiles.ts'
 import type { Firehose } from '../events/firehose.ts'
 import type { PendingAuthorizations } from '../mcp/oauth/pending-authorizations.ts'
 import type { Replays } from '../replays/replays.ts'
@@ -42,6 +43,7 @@ import { rewindRoutes } from './routes/rewind.ts'
 import { permissionRuleRoutes } from './routes/permission-rules.ts'
 import { permissionRoutes } from './routes/permissions.ts'
 import { processRoutes } from './routes/processes.ts'
+import { profileRoutes } from './routes/profiles.ts'
 import { replayRoutes } from './routes/replays.ts'
 import { requestRoutes } from './routes/requests.ts'
 import { secretRoutes } from './routes/secrets.ts'
@@ -61,6 +63,7 @@ export type RouteDeps = {
   readonly manager: ConversationManager
   readonly replays: Replays
   readonly pendingAuthorizations: PendingAuthorizations
+  readonly profiles: () => Promise<Profiles>
   readonly models: KnownModels
   readonly firehose: Firehose
   readonly info: Info
@@ -88,6 +91,7 @@ export async function registerRoutes(app: FastifyInstance, deps: RouteDeps): Pro
   await documentRoutes(routes, {})
   await keyRoutes(routes, deps)
   await loginRoutes(routes, deps)
+  await profileRoutes(routes, deps)
   await conversationRoutes(routes, { manager })
   await conversationListRoutes(routes, { manager })
   await attendanceRoutes(routes, { manager })

@@ -90,7 +90,7 @@ function shownSettings(settings: Settings): Shown {
 }
 
 /** As clients send it. */
-function shownMcp(servers: McpServers): ShownMcp {
+export function shownMcp(servers: McpServers): ShownMcp {
   const shown = Object.entries(servers).map(([name, { transport, ...server }]) => [
     name,
     { type: transport, ...server },

@@ -48,6 +48,8 @@ export interface Storage extends LogViews, AsyncDisposable {
   readonly sharedWorkdirs: SharedWorkdirs
   readonly apiKeys: CredentialTable
   readonly logins: CredentialTable
+  /** By name, instead of an id. */
+  readonly profiles: CredentialTable
   /** The order of the firehose, made when it is opened first. */
   readonly firehose: FirehoseOrderStore
   readonly summaries: SummaryCache
@@ -232,7 +234,7 @@ export interface SharedWorkdirs {
 /** `value` is a JSON value; `usedAt`: RFC 3339, undefined if it was never noted. */
 export type StoredCredential = { readonly id: string; readonly value: unknown; readonly usedAt: string | undefined }
 
-/** API keys, or logins. There are at most some ten thousand: readers keep them in memory, with their version. */
+/** API keys, logins or profiles. There are at most some ten thousand: readers keep them in memory, with their version. */
 export interface CredentialTable {
   /** Returns all keys, oldest first. */
   read(): Promise<{ readonly version: number; readonly keys: readonly StoredCredential[] }>

@@ -15,6 +15,8 @@ export type Summary = {
   readonly updatedAt: number
   readonly title: string | undefined
   readonly userId: string | undefined
+  /** The profile that it was made from. */
+  readonly profile: string | undefined
   readonly labels: readonly string[]
   /** The fields of the metadata that lists can be filtered by, as texts. */
   readonly fields: Readonly<Record<string, string>>

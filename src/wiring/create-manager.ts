@@ -17,6 +17,7 @@ import { findGit } from '../workspace/git/run-git.ts'
 import { findProgram, HostEnvironment } from '../lib/start-process.ts'
 import { lazily } from '../lib/lazily.ts'
 import { Queue } from '../lib/queue.ts'
+import type { Profiles } from '../conversations/profiles/profiles.ts'
 import type { ResourceLimiter } from '../limits/resource-limits.ts'
 import type { ModelCatalog } from '../llm/catalog/model-catalog.ts'
 import { VendorKeys } from '../llm/endpoints/vendor-keys.ts'
@@ -70,6 +71,8 @@ export type ManagerParts = Pick<ConversationDeps, 'storage' | 'logger' | 'metric
   /** For MCP servers: to public addresses, and those that the operator allows. */
   readonly mcpFetch: UrlFetch
   readonly pendingAuthorizations: PendingAuthorizations
+  /** Loaded when they are used first. */
+  readonly profiles: () => Promise<Profiles>
   /** Where browsers reach this server, without a slash at the end. */
   readonly publicUrl: () => string
 }
@@ -118,6 +121,7 @@ export async function createManager(
     known,
     endOrphans: endLeftProcesses,
     onDeleted: (owner) => firehose.announceDeleted(owner),
+    withProfile: async (request) => (await parts.profiles()).applyTo(request),
     idle: { afterMs: config.idleSeconds * 1000, isShort: createIsShort() },
     endProcesses: async () => (await endAllMarked(dataDir)).map(({ pid }) => pid),
   })

@@ -2,7 +2,9 @@
 import { ApiKeys } from '../access/api-keys.ts'
 import type { Config } from '../config/config.ts'
 import { wantsColor } from '../config/config.ts'
+import type { Profiles } from '../conversations/profiles/profiles.ts'
 import { createCallbackDispatcher } from '../webhooks/dispatcher.ts'
+import { lazily } from '../lib/lazily.ts'
 import { Queue } from '../lib/queue.ts'
 import { createResourceLimiter } from '../limits/resource-limits.ts'
 import { PendingAuthorizations } from '../mcp/oauth/pending-authorizations.ts'
@@ -108,9 +110,15 @@ export async function startServices(
     mcpFetch: held?.toMcp(mcp.fetch) ?? mcp.fetch,
     held,
     pendingAuthorizations: new PendingAuthorizations(),
+    profiles: lazily(() => openProfiles(storage)),
     publicUrl: () => config.publicUrl ?? `http://127.0.0.1:${served.port ?? config.port}`,
   }
   return { ...shared, apiKeys, logins, hashBody, missingSandbox, served }
+}
+
+async function openProfiles({ profiles: table, keys }: Storage): Promise<Profiles> {
+  const { Profiles: Opened } = await import('../conversations/profiles/profiles.ts')
+  return new Opened({ table, keys: keys.material })
 }
 
 const SET_ASIDE =

@@ -225,6 +225,7 @@ async function createHttp(
     apiKeys,
     tickets: new StreamTickets(),
     pendingAuthorizations: services.pendingAuthorizations,
+    profiles: services.profiles,
     hashBody,
     logins,
     info: infoOf(config, launcher, resources),

@@ -15,6 +15,7 @@ import type { CallbackDispatcher, DispatcherOptions } from '../../src/webhooks/d
 import type { Conversation } from '../../src/conversations/conversation.ts'
 import { KnownConversations } from '../../src/conversations/registry/known-conversations.ts'
 import type { ManagerDeps } from '../../src/conversations/manager.ts'
+import { Profiles } from '../../src/conversations/profiles/profiles.ts'
 import { ConversationManager } from '../../src/conversations/manager.ts'
 import type { EventLog } from '../../src/events/event-log.ts'
 import type { EventStore } from '../../src/events/event-store.ts'
@@ -159,7 +160,9 @@ export async function setBench({
     const fetch = createSafeFetch({ allow: ['127.0.0.1'] })
     const dispatcher = createCallbackDispatcher({ fetch, userAgent: 'test', ...callbacks })
     dispatchers.push(dispatcher)
+    const profiles = new Profiles({ table: storage.profiles, keys: storage.keys.material })
     const manager = new ConversationManager({
+      withProfile: (request) => profiles.applyTo(request),
       conversations: {
         storage,
         server: { version: '0.0.0-test', isolation: 'none' },

@@ -58,6 +58,8 @@ test('every union has a discriminator, except those of a text and something else
     '/components/schemas/CreateConversation/properties/tools',
     '/components/schemas/CreateReplay/properties/at',
     '/components/schemas/MessageInput',
+    '/components/schemas/Profile/properties/tools',
+    '/components/schemas/PutProfile/properties/tools',
     '/components/schemas/UserInput/properties/content',
   ])
 })

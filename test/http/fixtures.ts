@@ -8,6 +8,8 @@ import { ApiKeys } from '../../src/access/api-keys.ts'
 import { createReplays } from '../replays/fixtures.ts'
 import { StreamTickets } from '../../src/access/stream-tickets.ts'
 import { createAuthenticator } from '../../src/http/guards/auth.ts'
+import { Profiles } from '../../src/conversations/profiles/profiles.ts'
+import { lazily } from '../../src/lib/lazily.ts'
 import { KnownModels } from '../../src/conversations/known-models.ts'
 import { createLoginSupport } from '../../src/wiring/login-support.ts'
 import { createHttpServer } from '../../src/http/server.ts'
@@ -99,6 +101,7 @@ export async function setHttp(options: HttpOptions = {}): Promise<HttpBench> {
     apiKeys,
     tickets: new StreamTickets(),
     pendingAuthorizations: new PendingAuthorizations(),
+    profiles: lazily(async () => new Profiles({ table: bench.storage.profiles, keys: bench.storage.keys.material })),
     hashBody,
     logins,
     info: { ...INFO, tools: [...INFO.tools], network: { ...INFO.network, modes: [...INFO.network.modes] } },

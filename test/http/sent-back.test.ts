@@ -56,6 +56,8 @@ const FULL_NEW = {
   title_model: 'gpt-5-nano',
   generate_title: true,
   user_id: 'user-17',
+  profile: 'default',
+  external_id: 'thread-1',
   microagents: ['Use tabs.'],
   tools: ['Bash'],
   confirmation_mode: true,

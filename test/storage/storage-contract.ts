@@ -283,7 +283,7 @@ export function storageContract(
       expect(await storage.deletions.has(old)).toBe(true)
     })
 
-    test.each(['apiKeys', 'logins'] as const)(
+    test.each(['apiKeys', 'logins', 'profiles'] as const)(
       '%s change only from the version that they were read with, and are listed as they were made',
       async (table) => {
         const { [table]: apiKeys } = storage
@@ -390,6 +390,7 @@ export function storageContract(
         updatedAt: 2,
         title: 'T',
         userId: undefined,
+        profile: undefined,
         labels: ['urgent'],
         fields: { ticket: '17' },
         preview: 'p',

@@ -28,7 +28,7 @@ class SettingOptions:
     may read into `secrets`, which take precedence.
     """
     max_steps: int | None = None
-    """Maximum number of model answers per run."""
+    """Maximum number of model answers per run. Default: 500."""
     timeout_s: float | None = None
     """Maximum duration of a run in seconds. Default: unlimited."""
     max_tokens: int | None = None

@@ -24,7 +24,8 @@ import type { Alive, Info, Readiness } from '../../contract/server.ts'
 import type { StreamFirehose } from '../../contract/events-api.ts'
 import type { ListAllRequests, WaitingRequests } from '../../contract/request.ts'
 import type { CreateReplay, ListReplays, Replay, ReplayPage } from '../../contract/replay.ts'
-import { get, post, postOnce, remove } from './operation.ts'
+import type { Profile, ProfileList, PutProfile } from '../../contract/profile.ts'
+import { get, post, postOnce, put, remove } from './operation.ts'
 
 export const SERVER_OPERATIONS = {
   alive: get('/alive').returns<typeof Alive>(),
@@ -46,6 +47,11 @@ export const SERVER_OPERATIONS = {
   deleteLogin: remove('/logins/{login_id}'),
   createLoginCode: post('/login-codes').returns<typeof LoginCode>(),
   createStreamTicket: post('/stream-tickets').sends<typeof CreateStreamTicket>().returns<typeof StreamTicket>(),
+
+  listProfiles: get('/profiles').returns<typeof ProfileList>(),
+  getProfile: get('/profiles/{name}').returns<typeof Profile>(),
+  putProfile: put('/profiles/{name}').sends<typeof PutProfile>().returns<typeof Profile>(),
+  deleteProfile: remove('/profiles/{name}'),
 
   createConversation: postOnce('/conversations').sends<typeof CreateConversation>().returns<typeof ConversationView>(),
   listAllRequests: get('/requests').filters<typeof ListAllRequests>().returns<typeof WaitingRequests>(),

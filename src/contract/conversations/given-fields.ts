@@ -8,6 +8,12 @@ export const UserId = z
   .max(200)
   .describe('Whose conversation it is: a filter of lists, and what API keys can be limited to.')
 
+export const ProfileName = z
+  .string()
+  .regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$/, 'must have 1 to 100 letters, digits, dots, dashes and underscores')
+
+export const ExternalId = z.string().min(1).max(200)
+
 export const MAX_LABELS = 20
 /** A label may have commas and spaces. */
 export const Label = z.string().min(1).max(64)

@@ -2,6 +2,8 @@
 import { z } from 'zod'
 
 export const MaxIterations = z.int().min(1).max(100_000).describe('Maximum number of model answers per run.')
+/** Without another number. */
+export const DEFAULT_ITERATIONS = 500
 export const MaxSeconds = z
   .number()
   .positive()

@@ -36,7 +36,7 @@ export class ConversationPages {
   async page(query: ListConversations, isVisible?: IsVisible): Promise<ViewPage> {
     const { known, conversations } = this.#sources
     const { ids, nextPageId } = known.page(query, isVisible)
-    const views = await mapBounded(ids, VIEW_CONCURRENCY, (id) => this.#viewWithoutOpening(id))
+    const views = await mapBounded(ids, VIEW_CONCURRENCY, (id) => this.viewWithoutOpening(id))
     const { catalog } = conversations.models
     const items = views.flatMap((view) => (view ? [withContextSize(view, catalog)] : []))
     return { items, next_page_id: nextPageId }
@@ -56,7 +56,8 @@ export class ConversationPages {
     return { items: rows.flat(), next_page_id: nextPageId }
   }
 
-  async #viewWithoutOpening(id: string): Promise<ConversationView | undefined> {
+  /** Undefined if it does not exist. */
+  async viewWithoutOpening(id: string): Promise<ConversationView | undefined> {
     const { known, open, conversations } = this.#sources
     const conversation = await open.ifOpen(id)
     if (conversation && known.has(id)) return conversation.view()

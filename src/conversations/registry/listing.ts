@@ -10,7 +10,7 @@ import { nextDeadline, restingRequests, waitsSince } from '../../state/open-requ
 import type { State } from '../../state/state.ts'
 
 /** Returns true if the client may see the conversation. */
-export type IsVisible = (conversation: Pick<Summary, 'id' | 'userId'>) => boolean
+export type IsVisible = (conversation: Pick<Summary, 'id' | 'userId' | 'profile'>) => boolean
 
 /** `requestsOf`: which of its requests count. */
 export function summarize({ settings, ...state }: State, requestsOf: RequestsOf = restingRequests): Summary {
@@ -25,6 +25,7 @@ export function summarize({ settings, ...state }: State, requestsOf: RequestsOf 
     updatedAt: Date.parse(state.updatedAt),
     title: settings.title,
     userId: settings.user_id,
+    profile: settings.profile,
     labels: settings.labels ?? NO_LABELS,
     fields: settings.metadata ? filterableFields(settings.metadata) : NO_FIELDS,
     preview: state.preview,
@@ -159,8 +160,8 @@ function createMatcher(
   const [after = -Infinity, before = Infinity] = [timeOf(filter.updated_after), timeOf(filter.updated_before)]
   const text = q?.toLowerCase()
   const wanted = metadata && [...metadata].map(pairIn)
-  return ({ id, status, userId, labels, fields, model, isArchived, title = '', preview, updatedAt }) =>
-    isVisible({ id, userId }) &&
+  return ({ id, status, userId, profile, labels, fields, model, isArchived, title = '', preview, updatedAt }) =>
+    isVisible({ id, userId, profile }) &&
     (statuses === undefined || statuses.has(status)) &&
     (ofModel === undefined || model === ofModel) &&
     (archived === undefined || isArchived === archived) &&

@@ -13,13 +13,13 @@ import type { ConversationDeps } from '../dependencies.ts'
 type RemovalDeps = {
   readonly conversations: Pick<ConversationDeps, 'logger' | 'storage' | 'workspace'>
   readonly endOrphans: (isOurs: (conversationId: string) => boolean) => Promise<unknown>
-  readonly onDeleted: (conversation: Pick<Summary, 'id' | 'userId'>) => void
+  readonly onDeleted: (conversation: Pick<Summary, 'id' | 'userId' | 'profile'>) => void
 }
 
 /** Removes everything of a conversation that nobody can find any more. `opened`: it was open or being opened. */
 export async function removeConversation(
   { conversations, endOrphans, onDeleted }: RemovalDeps,
-  { id, userId }: Summary,
+  { id, userId, profile }: Summary,
   opened: Promise<Conversation> | undefined,
 ): Promise<void> {
   const { logger, storage, workspace } = conversations
@@ -31,7 +31,7 @@ export async function removeConversation(
   await conversation?.dispose('deleted').catch((error: unknown) => {
     logger.error({ err: error, conversation_id: id }, 'a deleted conversation could not be closed')
   })
-  onDeleted({ id, userId })
+  onDeleted({ id, userId, profile })
   // An opened conversation ends its own processes; those of the others were ended when the server started.
   if (opened && !conversation) await endOrphans((each) => each === id)
   await removeData({ storage, workdirBase: workspace.workdirRules.base }, id, state)

@@ -22,7 +22,7 @@ export type SharedListDeps = {
 
 export type FollowChanges = {
   /** Called with each conversation that another instance has deleted. */
-  readonly onDeleted: (conversation: Pick<Summary, 'id' | 'userId'>) => void
+  readonly onDeleted: (conversation: Pick<Summary, 'id' | 'userId' | 'profile'>) => void
   readonly signal: AbortSignal
 }
 
@@ -92,10 +92,10 @@ export class SharedList {
   #forget(id: string): void {
     const { known } = this.#deps
     // Undefined if it was created a moment ago: no reader has received an event of it here.
-    const userId = known.get(id)?.userId
+    const { userId, profile } = known.get(id) ?? {}
     known.delete(id)
     this.#states.delete(id)
-    this.#onDeleted({ id, userId })
+    this.#onDeleted({ id, userId, profile })
   }
 
   async #learn({ id, lastSeq, summary }: ListedConversation): Promise<void> {
@@ -131,6 +131,7 @@ const summaryOf = (state: State | undefined) => state && sharedSummary(state)
 const NO_VALUES = {
   title: undefined,
   userId: undefined,
+  profile: undefined,
   model: undefined,
   costUsd: undefined,
   waitsSince: undefined,

@@ -30,7 +30,7 @@ export type Notice = {
   readonly owner: Owner
 }
 
-type Owner = { readonly id: string; readonly userId: string | undefined }
+type Owner = { readonly id: string; readonly userId: string | undefined; readonly profile?: string | undefined }
 
 export function deletedNotice(owner: Owner): Notice {
   const conversation_id = owner.id

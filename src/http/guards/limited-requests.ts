@@ -23,11 +23,40 @@ export function createAs(access: Access, request: CreateConversation): CreateCon
   mayUseHooks(access, request.hooks)
   mayConnect(access, request)
   if (typeof request.llm_config?.['base_url'] === 'string') access.require('read')
-  const { userId } = access.limits
+  const { userId, profiles } = access.limits
+  if (profiles) mayUseProfile(profiles, request)
   if (userId === undefined) return request
   if (request.user_id !== undefined && request.user_id !== userId)
     throw new Problem('forbidden', 'This key is limited to another user_id. Leave out user_id.')
   return { ...request, user_id: userId }
+}
+
+/** What a key that is limited to profiles sends besides the profile: nothing of it gives rights. */
+const BESIDES_PROFILE: ReadonlySet<string> = new Set<keyof CreateConversation>([
+  'profile',
+  'initial_message',
+  'title',
+  'labels',
+  'metadata',
+  'external_id',
+  'client_tools',
+  'run',
+  'wait',
+  'timeout',
+])
+
+function mayUseProfile(profiles: ReadonlySet<string>, request: CreateConversation): void {
+  if (request.profile === undefined || !profiles.has(request.profile))
+    throw new Problem('forbidden', `This key is limited to profiles. Send profile: ${[...profiles].join(', or ')}.`)
+  refuseBesides(request, BESIDES_PROFILE)
+}
+
+/** Throws `forbidden`, and names the fields. */
+function refuseBesides(request: object, allowed: ReadonlySet<string>): void {
+  const refused = Object.entries(request).filter(([name, value]) => value !== undefined && !allowed.has(name))
+  if (refused.length === 0) return
+  const names = refused.map(([name]) => name).join(', ')
+  throw new Problem('forbidden', `This key is limited to profiles, which say everything else. Leave out ${names}.`)
 }
 
 /** What a client may take from the files of its project. */
@@ -89,8 +118,18 @@ export function mayCreate({ limits }: Access): void {
     throw new Problem('forbidden', 'This key is limited to certain conversations and cannot create one.')
 }
 
+const CONFIG_BESIDES_PROFILE: ReadonlySet<string> = new Set<keyof UpdateConfig>([
+  'title',
+  'labels',
+  'archived',
+  'metadata',
+  'client_tools',
+  'after_seq',
+])
+
 /** Throws `forbidden`. */
 export function mayConfigure(access: Access, update: UpdateConfig): void {
+  if (access.limits.profiles) refuseBesides(update, CONFIG_BESIDES_PROFILE)
   refuseDirectories(access, update)
   const { permission_mode, hooks, enable_message_rewrite_hooks, network, mcp, env, workdir } = update
   // A variable, such as GIT_SSH_COMMAND, changes what an allowed command runs; what is in a directory needs fewer approvals.
@@ -105,9 +144,20 @@ export function mayConfigure(access: Access, update: UpdateConfig): void {
 /** Throws `forbidden`. Each fork asks the models of `llm_configs`, and gets the files of its original. */
 export function mayReplay(access: Access, { check, permission_mode, network, llm_configs = [] }: CreateReplay): void {
   mayCreate(access)
+  // The forks of a replay are in no list, and work with other rights.
+  refuseOfProfiles(access, 'make replays')
   if (check) access.require('commands')
   if (permission_mode !== undefined || network !== undefined) access.require('approve')
   for (const llm_config of llm_configs) mayConfigure(access, { llm_config })
+}
+
+/** Throws `forbidden`. */
+export function mayReplaceRules(access: Access): void {
+  refuseOfProfiles(access, 'replace rules')
+}
+
+function refuseOfProfiles({ limits }: Access, what: string): void {
+  if (limits.profiles) throw new Problem('forbidden', `This key is limited to profiles and cannot ${what}.`)
 }
 
 /** The response to a request that waits has the answer of the agent, which can repeat the whole conversation. */
@@ -115,7 +165,11 @@ export function mayRun(access: Access, run: Partial<RunRequest>): void {
   // Another model gets what was said.
   if (run.wait || run.model !== undefined) access.require('read')
   if (run.permission_mode !== undefined || run.allowed_tools !== undefined) access.require('approve')
+  const { model, permission_mode, allowed_tools } = run
+  if (access.limits.profiles) refuseBesides({ model, permission_mode, allowed_tools }, NOTHING)
 }
+
+const NOTHING: ReadonlySet<string> = new Set()
 
 /** The result of a task has the answer of the agent, too. Its status does not. */
 export function taskFor(access: Access, { result, ...task }: Task): Task {
@@ -139,12 +193,13 @@ export function mayPostTask(access: Access, { runnable }: Pick<PostTask, 'runnab
  * that the key is used.
  */
 export function ownKey(access: Access, idempotency: Idempotency | undefined): Idempotency | undefined {
-  const { userId } = access.limits
-  if (!idempotency || userId === undefined) return idempotency
+  const { userId, profiles } = access.limits
+  if (!idempotency || (userId === undefined && !profiles)) return idempotency
+  const limits = profiles ? [userId ?? null, ...[...profiles].toSorted()] : userId
   // Clients' own keys contain no space.
   return {
     ...idempotency,
-    key: `${createHash('sha256').update(JSON.stringify(userId)).digest('hex').slice(0, 32)} ${idempotency.key}`,
+    key: `${createHash('sha256').update(JSON.stringify(limits)).digest('hex').slice(0, 32)} ${idempotency.key}`,
   }
 }
 

@@ -8,6 +8,7 @@ const ROUTES: Readonly<Record<Scope, readonly string[]>> = {
   read: [
     'GET /info',
     'GET /models',
+    'GET /profiles',
     'GET /firehose',
     'GET /conversations',
     'GET /conversations/count',
@@ -107,6 +108,9 @@ const ROUTES: Readonly<Record<Scope, readonly string[]>> = {
   ],
   admin: [
     'GET /metrics',
+    'GET /profiles/:name',
+    'PUT /profiles/:name',
+    'DELETE /profiles/:name',
     'POST /keys',
     'GET /keys',
     'GET /keys/:key_id',

@@ -18,6 +18,7 @@ export const TAGS = {
   secrets: 'Environment variables of the commands of a conversation. Values are write-only; only names are returned.',
   tasks: 'Queued work: runs of the agent, commands and Tickers.',
   replays: 'Do work of conversations once more in forks, with other models, and compare how it ends.',
+  profiles: 'Named parts of create requests, for clients that choose one by its name.',
   keys: 'API keys with scopes, and tickets for streams in browsers.',
   server: 'Health, version, limits and metrics of the server.',
 } as const

@@ -20,7 +20,8 @@ import { closeSignal } from '../request/close-signal.ts'
 import { KeyHeader, idempotencyOf } from '../request/idempotency-key.ts'
 import { describeRoute } from '../openapi/describe-route.ts'
 import { accessOf, visibleTo } from '../guards/authorize.ts'
-import { createAs, hidingDeleted, mayRun, ofProject, ownKey } from '../guards/limited-requests.ts'
+import { createAs, mayRun, ownKey } from '../guards/limited-requests.ts'
+import { createOrFind } from '../request/create-or-find.ts'
 import { ById, CONVERSATION } from '../openapi/conversation-params.ts'
 
 /** Errors of creating a conversation. */
@@ -33,6 +34,8 @@ const CREATE = [
   'network_not_permitted',
   'network_mode_unavailable',
   'storage_full',
+  'profile_not_found',
+  'limit_reached',
 ] as const
 
 export const conversationRoutes: FastifyPluginAsyncZod<{ manager: ConversationManager }> = async (app, { manager }) => {
@@ -44,16 +47,20 @@ export const conversationRoutes: FastifyPluginAsyncZod<{ manager: ConversationMa
         ...describe('createConversation', 'Create a conversation', CREATE),
         headers: KeyHeader,
         body: CreateConversation,
-        response: { 201: ConversationView },
+        response: {
+          200: ConversationView.describe('With `external_id`: the one that there is.'),
+          201: ConversationView,
+        },
       },
     },
     async (request, reply) => {
       const access = accessOf(request)
       const wanted = createAs(access, request.body)
       mayRun(access, { wait: wanted.wait ?? false })
-      const conversation = await hidingDeleted(access, () =>
-        manager.create(wanted, ownKey(access, idempotencyOf(request)), ofProject(access)),
-      )
+      const { view: conversation, isNew } = await createOrFind(manager, access, wanted, {
+        idempotency: ownKey(access, idempotencyOf(request)),
+      })
+      if (!isNew) return withReadFields(manager, conversation)
       reply.code(201).header('location', `/conversations/${conversation.id}`)
       return wanted.run ? await withFirstRun(manager, conversation, wanted, reply) : conversation
     },

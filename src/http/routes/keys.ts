@@ -36,6 +36,7 @@ function describeAccess(access: Access): Me {
     scopes: Scope.options.filter((scope) => access.allows(scope)),
     ...(limits.conversations && { conversations: [...limits.conversations] }),
     ...(limits.userId !== undefined && { user_id: limits.userId }),
+    ...(limits.profiles && { profiles: [...limits.profiles] }),
     ...(loginId !== undefined && { login_id: loginId }),
   }
 }

@@ -30,6 +30,8 @@ export type ConvertedSetting = (typeof IN_ANOTHER_FORM)[number]
 
 /** Fields of the option `conversation`: objects in the form of the wire, and what other options say as well. */
 const ON_THE_WIRE = [
+  'profile',
+  'external_id',
   'confirmation_mode',
   'permission_rules',
   'microagents',

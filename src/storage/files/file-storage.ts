@@ -77,6 +77,7 @@ export class FileStorage implements Storage {
   readonly sharedWorkdirs: SharedWorkdirs
   readonly apiKeys: CredentialTable
   readonly logins: CredentialTable
+  readonly profiles: CredentialTable
   readonly firehose: FirehoseOrderStore
   readonly summaries: FileSummaries
   readonly snapshots: SnapshotFiles
@@ -107,6 +108,7 @@ export class FileStorage implements Storage {
     this.sharedWorkdirs = new SharedWorkdirRows(tables, (id) => exists(join(directory, id)))
     this.apiKeys = new CredentialRows(tables, 'api_keys')
     this.logins = new CredentialRows(tables, 'logins')
+    this.profiles = new CredentialRows(tables, 'profiles')
     this.firehose = { open: () => FirehoseFile.open(join(root, 'firehose')) }
     this.summaries = new FileSummaries({ path: join(root, 'summaries.db'), logs: directory, onFault })
     this.snapshots = new SnapshotFiles(directory)

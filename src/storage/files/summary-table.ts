@@ -17,7 +17,7 @@ import { isDamaged, loadSqlite } from './directory/sqlite.ts'
 export type NotedSummary = { readonly summary: Summary; readonly stamp: LogStamp }
 
 /** Raised when summaries are derived differently or have another format: older ones are dropped. */
-const FORMAT = 3
+const FORMAT = 4
 
 /**
  * Nothing is synced, and a transaction is undone from memory. What is deleted is overwritten, because it may be private.
@@ -44,6 +44,7 @@ type Entry = readonly [
   updatedAt: number,
   title: string | null,
   userId: string | null,
+  profile: string | null,
   labels: readonly string[] | null,
   /** Names and values, in turn. */
   fields: readonly string[] | null,
@@ -231,6 +232,7 @@ const TEXTS = fieldOf('texts', true)
 const MORE = [
   OPTIONAL,
   OPTIONAL,
+  OPTIONAL,
   TEXTS,
   TEXTS,
   TEXT,
@@ -251,17 +253,27 @@ const STATUSES: ReadonlySet<unknown> = new Set(Status.options)
 function toEntry({ summary, stamp }: NotedSummary): Entry {
   const { id, status, lastSeq, createdAt, updatedAt, idempotency, preview, lastWords, isArchived, waiting } = summary
   const log = [id, stamp.size, stamp.mtimeMs, status, lastSeq, createdAt, updatedAt] as const
-  const given = [summary.title ?? null, summary.userId ?? null, listed(summary.labels)] as const
+  const texts = [summary.title ?? null, summary.userId ?? null, summary.profile ?? null] as const
   const shown = [preview, lastWords, summary.model ?? null, summary.costUsd ?? null, isArchived, waiting] as const
   const keys = [idempotency?.key ?? null, idempotency?.bodyHash ?? null] as const
   const times = [summary.waitsSince ?? null, summary.deadline ?? null, stamp.mtimeMs] as const
-  return [...log, ...given, listed(Object.entries(summary.fields).flat()), ...shown, ...keys, ...times]
+  return [
+    ...log,
+    ...texts,
+    listed(summary.labels),
+    listed(Object.entries(summary.fields).flat()),
+    ...shown,
+    ...keys,
+    ...times,
+  ]
 }
 
 function fromEntry([id, size, mtimeMs, status, lastSeq, createdAt, updatedAt, ...rest]: Entry): NotedSummary {
-  const [title, userId, labels, fields, preview, lastWords, model, costUsd, isArchived, waiting, ...last] = rest
+  const [title, userId, profile, labels, fields, preview, lastWords, model, costUsd, isArchived, waiting, ...last] =
+    rest
   const [key, bodyHash, waitsSince, deadline] = last
-  const texts = { title: title ?? undefined, userId: userId ?? undefined, model: model ?? undefined }
+  const owner = { userId: userId ?? undefined, profile: profile ?? undefined }
+  const texts = { title: title ?? undefined, ...owner, model: model ?? undefined }
   const found = { labels: labels ?? NO_LABELS, fields: fields ? inPairs(fields) : NO_FIELDS }
   const known = { ...texts, ...found, preview, lastWords, isArchived, waiting, costUsd: costUsd ?? undefined }
   const waits = { waitsSince: waitsSince ?? undefined, deadline: deadline ?? undefined }

@@ -1,4 +1,4 @@
-/** API keys or logins as rows, and the version of their table. */
+/** API keys, logins or profiles as rows, and the version of their table. */
 import { randomUUID } from 'node:crypto'
 import type { CredentialTable, StoredCredential } from '../storage.ts'
 import type { PostgresDatabase } from './database.ts'

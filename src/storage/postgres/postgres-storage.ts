@@ -124,6 +124,7 @@ class PostgresStorage implements Storage {
   readonly sharedWorkdirs: SharedWorkdirs
   readonly apiKeys: CredentialTable
   readonly logins: CredentialTable
+  readonly profiles: CredentialTable
   readonly firehose: FirehoseOrderStore
   readonly summaries: SummaryRows
   readonly snapshots: SnapshotRows
@@ -146,6 +147,7 @@ class PostgresStorage implements Storage {
     this.sharedWorkdirs = new SharedWorkdirsTable(database)
     this.apiKeys = new CredentialsTable(database, 'api_keys', 'api_key_version')
     this.logins = new CredentialsTable(database, 'logins', 'login_version')
+    this.profiles = new CredentialsTable(database, 'profiles', 'profile_version')
     const logs = new PostgresStore({ ownership, onStored: news && (() => news.announce()) })
     this.firehose = news
       ? { open: (onNews, whenSynced) => openFirehoseTable({ database, logs, news, whenSynced }, onNews) }

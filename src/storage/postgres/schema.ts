@@ -12,6 +12,7 @@ import { THIRD_MIGRATION } from './third-migration.ts'
 import { FOURTH_MIGRATION } from './fourth-migration.ts'
 import { SEVENTH_MIGRATION } from './seventh-migration.ts'
 import { EIGHTH_MIGRATION } from './eighth-migration.ts'
+import { ELEVENTH_MIGRATION } from './eleventh-migration.ts'
 
 /** Names the database in the data directories that were used with it. A copy of the database keeps it. */
 const IDENTITY_MIGRATION = `
@@ -28,6 +29,7 @@ const MIGRATIONS: readonly string[] = [
   SIXTH_MIGRATION,
   SEVENTH_MIGRATION,
   EIGHTH_MIGRATION,
+  ELEVENTH_MIGRATION,
 ]
 
 /** Two instances may start at the same time. Any number that other programs are unlikely to use. */

@@ -20,7 +20,7 @@ import type { LogDigest } from './event-digest.ts'
 import { EventDigest, digestOfRows, isSame } from './event-digest.ts'
 import { readLogLines } from './log-lines.ts'
 import { openNewDatabase } from './locked-database.ts'
-import { importApiKeys, importDeletions, importWorkdirsAndMarks } from './small-tables.ts'
+import { importApiKeys, importDeletions, importProfiles, importWorkdirsAndMarks } from './small-tables.ts'
 import { TransferError, refuseFaults } from './transfer-error.ts'
 
 export type Transfer = {
@@ -59,6 +59,7 @@ export async function importDirectory({ url, directory }: Transfer): Promise<Tra
   }
   faults.push(...(await removeOthers(database, digests, deleted)))
   if (!(await importApiKeys(database, tables))) faults.push('the database has other API keys')
+  await importProfiles(database, tables)
   await importWorkdirsAndMarks(database, tables, directory)
   faults.push(...(await compare(database, digests)))
   refuseFaults(

@@ -1,15 +1,18 @@
-/** The tables of the server in files and in a database: API keys, deletions, shared workdirs, and marks. */
+/** The tables of the server in files and in a database: API keys, profiles, deletions, shared workdirs, and marks. */
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { makeDirectories } from '../../files/make-directories.ts'
 import { mapBounded } from '../../lib/map-bounded.ts'
 import { MarkFiles } from '../files/directory/mark-files.ts'
+import { CredentialRows } from '../files/tables/credential-rows.ts'
 import { DeletionRows } from '../files/tables/deletion-rows.ts'
 import { openTables } from '../files/tables/open-tables.ts'
 import type { Tables } from '../files/tables/tables.ts'
 import { step } from '../files/tables/tables.ts'
+import { CredentialsTable } from '../postgres/credentials-table.ts'
 import type { PostgresDatabase } from '../postgres/database.ts'
 import type { PostgresRow } from '../postgres/session.ts'
+import type { CredentialTable } from '../storage.ts'
 
 /** Rows in one statement. */
 const CHUNK = 5000
@@ -51,6 +54,18 @@ export async function importApiKeys(database: PostgresDatabase, tables: Tables):
   return listOf(stored) === listOf(keys)
 }
 
+/** A profile of the database with the same name is replaced. */
+export async function importProfiles(database: PostgresDatabase, tables: Tables): Promise<void> {
+  const [made] = await tables.read("SELECT 1 FROM sqlite_master WHERE name = 'profiles'")
+  if (made) await copyProfiles(new CredentialRows(tables, 'profiles'), profilesIn(database))
+}
+
+const profilesIn = (database: PostgresDatabase) => new CredentialsTable(database, 'profiles', 'profile_version')
+
+async function copyProfiles(from: CredentialTable, to: CredentialTable): Promise<void> {
+  for (const { id, value } of (await from.read()).keys) await to.change(await to.version(), id, value)
+}
+
 export async function importWorkdirsAndMarks(database: PostgresDatabase, tables: Tables, directory: string) {
   const shared = await tables.read('SELECT workdir, id FROM shared_workdirs')
   for (const part of chunksOf(shared))
@@ -75,6 +90,7 @@ export async function exportTables(database: PostgresDatabase, directory: string
   await put('select workdir, conversation_id as id from shared_workdirs', ['workdir', 'id'], PUT_WORKDIR)
   const [row] = await database.read('select version from api_key_version')
   await tables.write(step("UPDATE versions SET number = ? WHERE name = 'api_keys'", Number(row?.['version'])))
+  await copyProfiles(profilesIn(database), new CredentialRows(tables, 'profiles'))
   for (const kind of KINDS) await exportMarks(database, kind, join(directory, kind))
 }
 

@@ -14,6 +14,8 @@ const VALUES: { readonly [K in NameIn<'create'>]: CreateConversation[K] } = {
   generate_title: true,
   title_model: 'small',
   user_id: 'user-17',
+  profile: 'reviewer',
+  external_id: 'thread-1',
   metadata: { team: 'secret-value' },
   workdir: 'here',
   additional_directories: ['/also'],

@@ -21,6 +21,7 @@ function summaryOf(id: string, random: Random): Summary {
     createdAt: at(random.below(8)),
     updatedAt: at(random.below(8)),
     title: random.pick([undefined, 'Report', 'Other']),
+    profile: undefined,
     userId: random.pick([undefined, 'a', 'b']),
     labels: random.pick([[], ['urgent'], ['nightly', 'urgent']]),
     fields: random.pick<Record<string, string>>([{}, { ticket: '17' }]),

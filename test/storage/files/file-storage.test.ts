@@ -121,6 +121,7 @@ test('nothing of a forgotten summary is in the file, also in the process that ma
     const texts = {
       title: `title of ${id}`,
       userId: undefined,
+      profile: undefined,
       labels: [],
       fields: {},
       preview: '',

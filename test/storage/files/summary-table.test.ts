@@ -15,7 +15,15 @@ const MIB = 1024 * 1024
 function noted(id: string, lastSeq: number): NotedSummary {
   const times = { createdAt: 1, updatedAt: 2 }
   const found = { labels: [], fields: {}, lastWords: 'w', model: 'm', costUsd: 0.5, isArchived: true, waiting: 1 }
-  const texts = { title: undefined, userId: undefined, ...found, preview: PREVIEW, waitsSince: undefined, deadline: 3 }
+  const texts = {
+    title: undefined,
+    userId: undefined,
+    profile: undefined,
+    ...found,
+    preview: PREVIEW,
+    waitsSince: undefined,
+    deadline: 3,
+  }
   return {
     summary: { id, status: 'idle', lastSeq, ...times, ...texts, idempotency: undefined },
     stamp: { size: lastSeq, mtimeMs: 1 },
@@ -53,7 +61,7 @@ test('a summary is read as it was noted', async () => {
   const table = open()
   const { summary, stamp } = noted(uuid7(), 3)
   const found = { labels: ['urgent', 'a, b'], fields: { ticket: '17', 'a=b': '' } }
-  const texts = { title: 'totals ü', userId: 'user-17', ...found }
+  const texts = { title: 'totals ü', userId: 'user-17', profile: 'reviewer', ...found }
   const full = { summary: { ...summary, ...texts, idempotency: { key: 'k', bodyHash: 'hash' } }, stamp }
   // More than are read at a time.
   const others = Array.from({ length: 600 }, (_, n) => noted(`plain ${String(n).padStart(3, '0')}`, n))

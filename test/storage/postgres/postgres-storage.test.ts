@@ -39,7 +39,7 @@ const open = (directory: string, operatorKeys: readonly [string, ...string[]] = 
 /** Removes all rows and keeps the tables. */
 const empty = async () => {
   const [tables] = await database.query(
-    "select string_agg(quote_ident(relname), ', ') as names from pg_class where relkind in ('r', 'p') and not relispartition and relnamespace = 'public'::regnamespace and relname not in ('schema_version', 'api_key_version', 'login_version', 'database_identity')",
+    "select string_agg(quote_ident(relname), ', ') as names from pg_class where relkind in ('r', 'p') and not relispartition and relnamespace = 'public'::regnamespace and relname not in ('schema_version', 'api_key_version', 'login_version', 'profile_version', 'database_identity')",
   )
   if (typeof tables?.['names'] === 'string') await database.query(`truncate ${tables['names']}`)
 }

@@ -13,7 +13,8 @@ import { requireSeq } from '../../../events/event-feed.ts'
 import { withoutUndefined } from '../../../lib/without-undefined.ts'
 import type { Metrics } from '../../../telemetry/metrics.ts'
 import { accessOf } from '../../guards/authorize.ts'
-import { createAs, hidingDeleted, ofProject } from '../../guards/limited-requests.ts'
+import { createAs } from '../../guards/limited-requests.ts'
+import { createOrFind } from '../../request/create-or-find.ts'
 import { problemFor } from '../../request/problem-handler.ts'
 import { idempotencyIn } from '../../request/idempotency-key.ts'
 import { logCommand } from '../../request/request-log.ts'
@@ -65,10 +66,8 @@ export const socketRoutes: FastifyPluginAsyncZod<SocketDeps> = async (app, deps)
         const access = accessOf(request)
         access.require('read')
         const wanted = create === 'frame' ? await firstFrame(socket) : CreateConversation.parse({})
-        const made = await hidingDeleted(access, () =>
-          manager.create(createAs(access, wanted), undefined, ofProject(access)),
-        )
-        if (wanted.run) await startFirstRun(await manager.open(made.id))
+        const { view: made, isNew } = await createOrFind(manager, access, createAs(access, wanted))
+        if (wanted.run && isNew) await startFirstRun(await manager.open(made.id))
         logCommand(request, { frame: 'create', status: 201, conversation_id: made.id })
         await talk(deps, socket, request, { ...stream, id: made.id, after_seq: 0, made })
       },

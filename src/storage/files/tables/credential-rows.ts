@@ -1,20 +1,22 @@
-/** API keys or logins as rows, with the version of their table. */
+/** API keys, logins or profiles as rows, with the version of their table. */
 import type { CredentialTable, StoredCredential } from '../../storage.ts'
 import type { Tables } from './tables.ts'
 import { step } from './tables.ts'
 
-/** The columns of both tables. */
+/** The columns of each table. */
 export const CREDENTIAL_COLUMNS =
   '(number INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, value TEXT NOT NULL, used_at TEXT) STRICT'
 
+type TableName = 'api_keys' | 'logins' | 'profiles'
+
 export class CredentialRows implements CredentialTable {
   readonly #tables: Tables
-  readonly #name: 'api_keys' | 'logins'
+  readonly #name: TableName
   /** That of the table, once it was read: nobody else writes it. Undefined after a refused change, which was from another. */
   #version: number | undefined
 
-  /** The table of logins is made when it is used first: earlier versions have none. */
-  constructor(tables: Tables, name: 'api_keys' | 'logins') {
+  /** Tables that earlier versions have not are made when they are used first. */
+  constructor(tables: Tables, name: TableName) {
     this.#tables = tables
     this.#name = name
   }
@@ -27,7 +29,7 @@ export class CredentialRows implements CredentialTable {
 
   async version(): Promise<number> {
     if (this.#version !== undefined) return this.#version
-    if (this.#name === 'logins') await this.#make()
+    if (this.#name !== 'api_keys') await this.#make()
     const [row] = await this.#tables.read('SELECT number FROM versions WHERE name = ?', this.#name)
     // A change may have been stored since this was read.
     return (this.#version = Math.max(this.#version ?? 0, Number(row?.['number'])))

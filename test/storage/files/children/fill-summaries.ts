@@ -10,7 +10,15 @@ const faults: unknown[] = []
 const open = () => new SummaryTable({ path, onFault: (error) => void faults.push(error) })
 const times = { createdAt: 1, updatedAt: 1, waitsSince: undefined, deadline: undefined }
 const more = { lastWords: '', model: undefined, costUsd: undefined, isArchived: false, waiting: 0 }
-const texts = { ...more, title: undefined, userId: undefined, labels: [], fields: {}, idempotency: undefined }
+const texts = {
+  ...more,
+  title: undefined,
+  userId: undefined,
+  profile: undefined,
+  labels: [],
+  fields: {},
+  idempotency: undefined,
+}
 const noted = (id: string, preview: string) => ({
   summary: { id, status: 'idle', lastSeq: 1, preview, ...times, ...texts } as const,
   stamp: { size: 1, mtimeMs: 1 },

@@ -1,0 +1,67 @@
+/**
+ * Conversations by the ids of clients. The id of such a conversation follows from its external id, so that the storage, which
+ * makes an id once, decides between two requests that race, also on two instances.
+ */
+import { createHash } from 'node:crypto'
+import { setTimeout } from 'node:timers/promises'
+import type { ConversationView, CreateConversation } from '../../contract/conversation.ts'
+import { Problem } from '../../contract/problem.ts'
+import type { ConversationManager } from '../manager.ts'
+
+/** Conversations with one external id that were deleted, one after the other. */
+const MAX_GENERATIONS = 1000
+
+/** Another instance may be creating the conversation, in milliseconds. */
+const WAIT_MS = 5000
+const CHECK_MS = 100
+
+type Named = Pick<CreateConversation, 'user_id'> & { readonly external_id: string }
+type Manager = Pick<ConversationManager, 'upToDate'> & {
+  readonly pages: Pick<ConversationManager['pages'], 'viewWithoutOpening'>
+}
+
+export type Found = { readonly view: ConversationView; readonly isNew: boolean }
+
+/** `create` makes the conversation with this id, or throws the `Problem` of an id that is taken. */
+export async function findOrCreate(
+  manager: Manager,
+  named: Named,
+  create: (id: string) => Promise<ConversationView>,
+): Promise<Found> {
+  for (let generation = 0; generation < MAX_GENERATIONS; generation++) {
+    const id = idFor(named, generation)
+    try {
+      return { view: await create(id), isNew: true }
+    } catch (error) {
+      if (!(error instanceof Problem)) throw error
+      if (error.code === 'conversation_deleted') continue
+      if (error.code !== 'conversation_exists') throw error
+      const view = await viewOf(manager, id)
+      if (view) return { view, isNew: false }
+    }
+  }
+  throw new Problem(
+    'limit_reached',
+    `${MAX_GENERATIONS} conversations with this external_id were deleted. Use another.`,
+  )
+}
+
+/** Undefined: it was deleted meanwhile. Throws a `Problem` while another instance is creating it. */
+async function viewOf({ pages, upToDate }: Manager, id: string): Promise<ConversationView | undefined> {
+  for (let left = WAIT_MS / CHECK_MS; left > 0; left--) {
+    await upToDate()
+    const view = await pages.viewWithoutOpening(id)
+    if (view) return view
+    await setTimeout(CHECK_MS)
+  }
+  throw new Problem('idempotency_in_flight', 'A request with this external_id is in progress; wait for its response.')
+}
+
+/** A UUID of version 8: 122 bits of a hash. */
+function idFor({ user_id, external_id }: Named, generation: number): string {
+  const named = JSON.stringify(['external id', user_id ?? null, external_id, generation])
+  const hex = createHash('sha256').update(named).digest('hex')
+  // oxlint-disable-next-line typescript/no-non-null-assertion -- a hash has 64 digits
+  const variant = ((Number.parseInt(hex[16]!, 16) & 3) | 8).toString(16)
+  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-8${hex.slice(13, 16)}-${variant}${hex.slice(17, 20)}-${hex.slice(20, 32)}`
+}

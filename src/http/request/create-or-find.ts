@@ -1,0 +1,24 @@
+/** Creates a conversation for a client, or finds the one with its `external_id`. */
+import type { Access } from '../../access/access.ts'
+import type { ConversationView, CreateConversation } from '../../contract/conversation.ts'
+import { Problem } from '../../contract/problem.ts'
+import type { ConversationManager } from '../../conversations/manager.ts'
+import type { Idempotency } from '../../state/idempotency.ts'
+import { hidingDeleted, ofProject } from '../guards/limited-requests.ts'
+
+/** `wanted` is what `createAs` has returned. */
+export async function createOrFind(
+  manager: ConversationManager,
+  access: Access,
+  wanted: CreateConversation,
+  { idempotency }: { readonly idempotency?: Idempotency | undefined } = {},
+): Promise<{ readonly view: ConversationView; readonly isNew: boolean }> {
+  const create = (request: CreateConversation) => manager.create(request, idempotency, ofProject(access))
+  const { external_id } = wanted
+  if (external_id === undefined) return { view: await hidingDeleted(access, () => create(wanted)), isNew: true }
+  const { findOrCreate } = await import('../../conversations/profiles/external-ids.ts')
+  const found = await findOrCreate(manager, { ...wanted, external_id }, (id) => create({ ...wanted, id }))
+  const owner = manager.ownerOf(found.view.id)
+  if (owner && access.sees(owner)) return found
+  throw new Problem('conversation_exists', 'This external_id cannot be used. Choose another one.')
+}
