@@ -21,7 +21,7 @@ import { KeyHeader, idempotencyOf } from '../request/idempotency-key.ts'
 import { describeRoute } from '../openapi/describe-route.ts'
 import { accessOf, visibleTo } from '../guards/authorize.ts'
 import { createAs, mayRun, ownKey } from '../guards/limited-requests.ts'
-import { createOrFind } from '../request/create-or-find.ts'
+import { createOrFind } from '../guards/create-or-find.ts'
 import { ById, CONVERSATION } from '../openapi/conversation-params.ts'
 
 /** Errors of creating a conversation. */

@@ -4,7 +4,7 @@ import type { ConversationView, CreateConversation } from '../../contract/conver
 import { Problem } from '../../contract/problem.ts'
 import type { ConversationManager } from '../../conversations/manager.ts'
 import type { Idempotency } from '../../state/idempotency.ts'
-import { hidingDeleted, ofProject } from '../guards/limited-requests.ts'
+import { hidingDeleted, ofProject } from './limited-requests.ts'
 
 /** `wanted` is what `createAs` has returned. */
 export async function createOrFind(
