@@ -1,5 +1,6 @@
 /** When a run takes snapshots of its workdir, what they are of, and what a restore by the conversation does. */
 import { execFileSync } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
 import * as fs from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -329,6 +330,23 @@ test('snapshots of earlier runs are removed when they are too old or too large, 
     expect((await snapshots.readFile('a', last.seq)).content.toString()).toBe('3')
     await expect(snapshots.at(first.seq)).rejects.toMatchObject({ code: 'snapshot_not_found' })
   }
+})
+
+test('what clients have compared with the files of now removes no snapshot', async () => {
+  const runs = ['1', '2'].flatMap((a) => [{ calls: [call('Write', { a })] }, { text: 'Done.' }])
+  const snapshotLimits = { maxAgeMs: 1e9, maxBytes: 1e6 }
+  await using opened = await open(runs, {}, { deps: { snapshotLimits } })
+  const { conversation, workdir } = opened
+  const { snapshots } = conversation.files
+  const first = await say(conversation)
+  await say(conversation)
+  fs.writeFileSync(`${workdir}/large`, randomBytes(2e6))
+  await snapshots.commitFor('now')
+  fs.rmSync(`${workdir}/large`)
+  await snapshots.commitFor('now')
+  const { seq } = only(await eventsOf(conversation), 'StatusUpdate').findLast(({ status }) => status === 'running')!
+  await snapshots.prune(seq)
+  expect((await snapshots.readFile('a', first.seq)).content.toString()).toBe('1')
 })
 
 test('a conversation that has reached its disk limit takes no snapshot until there is room again', async () => {

@@ -63,8 +63,7 @@ async function execute(
 ): Promise<AckFrame['result']> {
   switch (frame.type) {
     case 'message': {
-      const { message, run, after_seq, idempotency_key: key } = frame
-      const posted = { message, run, ...(after_seq !== undefined && { after_seq }) }
+      const { type: _, id: __, idempotency_key: key, ...posted } = frame
       return await conversation.post(posted, keyed(key, 'POST /conversations/:id/messages', posted))
     }
     case 'run': {
@@ -75,8 +74,7 @@ async function execute(
     case 'pause':
       return { status: await conversation.pause({ interrupt: frame.interrupt }) }
     case 'task': {
-      const { title, runnable, idempotency_key: key } = frame
-      const task = { title, runnable }
+      const { type: _, id: __, idempotency_key: key, ...task } = frame
       return await conversation.tasks.post(task, keyed(key, 'POST /conversations/:id/tasks', task))
     }
     case 'cancel_task':

@@ -74,9 +74,10 @@ export async function pruneSnapshots(
   const removed = older.length === 0 ? [] : notKept(left, start, await keeping.messages(), Date.now() - maxAgeMs)
   for (const { id } of removed) await forgetSnapshot(store, id)
   const { packs, bytes } = await measure(store)
-  if (removed.length > 0 || packs > MAX_PACKS) await pack(store)
-  if (bytes <= maxBytes) return
   const kept = older.filter((each) => !removed.includes(each))
+  // Clients have compared the files of now, which is in no snapshot: none goes for that.
+  const isTooLarge = bytes > maxBytes && kept.length > 0
+  if (removed.length > 0 || packs > MAX_PACKS || isTooLarge) await pack(store)
   while (kept.length > 0 && (await measure(store)).bytes > maxBytes) {
     for (const { id } of kept.splice(0, Math.ceil(kept.length / 2))) await forgetSnapshot(store, id)
     await pack(store)
