@@ -2,6 +2,7 @@
 import { readdir, readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { z } from 'zod'
+import type { ReplayRow } from '../contract/replay.ts'
 import { Replay, ReplayPlan } from '../contract/replay.ts'
 import { makeDirectories } from '../files/make-directories.ts'
 import { replaceFile } from '../lib/durable-file.ts'
@@ -20,10 +21,11 @@ const StoredReplay = z.object({
   isCancelled: z.boolean().default(false),
   /** Whether its forks are deleted. */
   isTidied: z.boolean(),
-  plan: z.base64(),
+  /** Not after the end. */
+  plan: z.base64().optional(),
 })
 export type ReplayRecord = Omit<z.infer<typeof StoredReplay>, 'plan'> & {
-  /** Undefined: no key of the server decrypts it. */
+  /** Undefined: it has ended, or no key of the server decrypts it. */
   readonly plan: ReplayPlan | undefined
 }
 
@@ -63,13 +65,11 @@ export class ReplayFiles {
   /** Durable. One write of a replay at a time. */
   async write({ plan, ...record }: ReplayRecord): Promise<void> {
     const { directory, sealerOf } = this.#deps
-    const { id } = record.replay
-    const sealed =
-      this.#plans.get(id) ??
-      sealerOf(id)
-        .seal(Buffer.from(JSON.stringify(plan)))
-        .toString('base64')
-    this.#plans.set(id, sealed)
+    const { id, status } = record.replay
+    const seal = () => sealerOf(id).seal(Buffer.from(JSON.stringify(plan)))
+    const sealed = isOver(status) ? undefined : (this.#plans.get(id) ?? seal().toString('base64'))
+    if (sealed === undefined) this.#plans.delete(id)
+    else this.#plans.set(id, sealed)
     await makeDirectories(directory, 0o700)
     await replaceFile(this.#pathOf(id), JSON.stringify({ ...record, plan: sealed }), {
       draft: `${this.#pathOf(id)}.new`,
@@ -83,7 +83,8 @@ export class ReplayFiles {
 
   #parse(text: string): ReplayRecord {
     const { plan, ...record } = StoredReplay.parse(JSON.parse(text))
-    const { id } = record.replay
+    const { id, status } = record.replay
+    if (plan === undefined || isOver(status)) return { ...record, plan: undefined }
     this.#plans.set(id, plan)
     const content = this.#deps.sealerOf(id).unseal(Buffer.from(plan, 'base64'))
     return { ...record, plan: content && ReplayPlan.parse(JSON.parse(content.toString())) }
@@ -93,3 +94,5 @@ export class ReplayFiles {
     return join(this.#deps.directory, `${id}.json`)
   }
 }
+
+export const isOver = (status: ReplayRow['status']): boolean => status !== 'pending' && status !== 'running'

@@ -9,6 +9,7 @@ import type { Logger } from '../telemetry/logger.ts'
 import { CostBudget, MAX_REPLAYING, spentOn } from './cost-budget.ts'
 import { checkFork, endFork, followFork, measureFork } from './follow-fork.ts'
 import type { ReplayFiles, ReplayRecord } from './replay-files.ts'
+import { isOver } from './replay-files.ts'
 
 export type ReplayRunDeps = {
   readonly manager: ConversationManager
@@ -67,6 +68,8 @@ export class ReplayRun {
     if (this.#ending.signal.reason === 'closing') return
     const status = this.#ending.signal.aborted ? 'cancelled' : 'completed'
     const keep = (plan?.keep ?? 0) * 1000
+    // It is needed no more, may be large, and has keys of model endpoints.
+    this.#record = { ...this.#record, plan: undefined }
     await this.#change({ status, keep_until: new Date(Date.now() + keep).toISOString() })
   }
 
@@ -196,8 +199,6 @@ export class ReplayRun {
     await this.#written
   }
 }
-
-export const isOver = (status: ReplayRow['status']): boolean => status !== 'pending' && status !== 'running'
 
 const SPENT = 'The other forks have spent max_cost_usd. Start another replay with a higher one.'
 const UNREADABLE =

@@ -9,7 +9,8 @@ import { answerOnce, keptOf } from '../state/idempotency.ts'
 import type { Idempotency } from '../state/idempotency.ts'
 import { findReplayStart } from './find-replay-start.ts'
 import type { ReplayFiles, ReplayRecord } from './replay-files.ts'
-import { isOver, ReplayRun } from './replay-run.ts'
+import { isOver } from './replay-files.ts'
+import { ReplayRun } from './replay-run.ts'
 import type { ReplayRunDeps } from './replay-run.ts'
 
 /** Replays that work at the same time. */

@@ -114,3 +114,18 @@ test('a replay that is posted while the server stops begins at the next start', 
   expect(bench.model.requests).toHaveLength(1)
   await replays.close()
 })
+
+test('a replay that has ended keeps no keys of model endpoints, not even encrypted', async () => {
+  await using opened = await openHeld()
+  const posted = await opened.post({ llm_configs: [{ api_key: 'sk-of-the-replay-4711' }] })
+  const path = join(opened.bench.dataDir, 'replays', `${posted.id}.json`)
+  expect(JSON.parse(fs.readFileSync(path, 'utf8'))).toHaveProperty('plan')
+  opened.release()
+  const done = await untilReplay(opened.replays, posted)
+  await opened.replays.close()
+  expect(JSON.parse(fs.readFileSync(path, 'utf8'))).not.toHaveProperty('plan')
+  const replays = createReplays(opened.bench)
+  await replays.start()
+  expect(replays.get(posted.id, anyone)).toEqual(done)
+  await replays.close()
+})

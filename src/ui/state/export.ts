@@ -36,10 +36,10 @@ function partOf(event: Event): string | undefined {
   }
 }
 
-/** What was said cannot look like a heading of the document. */
+/** What was said cannot look like a heading of the document. In Markdown, a carriage return alone ends a line, too. */
 const quoted = (text: string): string =>
   visibleProse(text)
-    .split('\n')
+    .split(/\r\n?|\n/)
     .map((line) => `> ${line}`)
     .join('\n')
 
