@@ -58,7 +58,8 @@ function forNewOrigin(before: Entry, { headers = {} }: UpdateCallback): Chosen {
 
 /** A masked value keeps the stored one; if there is none, the header is left out. */
 function merged(headers: Record<string, string>, kept: Readonly<Record<string, string>>): Record<string, string> {
-  const values = Object.entries(headers).map(([name, value]) => [name, value === MASK ? kept[name] : value] as const)
+  const before = new Map(Object.entries(kept))
+  const values = Object.entries(headers).map(([name, value]) => [name, value === MASK ? before.get(name) : value])
   return withoutUndefined(Object.fromEntries(values))
 }
 

@@ -61,10 +61,11 @@ export function parseLlmUpdate(dump: NonNullable<UpdateConfig['llm_config']>): P
 
 /** Returns the stored secrets after an update; a header whose value is masked keeps its stored value. */
 export function mergeLlmSecrets(kept: Readonly<Record<string, string>>, update: LlmConfig): Record<string, string> {
-  const before = keptHeaders(kept)
-  const headers = Object.entries(update.extra_headers ?? {}).map(
-    ([name, value]) => [name, value === MASK ? before[name] : value] as const,
-  )
+  const before = new Map(Object.entries(keptHeaders(kept)))
+  const headers = Object.entries(update.extra_headers ?? {}).map(([name, value]) => [
+    name,
+    value === MASK ? before.get(name) : value,
+  ])
   const extra_headers = withoutUndefined(Object.fromEntries(headers))
   return { ...kept, ...llmSecrets({ ...update, ...(update.extra_headers && { extra_headers }) }) }
 }

@@ -40,7 +40,8 @@ export function readModelsDev(file: Readonly<Record<string, unknown>>): ModelEnt
   const entries = new EntryBuilder()
   for (const [id, raw] of Object.entries(file)) {
     const { api, models } = parseEntry(id, Provider, raw)
-    const provider = PROVIDERS[id] ?? (api === undefined ? id : new URL(api).host)
+    const provider =
+      (Object.hasOwn(PROVIDERS, id) ? PROVIDERS[id] : undefined) ?? (api === undefined ? id : new URL(api).host)
     for (const [name, model] of Object.entries(models)) {
       entries.add(provider, { name, ...factsOf(parseEntry(`${id}/${name}`, Model, model)) })
     }

@@ -63,7 +63,9 @@ const BLOCKS = new Set(
   ),
 )
 
-const MARKS: Readonly<Record<string, string>> = { b: '**', strong: '**', em: '*', i: '*', code: '`', kbd: '`' }
+const MARKS: ReadonlyMap<string, string> = new Map(
+  Object.entries({ b: '**', strong: '**', em: '*', i: '*', code: '`', kbd: '`' }),
+)
 
 type Attributes = Readonly<Record<string, string>>
 
@@ -99,18 +101,20 @@ class MarkdownWriter {
     if (name === 'title') this.#isTitle = true
     else if (BLOCKS.has(name)) this.#lines(2)
     if (name === 'table') this.#rows = 0
-    const opened = OPENED[name]
+    const opened = OPENED.get(name)
+    const mark = MARKS.get(name)
     if (opened) opened(this, attributes)
     else if (/^h[1-6]$/.test(name)) this.#begin(`${'#'.repeat(Number(name[1]))} `)
-    else if (MARKS[name] !== undefined && !this.#isPlain) this.#put(MARKS[name], { joins: 'right' })
+    else if (mark !== undefined && !this.#isPlain) this.#put(mark, { joins: 'right' })
   }
 
   close(name: string): void {
     if (SKIPPED.has(name)) this.#skipped = Math.max(0, this.#skipped - 1)
     else if (this.#skipped > 0) return
     if (name === 'title') this.#isTitle = false
-    CLOSED[name]?.(this)
-    if (MARKS[name] !== undefined && !this.#isPlain) this.#put(MARKS[name], { joins: 'left' })
+    CLOSED.get(name)?.(this)
+    const mark = MARKS.get(name)
+    if (mark !== undefined && !this.#isPlain) this.#put(mark, { joins: 'left' })
     if (BLOCKS.has(name) || /^h[1-6]$/.test(name)) this.#lines(2)
   }
 
@@ -230,24 +234,31 @@ class MarkdownWriter {
 
 const MAX_TITLE_CHARS = 500
 
-const OPENED: Readonly<Record<string, (writer: MarkdownWriter, attributes: Attributes) => void>> = {
-  ul: (writer) => writer.startList(false, 1),
-  ol: (writer, { start }) => writer.startList(true, Number.parseInt(start ?? '1', 10) || 1),
-  li: (writer) => writer.startItem(),
-  a: (writer, { href }) => writer.startLink(href),
-  img: (writer, attributes) => writer.image(attributes),
-  pre: (writer) => writer.startPlain(),
-  br: (writer) => writer.line(1),
-  hr: (writer) => writer.rule(),
-  tr: (writer) => writer.startRow(),
-  td: (writer) => writer.startCell(),
-  th: (writer) => writer.startCell(),
-}
+type Handle = (writer: MarkdownWriter, attributes: Attributes) => void
 
-const CLOSED: Readonly<Record<string, (writer: MarkdownWriter) => void>> = {
-  ul: (writer) => writer.endList(),
-  ol: (writer) => writer.endList(),
-  a: (writer) => writer.endLink(),
-  pre: (writer) => writer.endPlain(),
-  tr: (writer) => writer.endRow(),
-}
+/** Maps, because a page may have a tag of any name, such as `constructor`. */
+const OPENED: ReadonlyMap<string, Handle> = new Map(
+  Object.entries<Handle>({
+    ul: (writer) => writer.startList(false, 1),
+    ol: (writer, { start }) => writer.startList(true, Number.parseInt(start ?? '1', 10) || 1),
+    li: (writer) => writer.startItem(),
+    a: (writer, { href }) => writer.startLink(href),
+    img: (writer, attributes) => writer.image(attributes),
+    pre: (writer) => writer.startPlain(),
+    br: (writer) => writer.line(1),
+    hr: (writer) => writer.rule(),
+    tr: (writer) => writer.startRow(),
+    td: (writer) => writer.startCell(),
+    th: (writer) => writer.startCell(),
+  }),
+)
+
+const CLOSED: ReadonlyMap<string, (writer: MarkdownWriter) => void> = new Map(
+  Object.entries<(writer: MarkdownWriter) => void>({
+    ul: (writer) => writer.endList(),
+    ol: (writer) => writer.endList(),
+    a: (writer) => writer.endLink(),
+    pre: (writer) => writer.endPlain(),
+    tr: (writer) => writer.endRow(),
+  }),
+)

@@ -46,7 +46,7 @@ export type ClientCommandsDeps = Omit<CommandRunnerDeps, 'streamBytes'> & {
 }
 
 /** Names of the default session in other places. */
-const SESSION_ALIASES: Readonly<Record<string, string>> = { api: 'default' }
+const SESSION_ALIASES: ReadonlyMap<string, string> = new Map([['api', 'default']])
 
 export class ClientCommands {
   readonly #deps: ClientCommandsDeps
@@ -274,7 +274,7 @@ export class ClientCommands {
   }
 }
 
-const sessionOf = ({ session_id }: RunCommand): string => SESSION_ALIASES[session_id] ?? session_id
+const sessionOf = ({ session_id }: RunCommand): string => SESSION_ALIASES.get(session_id) ?? session_id
 
 const keyOf = ({ idempotency, created_at: at }: CommandRecord) => ({
   ...(idempotency ?? { key: '', bodyHash: '' }),

@@ -138,7 +138,8 @@ function matchClass(pattern: string, start: number, code: number): number {
     if (at >= pattern.length) return 0
     const named = pattern[at] === '[' && pattern[at + 1] === ':' ? pattern.indexOf(':]', at + 2) : -1
     if (named > 0) {
-      const set = NAMED[pattern.slice(at + 2, named)]
+      const name = pattern.slice(at + 2, named)
+      const set = Object.hasOwn(NAMED, name) ? NAMED[name] : undefined
       if (!set) return 0
       matches ||= set.test(String.fromCharCode(code))
       at = named + 2

@@ -7,6 +7,11 @@ import { LEFT_OUT_REASONS } from './tree-entry.ts'
 const Modes = z.object({ file: z.int(), program: z.int(), directory: z.int() })
 type Modes = z.infer<typeof Modes>
 
+/** By path. A record would have no `__proto__`, and a `constructor` that nobody has written. */
+const ModesByPath = z
+  .unknown()
+  .transform((value) => new Map(z.array(z.tuple([z.string(), z.int()])).parse(Object.entries(value ?? {}))))
+
 const Manifest = z.object({
   /** By the name of the root in the tree of git. */
   roots: z.record(
@@ -15,7 +20,7 @@ const Manifest = z.object({
       path: z.string(),
       /** The most frequent ones, and by path all others. */
       modes: Modes,
-      odd: z.record(z.string(), z.int()),
+      odd: ModesByPath,
       empty: z.array(z.string()),
       left_out: z.array(z.object({ path: z.string(), reason: z.enum(LEFT_OUT_REASONS) })),
     }),
@@ -84,7 +89,7 @@ export function readTrees(manifest: string, listed: Iterable<GitEntry>): Trees {
     addDirectories(entries, name, root)
     if (gitMode === '120000') entries.set(name, { kind: 'symlink', mode: 0o777, blob, seen: undefined })
     else {
-      const mode = root.odd[name] ?? root.modes[gitMode === '100755' ? 'program' : 'file']
+      const mode = root.odd.get(name) ?? root.modes[gitMode === '100755' ? 'program' : 'file']
       entries.set(name, { kind: 'file', mode, blob, seen: undefined })
     }
   }
@@ -103,5 +108,5 @@ type Root = z.infer<typeof Manifest>['roots'][string]
 /** Adds the directories that the path is in. */
 function addDirectories(entries: Map<string, TreeEntry>, path: string, { odd, modes }: Root): void {
   for (let parent = parentOf(path); parent !== '' && !entries.has(parent); parent = parentOf(parent))
-    entries.set(parent, { kind: 'directory', mode: odd[parent] ?? modes.directory, blob: '', seen: undefined })
+    entries.set(parent, { kind: 'directory', mode: odd.get(parent) ?? modes.directory, blob: '', seen: undefined })
 }

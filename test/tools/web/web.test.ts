@@ -53,6 +53,11 @@ describe('WebFetch returns', () => {
     })
   })
 
+  test('a page with a tag that has the name of what every object has', async () => {
+    const { get, base } = await openSite(page('text/html', 'a<constructor>b</constructor>'))
+    expect(await get({ url: base })).toMatchObject({ output: expect.stringContaining('\nab\n') })
+  })
+
   test.each([
     ['text', 'text/plain', 'a\n  b', 'a\n  b'],
     ['JSON', 'application/vnd.api+json', '{"a":1}', '{"a":1}'],

@@ -35,6 +35,13 @@ test('a command that a client waits for is ended if it writes more than is kept'
   expect(await wholeOf(opened, outcome.command_id)).toMatchObject({ text: 'y\n'.repeat(500), complete: true })
 })
 
+test.each(['constructor', '__proto__'])('a session may have the name %s', async (session_id) => {
+  await using opened = await open()
+  const { command_id, ...outcome } = await opened.commands.run(commandOf('echo done', { session_id }))
+  expect(outcome).toMatchObject({ status: 'exited', stdout: 'done\n' })
+  expect(await opened.commands.get(command_id)).toMatchObject({ session_id })
+})
+
 test('in the background it continues, and reports that the rest was dropped', async () => {
   await using opened = await open({ streamBytes: 1000 })
   const { command_id } = await opened.commands.start(commandOf('seq 2000; echo end >&2', { background: true }))

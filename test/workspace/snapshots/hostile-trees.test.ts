@@ -62,6 +62,27 @@ test('rules of a .gitignore that stand for any depth many times are matched in t
   ])
 })
 
+test('names that every object has are those of files, directories and classes as any other', async () => {
+  await using bench = await openBench()
+  const names = ['constructor', 'toString', '__proto__']
+  const modes = (place: string) => names.map((name) => fs.statSync(join(bench.workdir, place, name)).mode & 0o777)
+  fs.mkdirSync(join(bench.workdir, 'valueOf'))
+  for (const name of names) {
+    fs.writeFileSync(join(bench.workdir, name), name, { mode: 0o644 })
+    fs.writeFileSync(join(bench.workdir, 'valueOf', name), name, { mode: 0o600 })
+  }
+  fs.chmodSync(join(bench.workdir, '__proto__'), 0o604)
+  fs.writeFileSync(join(bench.workdir, '.gitignore'), 'x[[:constructor:]]\n')
+  fs.writeFileSync(join(bench.workdir, 'xo'), '')
+  const { written, trees } = await bench.keep('before')
+  expect(trees.get(bench.workdir)!.leftOut).toEqual([])
+  const before = [modes(''), modes('valueOf')]
+  for (const name of names) fs.rmSync(join(bench.workdir, name))
+  fs.rmSync(join(bench.workdir, 'valueOf'), { recursive: true })
+  await bench.restore(written.commit)
+  expect([modes(''), modes('valueOf')]).toEqual(before)
+})
+
 test('a tree whose paths do not fit in memory has no snapshot, and the error says so', async () => {
   await using bench = await openBench()
   await using _ = { [Symbol.asyncDispose]: async () => void execFileSync('rm', ['-rf', bench.workdir]) }
