@@ -12,7 +12,7 @@ import {
 import type { ChatSettings } from '../settings/chat-settings.ts'
 import type { Completion } from './input/completion.ts'
 import type { ScreenHandlers } from './input/prompt-keys.ts'
-import { handleKey } from './input/prompt-keys.ts'
+import { handleKey, removesWords } from './input/prompt-keys.ts'
 import type { QueuedMessages } from './input/queued-messages.ts'
 import { HistorySearch } from './input/history-search.ts'
 import { cleanText } from './state/clean-text.ts'
@@ -22,7 +22,7 @@ import { fit, wrapped } from './render/lines.ts'
 import { safeLines } from './render/safe-lines.ts'
 import type { Panel } from './render/panel.ts'
 import { ReadyPanel } from './render/ready-panel.ts'
-import { Redraws } from './render/redraws.ts'
+import { NOTHING_DRAWN, Redraws } from './render/redraws.ts'
 import type { Facts } from './render/status-line.ts'
 import { activityLine, statusLine } from './render/status-line.ts'
 import type { Theme } from './render/theme.ts'
@@ -49,15 +49,7 @@ const MAX_SHOWN_CHARS = 1000
  * the wrong place.
  */
 const [NO_LINE_WRAP, LINE_WRAP] = ['\x1b[?7l', '\x1b[?7h']
-const NOTHING_DRAWN = {
-  previousLines: [],
-  previousWidth: 0,
-  previousHeight: 0,
-  cursorRow: 0,
-  hardwareCursorRow: 0,
-  maxLinesRendered: 0,
-  previousViewportTop: 0,
-}
+const ESCAPE = '\x1b'
 /** The prompts of earlier chats and of this one. */
 const MAX_PROMPTS = 200
 
@@ -197,6 +189,8 @@ export class Screen {
     if (handleKey(key, isEmpty, this.#keys)) return did(() => this.redraw())
     // Two that arrive together, as over a slow connection.
     if (key === '\x1b\x1b') return this.#onKey('\x1b') && this.#onKey('\x1b')
+    // The editor would keep a list for words that are gone, and Enter would choose from it.
+    if (removesWords(key) && this.#editor.isShowingAutocomplete()) this.#editor.handleInput(ESCAPE)
     if (matchesKey(key, 'escape') && !this.#editor.isShowingAutocomplete()) return did(handlers.onEscape)
     if (!this.#isReady() || this.#panels.panel?.handleKey(key) !== true)
       return matchesKey(key, 'up') && isEmpty && handlers.onUnqueue()

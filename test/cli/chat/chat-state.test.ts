@@ -17,6 +17,7 @@ import type { Starts } from '../../../src/cli/chat/state/diff-numbers.ts'
 import { filesToSearch, numberedLines, startsIn, startsInResult } from '../../../src/cli/chat/state/diff-numbers.ts'
 import type { ChatEvent } from '../../../src/cli/chat/state/reduce.ts'
 import { reduce } from '../../../src/cli/chat/state/reduce.ts'
+import { messageOfCommand, typedMessage } from '../../../src/cli/chat/state/shell-command.ts'
 import { visibleWidth } from '@earendil-works/pi-tui'
 import { effort } from '../../support/patience.ts'
 
@@ -43,6 +44,31 @@ describe('events', () => {
     const final = { type: 'AssistantMessage', message_id: 'm', text: 'Hello, world', model: 'x', usage, cost_usd: 0.5 }
     const state = fold([delta('Hello', 0), final])
     expect([texts(state), state.usage, state.costUsd]).toEqual([['Hello, world'], { x: usage }, 0.5])
+  })
+
+  test('rules that were remembered are shown once, and other changes of rules as such', () => {
+    const update = (allow: string[]) => ({
+      type: 'ConfigUpdate',
+      changes: { permission_rules: { allow, ask: [], deny: [] } },
+    })
+    expect(texts(fold([update(['Read']), update(['Read', 'Bash(ls)']), update([])]))).toEqual([
+      'Allowed in this conversation from now on: Read',
+      'Allowed in this conversation from now on: Bash(ls)',
+      'The permission rules changed; /permissions lists them.',
+    ])
+  })
+
+  test('a command of the person is shown once when the conversation is read again, and by its text in lists', () => {
+    const outcome = { stdout: 'hi\n', stderr: '', status: 'exited', exit_code: 0, killed_by: null } as const
+    const text = messageOfCommand('echo hi', outcome as never) // the rest is not read
+    const ended = { type: 'CommandResult', command_id: 'c', command: 'echo hi', ...outcome }
+    const message = { type: 'UserMessage', id: 'm', seq: 2, content: [{ type: 'text', text }] }
+    expect(fold([ended, message]).items).toMatchObject([{ kind: 'call', name: '!', input: { command: 'echo hi' } }])
+    expect([typedMessage(text), typedMessage(text.slice(0, 90)), typedMessage('hello')]).toEqual([
+      '! echo hi',
+      expect.stringMatching(/^! ech/),
+      'hello',
+    ])
   })
 
   test('what a failed attempt has written is removed', () => {

@@ -254,6 +254,11 @@ describe.concurrent('the chat', () => {
       await stage.server.call('PUT', `/conversations/${terminal.id}/files/${encodeURIComponent(name)}`, 'x', {
         'content-type': 'application/octet-stream',
       })
+    terminal.press('@oth')
+    await terminal.shows(/→ other.txt/)
+    // Without the word that it completes, the list is gone: Enter sends.
+    terminal.press(KEYS.ctrlU)
+    await terminal.hides('→ other.txt')
     terminal.press('look at @not')
     await terminal.shows(/→ notes one.txt/)
     terminal.press(KEYS.tab)

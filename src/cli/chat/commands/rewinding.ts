@@ -1,8 +1,10 @@
 /** Commands that show what the agent has changed, and take back messages with what came after them. */
 import type { EventOf } from '../../../contract/events/event.ts'
 import type { RewindOutcome } from '../../../contract/rewind.ts'
+import { ageOf } from '../../conversation/describe-conversation.ts'
 import type { ChatSession } from '../chat-session.ts'
 import { cleanLine, cleanText } from '../state/clean-text.ts'
+import { typedMessage } from '../state/shell-command.ts'
 import type { ChatContext } from './command.ts'
 
 /** Messages in the list of `/rewind`. */
@@ -46,7 +48,7 @@ export async function rewind({ session, pick }: ChatContext): Promise<void> {
     text: '',
     options: messages.map(({ message, changes }) => ({
       label: textOf(message),
-      description: [message.timestamp, ...changes.map(sizeOf)].join(', '),
+      description: [ageOf({ updated_at: message.timestamp }), ...changes.map(sizeOf)].join(' · '),
     })),
     isMultiple: false,
     hint: 'Enter or a number shows what would change; Esc closes the list',
@@ -141,6 +143,6 @@ const namesOf = (paths: readonly string[]): string =>
   cleanLine(paths.slice(0, NAMED).join(', ')) + (paths.length > NAMED ? ` and ${paths.length - NAMED} more` : '')
 
 const textOf = ({ content }: Message): string =>
-  cleanLine(content.map((part) => (part.type === 'text' ? part.text : '[image]')).join(' ')).slice(0, 80)
+  cleanLine(typedMessage(content.map((part) => (part.type === 'text' ? part.text : '[image]')).join(' '))).slice(0, 80)
 
 const count = (number: number, noun: string, plural = 's'): string => `${number} ${noun}${number === 1 ? '' : plural}`

@@ -158,8 +158,7 @@ export class AnswerPanels {
         kind: 'permission',
         decisions: [{ tool_use_id, input_hash, ...decision }],
       })
-    const rules = decision.remember === true ? call.rules?.map(revealLine).join(', ') : undefined
-    this.#answer(approvalId(approval), send, rules)
+    this.#answer(approvalId(approval), send)
   }
 
   /**

@@ -45,6 +45,10 @@ const KEYS_WITHOUT_TEXT: readonly Key[] = [
   ['ctrl+d', ({ onEnd }) => onEnd()],
 ]
 
+const REMOVING: readonly KeyId[] = ['ctrl+u', 'ctrl+k', 'ctrl+w', 'alt+backspace', 'alt+d', 'alt+delete']
+
+export const removesWords = (key: string): boolean => REMOVING.some((name) => matchesKey(key, name))
+
 /** Returns false for a key of the panel or the prompt. */
 export function handleKey(key: string, isEmpty: boolean, handlers: KeyHandlers): boolean {
   const found = (isEmpty ? KEYS_WITHOUT_TEXT : KEYS_OF_TEXT).find(([name]) => matchesKey(key, name))

@@ -3,6 +3,17 @@
 /** How often the clock and the spinner move while a run is active. */
 const TICK_MS = 250
 
+/** The state of a screen that something else has written on. */
+export const NOTHING_DRAWN = {
+  previousLines: [],
+  previousWidth: 0,
+  previousHeight: 0,
+  cursorRow: 0,
+  hardwareCursorRow: 0,
+  maxLinesRendered: 0,
+  previousViewportTop: 0,
+}
+
 export class Redraws {
   readonly #redraw: () => void
   #ticks: NodeJS.Timeout | undefined

@@ -52,7 +52,13 @@ export type CallItem = {
   /** The id of a command that the person has run. */
   readonly commandId?: string
 }
-export type NoticeItem = { readonly kind: 'notice'; readonly tone: Tone; readonly text: string }
+export type NoticeItem = {
+  readonly kind: 'notice'
+  readonly tone: Tone
+  readonly text: string
+  /** That of a client, which the notice tells of. */
+  readonly command?: string
+}
 
 export type Item = UserItem | AnswerItem | CallItem | NoticeItem
 
@@ -89,6 +95,8 @@ export type ChatState = {
   /** What the model has read and written last, in tokens. */
   readonly contextTokens: number | undefined
   readonly mode: string
+  /** The rules that allow calls, as far as events have told of them. */
+  readonly allowed: readonly string[]
   /** Seq of the last event that the agent had read at its last answer. */
   readonly readThrough: number
   readonly usage: UsageByModel
@@ -137,6 +145,7 @@ export const EMPTY_STATE: ChatState = {
   model: '',
   contextTokens: undefined,
   mode: 'bypass',
+  allowed: [],
   readThrough: 0,
   usage: {},
   costUsd: undefined,

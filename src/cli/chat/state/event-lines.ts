@@ -2,7 +2,7 @@
 import { describeEvent } from '../../../contract/events/describe-event.ts'
 import type { EventOf } from '../../../contract/events/event.ts'
 import type { ChatState } from './chat-state.ts'
-import { addNotice } from './items.ts'
+import { add, addNotice } from './items.ts'
 import { isShownCommand } from './shell-command.ts'
 
 type LinedEvent = EventOf<
@@ -35,7 +35,8 @@ export function addLine(state: ChatState, event: LinedEvent): ChatState {
     case 'ProcessesEnded':
       return line('info')
     case 'CommandResult':
-      return isShownCommand(state, event) ? state : line('info')
+      if (isShownCommand(state, event)) return state
+      return add(state, { kind: 'notice', tone: 'info', text: describeEvent(event), command: event.command })
     case 'TaskUpdate':
       return event.progress === undefined ? line('info') : state
     case 'NetworkAccess':

@@ -5,6 +5,7 @@ import { QUEUED } from '../../../contract/events/status.ts'
 import type { TransientEvent } from '../../../contract/events/transient-event.ts'
 import { boundedInput, endOf, startOf } from './bounded.ts'
 import type { ChatState, LocalEvent } from './chat-state.ts'
+import { revealLine } from './clean-text.ts'
 import { withoutSending } from './delivery.ts'
 import { startsInResult } from './diff-numbers.ts'
 import { addLine } from './event-lines.ts'
@@ -136,14 +137,26 @@ function changeStatus(state: ChatState, { status, reason }: EventOf<'StatusUpdat
 
 /** Other clients can change what the agent may do. Titles are written by the server, and cost tokens. */
 function changeConfig(state: ChatState, event: EventOf<'ConfigUpdate'>): ChatState {
-  const { permission_mode, llm_config: llm, title, ...others } = event.changes
+  const { permission_mode, permission_rules: rules, llm_config: llm, title, ...others } = event.changes
   const model = typeof llm === 'object' && llm !== null && 'model' in llm ? llm.model : undefined
   const counted = withUsage(state, event.model, event.usage, event.cost_usd)
   const titled = typeof title === 'string' ? { ...counted, title } : counted
   const moded = changeSetting(titled, 'mode', permission_mode, 'The permission mode')
   const modelled = changeSetting(moded, 'model', model, 'The model')
+  const ruled = rules === undefined ? modelled : changeRules(modelled, rules)
   const names = Object.keys(others).join(', ')
-  return names === '' ? modelled : addNotice(modelled, 'info', `Configured: ${names}.`)
+  return names === '' ? ruled : addNotice(ruled, 'info', `Configured: ${names}.`)
+}
+
+function changeRules(state: ChatState, rules: unknown): ChatState {
+  const { allow } = typeof rules === 'object' && rules !== null && 'allow' in rules ? rules : { allow: [] }
+  const allowed = Array.isArray(allow) ? allow.filter((rule) => typeof rule === 'string') : []
+  const added = allowed.filter((rule) => !state.allowed.includes(rule))
+  const text =
+    added.length > 0
+      ? `Allowed in this conversation from now on: ${added.map(revealLine).join(', ')}`
+      : 'The permission rules changed; /permissions lists them.'
+  return addNotice({ ...state, allowed }, 'info', text)
 }
 
 function changeSetting(state: ChatState, field: 'mode' | 'model', value: unknown, name: string): ChatState {

@@ -58,7 +58,17 @@ export function addCommandMessage(state: ChatState, text: string, key = ''): Cha
   if (state.items.some((item) => item.kind === 'call' && item.id === key)) return state
   const input = boundedInput({ command })
   const call: CallItem = { kind: 'call', id: key, name: SHELL_MARK, input, written: 0, output: '' }
-  return { ...state, items: [...state.items, withResult(call, { stdout, stderr, end })] }
+  // A conversation that is read again has the end of the command first.
+  const told = state.items.findLastIndex((item) => item.kind === 'notice' && item.command === command)
+  const items = told < 0 ? state.items : state.items.toSpliced(told, 1)
+  return { ...state, items: [...items, withResult(call, { stdout, stderr, end })] }
+}
+
+/** A message as the person has typed it: its beginning is enough. */
+export function typedMessage(text: string): string {
+  if (!text.startsWith(MARKS[0])) return text
+  const [command = ''] = text.slice(MARKS[0].length).split(MARKS[1])
+  return `${SHELL_MARK} ${command}`
 }
 
 /** Whether the transcript shows the command of this event already. */

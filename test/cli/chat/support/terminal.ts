@@ -22,6 +22,7 @@ export const KEYS = {
   altEnter: '\x1b\r',
   ctrlO: '\x0f',
   ctrlR: '\x12',
+  ctrlU: '\x15',
   ctrlZ: '\x1a',
 } as const
 
