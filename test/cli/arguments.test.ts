@@ -113,7 +113,12 @@ describe('one sentence reports', () => {
     ['a port that is too high', ['serve', '--port', '65536'], /is not a port/],
     ['a wrong format', ['serve', '--log-format', 'xml'], '--log-format xml does not exist; use json or pretty.'],
     ['a misspelt command', ['sevre'], 'there is no command sevre; did you mean serve?'],
-    ['an unknown command', ['constructor'], 'there is no command constructor.'],
+    [
+      'an unknown command',
+      ['constructor'],
+      'there is no command constructor; a prompt of one word follows chat or -p.',
+    ],
+    ['a misspelt name of another agent', ['-p', '--max-turn', '3', 'hi'], 'did you mean --max-turns?'],
     ['no command', [], 'say what to do: chat, serve or demo.'],
     ['a prompt without -p', ['fix the tests'], 'there is no command fix the tests; put -p before a prompt.'],
     ['an option of the chat', ['serve', '--no-tui'], 'serve has no option --no-tui.'],
@@ -135,7 +140,11 @@ describe('one sentence reports', () => {
     ['a directory for an ID', ['sessions', 'delete', 'abcd', '--cwd', '.'], 'sessions delete has no option --cwd.'],
     ['deltas without lines', ['-p', '--include-partial-messages', 'hi'], 'needs --output-format stream-json.'],
     ['answers in the chat', ['chat', '--ask', 'clients'], '--ask needs --no-tui.'],
-    ['a wrong choice', ['-p', '--tool-choice', 'maybe', 'hi'], /--tool-choice maybe does not exist; use auto or/],
+    [
+      'a wrong choice',
+      ['-p', '--tool-choice', 'maybe', 'hi'],
+      /--tool-choice maybe does not exist; use auto, .* or \w+\./,
+    ],
     [
       'a prompt like an option',
       ['-p', '--plain'],

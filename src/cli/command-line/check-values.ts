@@ -14,11 +14,13 @@ export function checkValues(values: Given): void {
   for (const [name, value] of Object.entries(values)) {
     const choices = isOptionName(name) ? optionNamed(name).choices : undefined
     if (choices && typeof value === 'string' && !choices.includes(value))
-      throw new UsageError(`--${name} ${value} does not exist; use ${choices.join(' or ')}.`)
+      throw new UsageError(`--${name} ${value} does not exist; use ${choicesIn(choices)}.`)
   }
   checkNumber('max-steps', values['max-steps'], 100_000)
   checkNumber('limit', values['limit'], 1_000_000)
 }
+
+const choicesIn = (choices: readonly string[]) => [choices.slice(0, -1).join(', '), ...choices.slice(-1)].join(' or ')
 
 function checkNumber(name: string, value: Given[string], most: number): void {
   if (value === undefined || (/^\d{1,7}$/.test(String(value)) && Number(value) >= 1 && Number(value) <= most)) return

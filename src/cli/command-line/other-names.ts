@@ -4,7 +4,7 @@
  */
 import { isOtherModeName, MODE_NAMES } from '../../contract/mode-names.ts'
 
-const SAME: Readonly<Record<string, string>> = {
+export const SAME: Readonly<Record<string, string>> = {
   'max-turns': 'max-steps',
   continue: 'autoresume',
   allowedTools: 'allowed-tools',

@@ -7,7 +7,7 @@ import { COMMAND_NAMES, commandNamed, isCommandName, SESSION_ACTIONS, SHELLS } f
 import type { RunInvocation } from './run-options.ts'
 import { readRunOptions } from './run-options.ts'
 import { isOptionName, OPTIONS, optionNamed } from './options.ts'
-import { INSTEAD, withOwnNames } from './other-names.ts'
+import { INSTEAD, SAME, withOwnNames } from './other-names.ts'
 import type { Token, Values } from './parse-options.ts'
 import { parseOptions } from './parse-options.ts'
 import { refuseLooseRules } from './rule-lists.ts'
@@ -95,7 +95,7 @@ function checkOptions(args: string[]): void {
 
 function suggest(option: string, tokens: readonly { readonly kind: string; readonly name?: string }[]): string {
   if (Object.hasOwn(INSTEAD, option)) return `; ${INSTEAD[option]}.`
-  const nearest = nearestName(option, Object.keys(OPTIONS))
+  const nearest = nearestName(option, [...Object.keys(OPTIONS), ...Object.keys(SAME)])
   if (nearest !== undefined) return `; did you mean --${nearest}?`
   const isRun = tokens.some(({ name }) => name === 'no-tui' || name === 'print' || name === 'p')
   if (isRun && option === 'verbose') return '; what the agent does is always on stderr.'
@@ -118,7 +118,7 @@ function commandOf(words: readonly string[], tokens: readonly Token[], isTermina
   const nearest = nearestName(first, COMMAND_NAMES)
   const isPrompt = /\s/.test(first)
   if (isPrompt && isTerminal) return { name: 'chat', words }
-  const help = isPrompt ? '; put -p before a prompt.' : '.'
+  const help = isPrompt ? '; put -p before a prompt.' : `; a prompt of one word follows chat or -p.`
   throw new UsageError(`there is no command ${first}${nearest === undefined ? help : `; did you mean ${nearest}?`}`)
 }
 

@@ -12,6 +12,7 @@ import { VendorKeys } from '../../llm/endpoints/vendor-keys.ts'
 import { vendorAt } from '../../llm/endpoints/vendors.ts'
 import type { RunInvocation } from '../command-line/run-options.ts'
 import type { GivenNames } from './setting-names.ts'
+import { SettingNames } from './setting-names.ts'
 import type { SettingsFile } from './settings-file.ts'
 
 type Field = keyof LlmConfig
@@ -53,7 +54,7 @@ export type ModelSettings = {
   readonly keyCommand: readonly string[] | undefined
   readonly names: GivenNames
   /** What is missing, as a sentence that says what to do; undefined if the model can be asked. */
-  readonly missing: { readonly field: 'model' | 'api_key'; readonly message: string } | undefined
+  readonly missing: { readonly field: 'model' | 'endpoint' | 'api_key'; readonly message: string } | undefined
 }
 
 type Given = Pick<RunInvocation, 'model' | 'apiKey' | 'baseUrl'> &
@@ -178,6 +179,8 @@ const originOf = (url: string): string => URL.parse(url)?.origin ?? url
 function whatIsMissing(llm: LlmConfig, path: string, otherKey: string | undefined): ModelSettings['missing'] {
   if (llm.model === undefined)
     return { field: 'model', message: `no model is set: give --model, set LLM_MODEL, or write model into ${path}.` }
+  const fault = faultOf(llm)
+  if (fault !== undefined) return { field: 'endpoint', message: new SettingNames().in(fault) }
   // Endpoints that somebody names may need no key.
   const isNamed = llm.base_url !== undefined && otherKey === undefined
   if (llm.api_key !== undefined || isNamed || isLocal(llm)) return undefined
@@ -192,12 +195,15 @@ function whatIsMissing(llm: LlmConfig, path: string, otherKey: string | undefine
 
 const LOCAL_HOSTS: ReadonlySet<string> = new Set(['127.0.0.1', 'localhost', '[::1]'])
 
-/** What is wrong with the model is reported by the run. */
-function isLocal(llm: LlmConfig): boolean {
+const isLocal = (llm: LlmConfig): boolean => LOCAL_HOSTS.has(new URL(endpointOf(llm).baseUrl).hostname)
+
+/** Why nobody knows where the model is. */
+function faultOf(llm: LlmConfig): string | undefined {
   try {
-    return LOCAL_HOSTS.has(new URL(endpointOf(llm).baseUrl).hostname)
+    endpointOf(llm)
+    return undefined
   } catch (error) {
-    if (error instanceof LlmError) return true
+    if (error instanceof LlmError) return error.message
     throw error
   }
 }

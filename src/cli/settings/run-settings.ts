@@ -186,6 +186,7 @@ async function modelOf(invocation: RunInvocation, file: SettingsFile, chooseMode
   const { llm, names, missing, keyCommand } = found
   if (missing === undefined || isRemote || invocation.resume !== undefined)
     return { ...found, keepsKey: false, notices: [] }
+  if (missing.field === 'endpoint') throw new UsageError(missing.message)
   // A person with a program that prints a key knows the model that it is for.
   const chosen = keyCommand ? undefined : await chooseModel?.({ llm, nameOfKey: names['llm_config.api_key'], file })
   if (chosen === undefined)
