@@ -36,6 +36,8 @@ export type ClusterOptions = {
   readonly reportMs?: number
   /** Called with errors of certificates at other instances. */
   readonly onFault: (error: unknown) => void
+  /** Called for each request that was sent to another instance. */
+  readonly onForwarded?: ((outcome: 'answered' | 'failed') => void) | undefined
   /** How often it is looked whether an instance that requests were sent to has ended, in milliseconds. */
   readonly checkMs?: number
 }
@@ -146,9 +148,13 @@ export class Cluster implements AsyncDisposable {
   /** Throws the `Problem` `owner_lost`. */
   async send(peer: Peer, request: SentRequest, rights: Rights): Promise<PeerResponse> {
     const headers = { ...request.headers, authorization: rightsHeader(rights) }
+    const { onForwarded } = this.#options
     try {
-      return await this.#peers.send(peer, { ...request, headers })
+      const response = await this.#peers.send(peer, { ...request, headers })
+      onForwarded?.('answered')
+      return response
     } catch (error) {
+      onForwarded?.('failed')
       if (tlsFaultIn(error) !== undefined) this.#options.onFault(error)
       throw error
     }

@@ -33,7 +33,15 @@ import {
   readProxies,
   readPublicUrl,
 } from './network.ts'
-import { dataDirOf, readPath, readPaths, readReadable, readWorkdirBase, settingsFileIfAny } from './paths.ts'
+import {
+  dataDirOf,
+  readPath,
+  readPaths,
+  readReadable,
+  readSharedDir,
+  readWorkdirBase,
+  settingsFileIfAny,
+} from './paths.ts'
 
 // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the keys of the record
 const LOG_LEVEL_NAMES = Object.keys(LOG_LEVELS) as LogLevel[]
@@ -55,6 +63,8 @@ export type Config = Address & {
   /** Where other instances of the same database reach this one; undefined: this one uses it alone. */
   readonly cluster: ClusterAddress | undefined
   readonly drainSeconds: number
+  /** Has what all instances of a database need of the files of conversations; undefined: the data directory has it. */
+  readonly sharedDir: string | undefined
   readonly workdirBase: string
   readonly workdirRoots: readonly string[]
   /** Settings for conversations that ask for the source `user`; undefined: there are none. */
@@ -116,6 +126,7 @@ export type Config = Address & {
 export function readConfig(overrides: Partial<Record<Name, string>> = {}): Config {
   const read = createReader(overrides)
   const dataDir = dataDirOf(read)
+  const sharedDir = readSharedDir(read, dataDir)
   const masterKeys = readMasterKeys(read('OPENHANDS_MASTER_KEY'))
   const vendorKeys = new VendorKeys(environmentWithDotEnv())
   const defaultLlm = readDefaultLlm(read, vendorKeys)
@@ -129,7 +140,8 @@ export function readConfig(overrides: Partial<Record<Name, string>> = {}): Confi
     cluster,
     drainSeconds: checked('OPENHANDS_DRAIN_SECONDS', seconds(0, 3600), read),
     databaseOutageSeconds: checked('OPENHANDS_DATABASE_OUTAGE_SECONDS', seconds(0.1, 3600), read),
-    workdirBase: readWorkdirBase(read, dataDir),
+    sharedDir,
+    workdirBase: readWorkdirBase(read, dataDir, sharedDir),
     workdirRoots: readPaths('OPENHANDS_WORKDIR_ROOTS', read),
     userSettingsDir: readPath('OPENHANDS_USER_SETTINGS_DIR', read),
     sandboxReadable: readReadable(read),

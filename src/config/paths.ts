@@ -27,16 +27,33 @@ export function dataDirOf(read: Read): string {
   return resolve(wholePath('OPENHANDS_DATA_DIR', read) ?? defaultDataDir())
 }
 
-export function readWorkdirBase(read: Read, dataDir: string): string {
-  const base = resolve(wholePath('OPENHANDS_WORKDIR_BASE', read) ?? join(dataDir, 'work'))
+export function readWorkdirBase(read: Read, dataDir: string, sharedDir: string | undefined): string {
+  const base = resolve(wholePath('OPENHANDS_WORKDIR_BASE', read) ?? join(sharedDir ?? dataDir, 'work'))
   // No workdir may be inside the server's own files, so none would be possible.
-  if (base === dataDir)
-    throw new ConfigError('OPENHANDS_WORKDIR_BASE must be another directory than OPENHANDS_DATA_DIR.')
+  if (base === dataDir || base === sharedDir)
+    throw new ConfigError(
+      'OPENHANDS_WORKDIR_BASE must be another directory than OPENHANDS_DATA_DIR and OPENHANDS_SHARED_DIR.',
+    )
   // Agents could change the logs there, and a workdir would look like a mark of the conversation with its name.
-  const own = OWN_DIRECTORIES.find((name) => `${base}/`.startsWith(`${join(dataDir, name)}/`))
+  const places = [dataDir, ...(sharedDir === undefined ? [] : [sharedDir])]
+  const own = places
+    .flatMap((place) => OWN_DIRECTORIES.map((name) => join(place, name)))
+    .find((path) => `${base}/`.startsWith(`${path}/`))
   if (own !== undefined)
-    throw new ConfigError(`OPENHANDS_WORKDIR_BASE is in ${join(dataDir, own)}, where the server keeps its own files.`)
+    throw new ConfigError(`OPENHANDS_WORKDIR_BASE is in ${own}, where the server keeps its own files.`)
   return base
+}
+
+/** Undefined if it is not set. Only instances that share a database have what belongs to its files. */
+export function readSharedDir(read: Read, dataDir: string): string | undefined {
+  const path = readPath('OPENHANDS_SHARED_DIR', read)
+  if (path === undefined) return undefined
+  if (read('OPENHANDS_CLUSTER_LISTEN') === undefined)
+    throw new ConfigError('OPENHANDS_SHARED_DIR needs OPENHANDS_CLUSTER_LISTEN: a server that is alone shares nothing.')
+  const isInside = (inner: string, outer: string) => `${inner}/`.startsWith(`${outer}/`)
+  if (isInside(path, dataDir) || isInside(dataDir, path))
+    throw new ConfigError('OPENHANDS_SHARED_DIR and OPENHANDS_DATA_DIR cannot contain each other.')
+  return path
 }
 
 /** Only a shell expands `~`, and `.env` and unit files have none: a directory with that name would be made. */

@@ -63,7 +63,13 @@ export const VARIABLES = {
       'How long one of several instances that is stopped waits for the current steps of its agents, in seconds, before it hands their conversations over.',
     default: '30',
   },
-  OPENHANDS_WORKDIR_BASE: { about: 'Where working directories are made. Default: `work` in the data directory.' },
+  OPENHANDS_SHARED_DIR: {
+    about:
+      'Directory on a file system of all instances, for working directories, homes, shell state, outputs and undo history. Default: the data directory.',
+  },
+  OPENHANDS_WORKDIR_BASE: {
+    about: 'Where working directories are made. Default: `work` in `OPENHANDS_SHARED_DIR` or the data directory.',
+  },
   OPENHANDS_WORKDIR_ROOTS: {
     about:
       'Directories, separated by colons, that an absolute workdir must be inside. Default: any directory is accepted.',

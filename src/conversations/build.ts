@@ -27,6 +27,7 @@ import { ClientCommands } from '../workspace/exec/client-commands.ts'
 import { DEFAULT_COMMAND_LIMITS } from '../workspace/exec/command-limits.ts'
 import { CommandRecords } from '../workspace/exec/command-records.ts'
 import { ConversationProcesses } from '../workspace/exec/conversation-processes.ts'
+import { requireWorkdir } from '../workspace/workdirs/missing-workdir.ts'
 import { ConversationShells } from '../workspace/exec/conversation-shells.ts'
 import { logEvents } from './log-events.ts'
 import { buildMcp } from './mcp.ts'
@@ -102,6 +103,7 @@ export function buildConversation(deps: ConversationDeps, source: ConversationSo
     state,
     slots: deps.slots,
     leaving: deps.leaving,
+    requireWorkdir: deps.storage.shared && (() => requireWorkdir(workdir())),
     snapshots: runSnapshotsOf(() => ({ ...deps, ...base, gate, toolCalls, snapshots: () => files.snapshots })),
     gate,
     hooks,

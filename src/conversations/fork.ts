@@ -83,7 +83,7 @@ export async function forkConversation(
       copied = await makeWorkdir(deps, id)
       await own.markCopying()
       const { base, forbidden } = workdirRules
-      const without = await Promise.all([base, forbidden].map((path) => realpath(path)))
+      const without = await Promise.all([base, ...forbidden].map((path) => realpath(path)))
       warnings.push(...(await copyTree(now.workdir, copied, { signal, without })).map(redact))
     }
     if (Object.values(secrets).some((group) => Object.keys(group).length > 0)) {

@@ -13,6 +13,8 @@ export type SandboxPlan = {
   /** The server's data, and the base of all workdirs. Created if they do not exist. */
   readonly dataDir: string
   readonly workdirBase: string
+  /** More of the server's data. */
+  readonly sharedDir?: string | undefined
   /** Files that contain keys. They need not exist. */
   readonly keyFiles: readonly string[]
   /** Further ones at this time. Unlike `keyFiles`, they are visible to a shell whose workdir they are deep in. */
@@ -62,12 +64,17 @@ export type ShellPlaces = {
 export function hiddenFromShells({
   dataDir,
   workdirBase,
+  sharedDir,
   keyFiles,
   otherKeyFiles = () => [],
   home,
-}: Pick<SandboxPlan, 'dataDir' | 'workdirBase' | 'keyFiles' | 'otherKeyFiles' | 'home'>): string[] {
-  return [dataDir, workdirBase, ...keyFiles, ...otherKeyFiles(), home, ...HOMES, SOCKETS, ...SCRATCH, '/proc', '/dev']
+}: Pick<SandboxPlan, 'dataDir' | 'workdirBase' | 'sharedDir' | 'keyFiles' | 'otherKeyFiles' | 'home'>): string[] {
+  const own = [...ownOf({ dataDir, sharedDir }), workdirBase, ...keyFiles, ...otherKeyFiles()]
+  return [...own, home, ...HOMES, SOCKETS, ...SCRATCH, '/proc', '/dev']
 }
+
+const ownOf = ({ dataDir, sharedDir }: Pick<SandboxPlan, 'dataDir' | 'sharedDir'>): string[] =>
+  sharedDir === undefined ? [dataDir] : [dataDir, sharedDir]
 
 /** The most that a shell may read, for the same purpose. */
 export function readableByShells(readable: readonly string[]): string[] {
@@ -143,7 +150,7 @@ function shownAt(path: string): ShownPlace[] {
 
 /** Throws if the workdir or another writable directory would leave a hole in the sandbox; nothing must be started then. */
 export function mountArguments(plan: SandboxPlan, places?: ShellPlaces): string[] {
-  const covered = [makeReal(plan.dataDir), makeReal(plan.workdirBase)] as const
+  const covered = { own: ownOf(plan).map(makeReal), base: makeReal(plan.workdirBase) }
   const fixedFiles = plan.keyFiles.flatMap(fileIfAny)
   const bind = bindFor(places?.inherit)
   const writable = places ? outermost([places.workdir, ...places.additionalDirectories]) : []
@@ -155,7 +162,7 @@ export function mountArguments(plan: SandboxPlan, places?: ShellPlaces): string[
       place ? [{ at, args: () => bind('--ro-bind', place, at) }] : [],
     ),
     ...runMounts(places, bind),
-    ...covered.map(cover),
+    ...[...covered.own, covered.base].map(cover),
     // No device can be opened on these mounts: reading the file fails with an error.
     ...keyFiles.map((at) => ({ at, args: () => ['--ro-bind', '/dev/null', at] })),
     ...(places ? ownMounts(places, writable, bind) : []),
@@ -186,17 +193,18 @@ const outermost = (places: readonly OpenedPath[]): readonly OpenedPath[] =>
     ({ path }, at) => !places.some((other, i) => isBelow(path, other.path) || (other.path === path && i < at)),
   )
 
+type Covered = { readonly own: readonly string[]; readonly base: string }
+
 /**
  * A shell may move everything below its workdir. A path that must be hidden there could then be found under another
  * name by the next shell; only entries directly in it can be held in place.
  */
-function refuseHoles(directory: string, [dataDir, base]: readonly [string, string], keyFiles: readonly string[]): void {
-  const inside = [dataDir, base, ...keyFiles.map(dirname)].find((path) => isBelow(path, directory))
+function refuseHoles(directory: string, { own, base }: Covered, keyFiles: readonly string[]): void {
+  const inside = [...own, base, ...keyFiles.map(dirname)].find((path) => isBelow(path, directory))
   if (
     inside !== undefined ||
-    directory === dataDir ||
     directory === base ||
-    (isBelow(directory, dataDir) && !isAtOrBelow(directory, base))
+    own.some((path) => directory === path || (isBelow(directory, path) && !isAtOrBelow(directory, base)))
   )
     throw new Error(`The server’s own files are in the workdir ${directory}; in a sandbox no shell is started there.`)
 }

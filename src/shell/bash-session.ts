@@ -52,7 +52,7 @@ export class BashSession implements Shell {
   constructor(options: BashSessionOptions) {
     this.id = options.id
     this.#options = options
-    this.#files = new ShellFiles(options.stateDir, options.createFilter)
+    this.#files = new ShellFiles(options.stateDir, options.createFilter, options.keptDir)
     this.#state = new SessionState(this.#files)
     this.#background = new BackgroundOutputs(options)
     this.#starter = new BashStarter({

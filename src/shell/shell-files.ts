@@ -15,6 +15,7 @@ export type OutputPipes = { readonly stdout: OutputFifo; readonly stderr: Output
 
 export class ShellFiles {
   readonly #directory: string
+  readonly #keptDirectory: string
   readonly #createFilter: () => OutputFilter
   #scriptFd: number | undefined
   #scriptBytes = 0
@@ -22,8 +23,9 @@ export class ShellFiles {
   #pipesMade = 0
 
   /** The shell's output and the saved state each pass through a filter. */
-  constructor(directory: string, createFilter: () => OutputFilter) {
+  constructor(directory: string, createFilter: () => OutputFilter, keptDirectory = directory) {
     this.#directory = directory
+    this.#keptDirectory = keptDirectory
     this.#createFilter = createFilter
   }
 
@@ -32,7 +34,7 @@ export class ShellFiles {
   }
 
   get statePath(): string {
-    return join(this.#directory, STATE_FILE)
+    return join(this.#keptDirectory, STATE_FILE)
   }
 
   /** Overwrites the same file: creating or truncating one takes a millisecond on ext4, this takes a microsecond. */
@@ -102,7 +104,7 @@ export class ShellFiles {
   async saveState(state: Buffer): Promise<void> {
     const filter = this.#createFilter()
     const safe = Buffer.concat([filter.push(state), filter.flush()])
-    makeDirectoriesSync(this.#directory, 0o700)
+    makeDirectoriesSync(this.#keptDirectory, 0o700)
     await replaceFile(this.statePath, safe, { durable: false, draft: `${this.statePath}.new` })
   }
 
@@ -133,7 +135,7 @@ export class ShellFiles {
   }
 
   async removeAll(): Promise<void> {
-    await rm(this.#directory, { recursive: true, force: true })
+    for (const path of new Set([this.#directory, this.#keptDirectory])) await rm(path, { recursive: true, force: true })
   }
 }
 

@@ -28,6 +28,8 @@ export type ShellsOptions = {
   readonly additionalDirectories?: readonly string[] | undefined
   /** The server's directory for these shells: their pipes, and their saved state. */
   readonly stateDir: string
+  /** Where the states of sessions are kept. Default: `stateDir`. */
+  readonly keptDir?: string
   /** Readable by the agent: complete outputs (kept) and outputs of background processes (removed at the end). */
   readonly outputDir: string
   /**
@@ -107,10 +109,9 @@ export class BashShells implements Shells {
   }
 
   async fork(sessionId: string | undefined, id: string): Promise<Shell> {
-    const { stateDir } = this.#options
     await this.#sweep()
     const forkId = forkIdOf(id)
-    if (sessionId !== undefined) await this.#copyState(sessionId, join(stateDir, forkId))
+    if (sessionId !== undefined) await this.#copyState(sessionId, join(this.#keptDir, forkId))
     // Check again here: a shell that opens after the end would never be ended.
     this.#refuseWhenClosed()
     const fork = this.#openSession(forkId, { isForOne: true, onEnd: () => this.#forks.delete(id) })
@@ -141,7 +142,7 @@ export class BashShells implements Shells {
   async list(): Promise<SessionFacts[]> {
     const open = this.#open().map(({ facts }) => facts)
     const known = new Set(open.map(({ id }) => id))
-    const kept = (await keptSessions(this.#options.stateDir)).filter((id) => !known.has(id))
+    const kept = (await keptSessions(this.#keptDir)).filter((id) => !known.has(id))
     return [...open, ...kept.map((id): SessionFacts => ({ id, status: 'suspended' }))].sort(byId)
   }
 
@@ -150,12 +151,11 @@ export class BashShells implements Shells {
   }
 
   async end(sessionId: string): Promise<boolean> {
-    const { stateDir } = this.#options
     const session = this.#sessions.get(sessionId)
-    const isKept = (await keptSessions(stateDir)).includes(sessionId)
+    const isKept = (await keptSessions(this.#keptDir)).includes(sessionId)
     if ((!session || session.closing) && !isKept) return false
     if (session) await session.close()
-    else await rm(join(stateDir, sessionId), { recursive: true, force: true })
+    else await rm(join(this.#keptDir, sessionId), { recursive: true, force: true })
     return true
   }
 
@@ -182,7 +182,9 @@ export class BashShells implements Shells {
       // These left the shells' process trees.
       if (this.#hadSessions) await endMarkedProcesses(conversationId)
     }
-    for (const fork of this.#forks.keys()) await rm(join(stateDir, forkIdOf(fork)), { recursive: true, force: true })
+    for (const fork of this.#forks.keys())
+      for (const place of new Set([stateDir, this.#keptDir]))
+        await rm(join(place, forkIdOf(fork)), { recursive: true, force: true })
     this.#forks.clear()
     this.#sessions.clear()
     await rm(join(outputDir, BACKGROUND_DIRECTORY), { recursive: true, force: true })
@@ -194,7 +196,7 @@ export class BashShells implements Shells {
 
   /** Removes what a killed server has left, once. What has failed is tried again. */
   async #sweep(): Promise<void> {
-    const sweeping = (this.#swept ??= removeOldForks(this.#options.stateDir))
+    const sweeping = (this.#swept ??= removeOldForks(this.#keptDir))
     await sweeping.catch((error: unknown) => {
       if (this.#swept === sweeping) this.#swept = undefined
       throw error
@@ -205,12 +207,16 @@ export class BashShells implements Shells {
     checkSessionId(sessionId)
     await this.#sessions.get(sessionId)?.keepState()
     await makeDirectories(directory, 0o700)
-    const state = join(this.#options.stateDir, sessionId, STATE_FILE)
+    const state = join(this.#keptDir, sessionId, STATE_FILE)
     await copyFile(state, join(directory, STATE_FILE)).catch(ignoreMissing)
   }
 
+  get #keptDir(): string {
+    return this.#options.keptDir ?? this.#options.stateDir
+  }
+
   #hasState(sessionId: string): boolean {
-    return SESSION_ID.test(sessionId) && existsSync(join(this.#options.stateDir, sessionId, STATE_FILE))
+    return SESSION_ID.test(sessionId) && existsSync(join(this.#keptDir, sessionId, STATE_FILE))
   }
 
   #all(): BashSession[] {
@@ -227,7 +233,8 @@ export class BashShells implements Shells {
     const secrets = this.#options.secretsEnv ?? (() => ({}))
     const network = this.#options.network ?? (() => OPEN_NETWORK)
     const createFilter = this.#options.createFilter ?? (() => NO_FILTER)
-    const directories = { workdir, additionalDirectories, stateDir, outputDir, privateDir }
+    const keptDir = join(this.#keptDir, id)
+    const directories = { workdir, additionalDirectories, stateDir, keptDir, outputDir, privateDir }
     const own = { id, conversationId, ...directories, env, network }
     this.#hadSessions = true
     return new BashSession({ ...own, secrets, createFilter, launcher, limits: this.#limits, ...more })

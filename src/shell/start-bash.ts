@@ -14,6 +14,8 @@ export type BashPlan = {
   readonly additionalDirectories?: readonly string[] | undefined
   /** The session's directory for pipes, the command and the saved state. */
   readonly stateDir: string
+  /** Of its saved state. It may be `stateDir`. */
+  readonly keptDir: string
   /** Complete and background outputs, readable by the agent. */
   readonly outputDir: string
   /** See `LaunchOptions`. */
@@ -53,9 +55,10 @@ async function launchBash(
   plan: BashPlan,
   signal: AbortSignal,
 ): Promise<{ bash: BashProcess; fixed: Readonly<Record<string, string>>; stale: Launch['stale'] }> {
-  const { outputDir, stateDir, env } = plan
+  const { outputDir, stateDir, keptDir, env } = plan
   await makeDirectories(outputDir)
   await makeDirectories(stateDir, 0o700)
+  if (keptDir !== stateDir) await makeDirectories(keptDir, 0o700)
   await using launch = await launchInTime(plan, signal)
   const mark = shellMark(plan.conversationId, plan.sessionId, stateDir)
   const fixed = { ...launch.env, ...mark }
@@ -66,7 +69,7 @@ async function launchBash(
 
 /** A launch reads files in the workdir, whose file system may not respond. A late result is discarded. */
 async function launchInTime(plan: BashPlan, signal: AbortSignal): Promise<Launch> {
-  const { workdir, additionalDirectories, outputDir, stateDir, privateDir, launcher } = plan
+  const { workdir, additionalDirectories, outputDir, stateDir, keptDir, privateDir, launcher } = plan
   const { promise: givenUp, reject } = Promise.withResolvers<never>()
   givenUp.catch(() => {}) // the race reports it
   const onAbort = () => reject(new Error('The shell was not started: its session has ended.'))
@@ -75,7 +78,7 @@ async function launchInTime(plan: BashPlan, signal: AbortSignal): Promise<Launch
   const timer = setTimeout(onTimeout, plan.startMs)
   signal.addEventListener('abort', onAbort)
   if (signal.aborted) onAbort()
-  const places = { workdir, additionalDirectories, visible: [stateDir, outputDir], privateDir }
+  const places = { workdir, additionalDirectories, visible: [...new Set([stateDir, keptDir, outputDir])], privateDir }
   const launching = launcher.launch(BASH_ARGV, { ...places, network: plan.network() })
   try {
     return await Promise.race([launching, givenUp])

@@ -1,4 +1,5 @@
 /** The metrics of this server, and the functions that report them. `exposition.ts` formats them. */
+import type { ClusterMetrics } from './cluster-metrics.ts'
 import type { Instrument, Sample } from './instruments.ts'
 import { createCounter, createReadout, createTimer } from './instruments.ts'
 
@@ -108,6 +109,8 @@ export class Metrics {
     help: 'Answers to HTTP requests, by the first digit of their status.',
     labels: ['status'],
   })
+  /** Of a server with a database. */
+  cluster: ClusterMetrics | undefined
   #sources: Partial<Sources> = {}
 
   readonly runStarted = (): void => this.#runsStarted.add([])
@@ -205,6 +208,7 @@ export class Metrics {
       this.#refusedKeys,
       this.#connections,
       this.#requests,
+      ...(this.cluster?.instruments ?? []),
     ]
   }
 }

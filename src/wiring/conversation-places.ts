@@ -32,19 +32,19 @@ export function fileRules(
   conversation: Places,
   homes?: HomeViews,
 ): FileRules {
-  const { dataDir, workdirBase, hiddenFiles, sandboxReadable } = config
+  const { dataDir, sharedDir, workdirBase, hiddenFiles, sandboxReadable } = config
   const keyFiles = [...config.secretFiles, defaultSettingsPath()]
   const outputs = outputsOf(conversation.stateDirectory)
   if (isolation === 'none') {
     return {
-      forbidden: [dataDir, '/proc', ...keyFiles, ...hiddenFiles()],
+      forbidden: [dataDir, ...(sharedDir === undefined ? [] : [sharedDir]), '/proc', ...keyFiles, ...hiddenFiles()],
       permitted: [workdirBase],
       readable: [outputs],
     }
   }
   const own = [conversation.workdir(), ...(conversation.additionalDirectories?.() ?? [])]
   const home = homeDirectory()
-  const hidden = hiddenFromShells({ dataDir, workdirBase, keyFiles, otherKeyFiles: hiddenFiles, home })
+  const hidden = hiddenFromShells({ dataDir, sharedDir, workdirBase, keyFiles, otherKeyFiles: hiddenFiles, home })
   return {
     forbidden: [...hidden.filter((path) => !own.includes(path)), ...(sandboxReadable ? ['/'] : [])],
     own,

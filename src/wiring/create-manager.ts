@@ -137,7 +137,7 @@ function createIsShort(): () => boolean {
 async function removeLeft(storage: Storage, id: string): Promise<void> {
   const own = storage.conversation(id)
   await own.removeLeft()
-  await removeLeftShells(shellsOf(own.directory), outputsOf(own.directory))
+  await removeLeftShells(shellsOf(join(storage.directory, id)), outputsOf(own.directory))
 }
 
 type SharedParts = ManagerParts & { readonly dataDir: string; readonly unfinished: UnfinishedFiles }
@@ -156,7 +156,8 @@ function conversationDeps(config: Config, parts: SharedParts): Omit<Conversation
     ripgrep: lazily(() => findProgram('rg', env.path)),
     git: { launcher, program: lazily(findGit) },
   }
-  const hidden = [storage.directory, config.workdirBase, ...config.secretFiles.map(dirname)]
+  const shared = config.sharedDir === undefined ? [] : [config.sharedDir]
+  const hidden = [storage.directory, ...shared, config.workdirBase, ...config.secretFiles.map(dirname)]
   return {
     storage,
     server: { version: VERSION, isolation: launcher.isolation, sandbox: launcher.sandbox },
@@ -165,7 +166,7 @@ function conversationDeps(config: Config, parts: SharedParts): Omit<Conversation
       workdirRules: {
         base: config.workdirBase,
         roots: config.workdirRoots,
-        forbidden: dataDir,
+        forbidden: [dataDir, ...shared],
         unholdable: launcher.isolation === 'none' ? [] : hidden,
         trusted: config.userSettingsDir === undefined ? [] : [config.userSettingsDir],
       },
@@ -175,14 +176,14 @@ function conversationDeps(config: Config, parts: SharedParts): Omit<Conversation
       fileRules: (conversation) => fileRules(config, launcher, conversation, homes),
       homesOf: (directory) => homesOf(launcher, env, directory),
     },
-    exec: execution(config, launcher, { env, homes, web, lease, ...files }),
+    exec: execution(config, launcher, { env, homes, web, lease, storage, ...files }),
     limits: {
       check: (requested) => resources.check(requested),
       inForce: (requested) => resources.inForce(requested),
       limit: ({ directory, commandOutputs, directories, ...options }) =>
         resources.limit({
           ...options,
-          stateDir: shellsOf(directory),
+          stateDir: shellsOf(join(storage.directory, options.conversationId)),
           roots: () => [
             ...directories(),
             outputsOf(directory),
@@ -245,12 +246,13 @@ type OfShells = {
   /** Undefined: a server for others shows nobody the home of its user, and commits have no name. */
   readonly homes: HomeViews | undefined
   readonly lease: Lease | undefined
+  readonly storage: Pick<Storage, 'directory'>
 }
 
 function execution(
   config: Config,
   launcher: ShellLauncher,
-  { env, homes, lease, ...shared }: SharedByTools & OfShells,
+  { env, homes, lease, storage, ...shared }: SharedByTools & OfShells,
 ): Execution {
   return {
     ...toolsExecution(config, launcher, { homes, ...shared }),
@@ -262,7 +264,9 @@ function execution(
             ...homes?.variablesFor(options.conversationId, launcher),
             ...secretsEnv(),
           }),
-          stateDir: shellsOf(directory),
+          // Pipes are local, and processes are found by this directory.
+          stateDir: shellsOf(join(storage.directory, options.conversationId)),
+          keptDir: shellsOf(directory),
           outputDir: outputsOf(directory),
           privateDir: privateOf(directory),
           env,

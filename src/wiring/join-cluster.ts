@@ -9,14 +9,18 @@ import type { RemoteConversations } from '../http/remote/remote-conversations.ts
 import type { Logger } from '../telemetry/logger.ts'
 import type { Services } from './services.ts'
 
-export async function openCluster(config: Config, { storage, logger }: Services): Promise<Cluster | undefined> {
+export async function openCluster(
+  config: Config,
+  { storage, logger, metrics }: Services,
+): Promise<Cluster | undefined> {
   const { instances, keys } = storage
   if (!config.cluster || !instances) return undefined
   const module = await import('../cluster/cluster.ts')
   const onRefused = (error: unknown) => logger.warn({ err: error }, 'a connection of another instance was refused')
   const onFault = (error: unknown) => logger.error({ err: error }, 'another instance could not be reached with TLS')
   const tls = config.cluster.tls && (await readCertificates(config.cluster.tls))
-  return new module.Cluster({ instances, keyMaterial: keys.material[0], tls, onRefused, onFault })
+  const onForwarded = metrics.cluster?.forwarded
+  return new module.Cluster({ instances, keyMaterial: keys.material[0], tls, onRefused, onFault, onForwarded })
 }
 
 async function readCertificates(files: TlsFiles): Promise<TlsMaterial> {

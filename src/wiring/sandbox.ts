@@ -23,6 +23,7 @@ export async function findSandbox(config: Config): Promise<FoundSandbox> {
   const found = await findBubblewrap({
     dataDir: config.dataDir,
     workdirBase: config.workdirBase,
+    sharedDir: config.sharedDir,
     keyFiles: config.secretFiles,
     otherKeyFiles: config.hiddenFiles,
     home: homeDirectory(),

@@ -57,7 +57,8 @@ export async function startServices(
     redact: createServerRedactor({ ...config, localCredential }, automataOf).redact,
     render: config.logFormat === 'pretty' ? await loadPrettyLines({ color: wantsColor() }) : undefined,
   })
-  const storage = await openStorage(config, sharing, logger)
+  const metrics = new Metrics()
+  const storage = await openStorage(config, sharing, { logger, metrics })
   started.use(storage)
   const held = await guardLease(storage, started, logger)
   const { lease } = storage.availability
@@ -91,7 +92,6 @@ export async function startServices(
   started.defer(() => web.close())
   const mcp = createGuardedFetch({ allow: config.mcpAllow })
   started.defer(() => mcp.close())
-  const metrics = new Metrics()
   const served: Services['served'] = { port: undefined }
   const slots = new Queue({ limit: config.maxConcurrentRuns })
   const shared = {
@@ -140,9 +140,15 @@ async function guardLease(
 
 /** What PostgreSQL needs is loaded only with it. */
 async function openStorage(
-  { dataDir: directory, secretKeys: operatorKeys, databaseUrl: url, databaseOutageSeconds }: Config,
+  {
+    dataDir: directory,
+    secretKeys: operatorKeys,
+    databaseUrl: url,
+    databaseOutageSeconds,
+    sharedDir: sharedDirectory,
+  }: Config,
   sharing: Sharing,
-  logger: Logger,
+  { logger, metrics }: { readonly logger: Logger; readonly metrics: Metrics },
 ): Promise<Storage> {
   const warn = (what: string) => (error: unknown) => logger.warn({ err: error }, what)
   const shared = { directory, operatorKeys }
@@ -151,14 +157,18 @@ async function openStorage(
     const onSetAside = (paths: readonly string[]) => logger.warn({ paths }, SET_ASIDE)
     return await openFileStorage({ ...shared, onFault, onSetAside })
   }
+  const { ClusterMetrics } = await import('../telemetry/cluster-metrics.ts')
+  metrics.cluster = new ClusterMetrics()
   const { openPostgresStorage } = await import('../storage/postgres/postgres-storage.ts')
   const onFault = warn('the database could not be used for its lock or for caches')
   return await openPostgresStorage({
     ...shared,
+    sharedDirectory,
     url,
     sharing,
     outageMs: databaseOutageSeconds * 1000,
     serverVersion: VERSION,
+    metrics: metrics.cluster,
     onWarning: (warning) => logger.warn(warning),
     onAway: warn('the database cannot be reached: the start waits for it'),
     onFault,

@@ -175,7 +175,7 @@ export async function setBench({
         },
         hooks: { fetch, userAgent: 'test' },
         workspace: {
-          workdirRules: { base: workdirBase, roots, forbidden: dataDir, unholdable: [] },
+          workdirRules: { base: workdirBase, roots, forbidden: [dataDir], unholdable: [] },
           files: {
             io: new Queue({ limit: 8 }),
             ripgrep: () => undefined,

@@ -3,8 +3,9 @@ import { RenewedLease, startTimeLimit } from '../../src/storage/lease/lease.ts'
 
 /** A lease that each renewal keeps for 8 s, and a clock that only the test moves. */
 function setUp() {
-  const clock = { ms: 1000 }
-  const lease = new RenewedLease({ validMs: 8000, beganAt: clock.ms, now: () => clock.ms })
+  const clock = { ms: 1000, suspensions: 0 }
+  const onSuspended = () => (clock.suspensions += 1)
+  const lease = new RenewedLease({ validMs: 8000, beganAt: clock.ms, now: () => clock.ms, onSuspended })
   return { clock, lease }
 }
 
@@ -25,6 +26,8 @@ test('an answer that arrives after the time of its renewal is over renews nothin
   expect(lease.isHeld).toBe(false)
   lease.renew(19_000)
   expect(lease.isHeld).toBe(true)
+  lease.renew(20_000)
+  expect(clock.suspensions).toBe(1)
 })
 
 test('what waits for a lease continues with its renewal, and ends with its signal or when the lease is lost', async () => {

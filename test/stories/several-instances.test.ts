@@ -190,6 +190,19 @@ test('a request whose owner has died is 503 owner_lost and is not repeated; then
   expect(body.items.map(({ id }: { id: string }) => id)).toContain(path.split('/').at(-1))
   // At rest, it was no work for anybody: the first request opens it, although it was created after the start.
   expect((await asked.call('GET', idle)).status).toBe(200)
+  const metrics = await (await fetch(`${asked.url}/metrics`, { headers: { authorization } })).text()
+  const valueOf = (series: string) =>
+    Number(
+      metrics
+        .split('\n')
+        .find((line) => line.startsWith(`agent_server_${series} `))
+        ?.split(' ')[1],
+    )
+  expect(valueOf('takeovers_total')).toBeGreaterThan(0)
+  expect(valueOf('forwards_total{outcome="answered"}')).toBeGreaterThan(0)
+  expect(valueOf('forwards_total{outcome="failed"}')).toBeGreaterThan(0)
+  expect(valueOf('database_seconds_count{kind="append"}')).toBeGreaterThan(0)
+  expect([valueOf('suspensions_total'), valueOf('fenced_appends_total')]).not.toContain(NaN)
 })
 
 type Typed = { readonly type: string; readonly seq: number }

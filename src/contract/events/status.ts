@@ -17,7 +17,18 @@ export const Status = z
 export type Status = z.infer<typeof Status>
 
 export const ErrorType = z
-  .enum(['auth', 'quota', 'rate_limit', 'context_window', 'content_filter', 'config', 'network', 'tool', 'internal'])
+  .enum([
+    'auth',
+    'quota',
+    'rate_limit',
+    'context_window',
+    'content_filter',
+    'config',
+    'network',
+    'tool',
+    'internal',
+    'workdir_missing',
+  ])
   .meta({ id: 'ErrorType' })
 export type ErrorType = z.infer<typeof ErrorType>
 

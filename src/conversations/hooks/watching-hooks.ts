@@ -32,6 +32,7 @@ const ERRORS: Readonly<Record<ErrorType, string>> = {
   network: 'server_error',
   tool: 'unknown',
   internal: 'unknown',
+  workdir_missing: 'unknown',
 }
 
 export class WatchingHooks {

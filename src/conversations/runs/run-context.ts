@@ -4,6 +4,7 @@ import type { AgentContext } from '../../agent/loop-context.ts'
 import type { LoopWait } from '../../agent/loop.ts'
 import type { OutputContext } from '../../agent/output/final-output.ts'
 import type { ToolCalls } from '../../agent/tool-calls.ts'
+import { Problem } from '../../contract/problem.ts'
 import type { EventLog } from '../../events/event-log.ts'
 import { uuid7 } from '../../lib/uuid7.ts'
 import type { Intent } from '../../state/intents.ts'
@@ -16,6 +17,7 @@ import { rulesOf } from '../../state/state.ts'
 import { waitsForSubagents } from '../../state/subagents.ts'
 import { statusOfWait } from '../../state/waits.ts'
 import type { AgentParts } from '../agents/agent-context.ts'
+import { MissingWorkdir } from '../../workspace/workdirs/missing-workdir.ts'
 import { createAgentContext } from '../agents/agent-context.ts'
 import type { LiveHistory } from '../agents/live-history.ts'
 import { inRun } from '../agents/with-model.ts'
@@ -29,6 +31,8 @@ export type RunContextParts = Pick<
   readonly toolCalls: ToolCalls
   readonly state: LiveState
   readonly snapshots: () => AgentContext['snapshots']
+  /** Rejects with a `MissingWorkdir`. Undefined where no other instance may have made the workdir. */
+  readonly requireWorkdir: (() => Promise<void>) | undefined
 }
 
 type OfAgent = { readonly history: LiveHistory } & Pick<AgentContext, 'sent'>
@@ -42,6 +46,7 @@ export async function createRunContext(
   signal: AbortSignal,
 ): Promise<AgentContext> {
   const { log, toolCalls, state, history: live, sent } = parts
+  await parts.requireWorkdir?.()
   if (toolCalls.prepare) await toolCalls.prepare(signal)
   const render = (name: string, output: unknown) => toolCalls.render(name, output)
   const { forgotten, rewound } = state.current
@@ -87,6 +92,14 @@ export function intentToEnd(runId: string, end: RunEnd, begun: readonly string[]
       calls: end.questionCalls.map((call) => ({ ...call, questionId: uuid7() })),
     }
   return { kind: 'end_run', runId, ...end, begun, newRunId: uuid7(), now: Date.now() }
+}
+
+/** Of a run that an error has ended. */
+export function failureOf(error: unknown): LoopEnd {
+  const type = error instanceof MissingWorkdir ? 'workdir_missing' : 'internal'
+  const isTold = error instanceof Problem || error instanceof MissingWorkdir
+  const message = isTold ? error.message : 'The server failed inside the run; its log has the details.'
+  return { stopReason: 'error', failure: { type, message, retryable: true } }
 }
 
 /**

@@ -22,7 +22,6 @@ import { runAgent, type LoopWait } from '../../agent/loop.ts'
 import { SentMessages } from '../../agent/model/sent-messages.ts'
 import type { Event } from '../../contract/events/event.ts'
 import { QUEUED } from '../../contract/events/status.ts'
-import { Problem } from '../../contract/problem.ts'
 import type { EventLog } from '../../events/event-log.ts'
 import { MAX_TIMER_MS, timerMs } from '../../lib/bounded-wait.ts'
 import type { Queue, SlotRequest } from '../../lib/queue.ts'
@@ -34,7 +33,14 @@ import { workedMs } from '../../state/run-state.ts'
 import { LiveHistory } from '../agents/live-history.ts'
 import type { WorkingSlot } from '../agents/working-slot.ts'
 import type { UsedSubagents } from '../used-subagents.ts'
-import { createRunContext, intentToEnd, intentToRest, type RunContextParts, type RunEnd } from './run-context.ts'
+import {
+  createRunContext,
+  failureOf,
+  intentToEnd,
+  intentToRest,
+  type RunContextParts,
+  type RunEnd,
+} from './run-context.ts'
 
 export type RunDriverDeps = RunContextParts & {
   readonly slots: Queue
@@ -277,9 +283,7 @@ export class ActiveRun {
 
   #failure(error: unknown): LoopEnd {
     this.#deps.onError(error)
-    const message =
-      error instanceof Problem ? error.message : 'The server failed inside the run; its log has the details.'
-    return { stopReason: 'error', failure: { type: 'internal', message, retryable: true } }
+    return failureOf(error)
   }
 
   /** Rearms after each change of the limit, and if the deadline was beyond the longest timer. */

@@ -23,6 +23,8 @@ export type RenewedLeaseOptions = {
   readonly beganAt: number
   /** A monotonic clock, in milliseconds. */
   readonly now: () => number
+  /** Called when it is held again after a time without it. */
+  readonly onSuspended?: (() => void) | undefined
 }
 
 export class RenewedLease implements Lease {
@@ -61,6 +63,7 @@ export class RenewedLease implements Lease {
     const now = this.#options.now()
     const until = sentAt + this.#options.validMs
     if (until <= now || this.#isLost) return
+    if (now > this.#heldUntil) this.#options.onSuspended?.()
     this.#suspendedMs += Math.max(0, now - this.#heldUntil)
     this.#heldUntil = until
     for (const listener of this.#listeners) listener(until - now)

@@ -56,14 +56,20 @@ export class AppendLanes {
   /** The incarnation of this instance. */
   readonly #owner: number
   readonly #onStored: () => void
+  readonly #onFenced: () => void
   #waiting: Waiting[] = []
   #busy = 0
 
-  /** `onStored` is called after each statement that has stored events. */
-  constructor(database: PostgresDatabase, owner: number, onStored: () => void = () => {}) {
+  /** `onStored` is called after each statement that has stored events, `onFenced` for each append that was fenced. */
+  constructor(
+    database: PostgresDatabase,
+    owner: number,
+    { onStored = () => {}, onFenced = () => {} }: { readonly onStored?: () => void; readonly onFenced?: () => void },
+  ) {
     this.#database = database
     this.#owner = owner
     this.#onStored = onStored
+    this.#onFenced = onFenced
   }
 
   /**
@@ -72,7 +78,11 @@ export class AppendLanes {
    * any other means that nothing was stored.
    */
   append(entry: AppendEntry): Promise<AppendResult> {
-    return new Promise((resolve, reject) => {
+    return new Promise((settle, reject) => {
+      const resolve = (result: AppendResult) => {
+        if (result.kind === 'fenced') this.#onFenced()
+        settle(result)
+      }
       this.#waiting.push({ entry, outage: this.#database.outage(), resolve, reject })
       if (this.#busy < LANES) void this.#run()
     })

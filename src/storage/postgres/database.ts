@@ -17,6 +17,8 @@ export type DatabaseOptions = {
   readonly url: string
   /** How long an outage delays statements before they fail, in milliseconds. */
   readonly outageMs: number
+  /** Called with the time of each statement, in milliseconds. */
+  readonly onAnswered?: ((pool: PoolName, ms: number) => void) | undefined
 }
 
 /** A statement without an answer after this time counts as lost: the other side of its connection may be gone. */
@@ -45,7 +47,13 @@ export class PostgresDatabase implements AsyncDisposable {
   constructor(options: DatabaseOptions) {
     this.#options = options
     const urls = urlsOf(options.url)
-    const poolOf = (name: PoolName) => new Pool({ urls, ...POOLS[name], absence: this.#absence })
+    const poolOf = (name: PoolName) =>
+      new Pool({
+        urls,
+        ...POOLS[name],
+        absence: this.#absence,
+        onAnswered: (ms) => options.onAnswered?.(name, ms),
+      })
     this.#pools = { append: poolOf('append'), other: poolOf('other'), cache: poolOf('cache') }
   }
 
@@ -201,19 +209,23 @@ export class Outage {
   }
 }
 
+type PoolOptions = PostgresSessionOptions & {
+  readonly limit: number
+  readonly absence: Absence
+  readonly onAnswered: (ms: number) => void
+}
+
 class Pool {
   readonly #options: PostgresSessionOptions
+  readonly #onAnswered: PoolOptions['onAnswered']
   readonly #absence: Absence
   readonly #turns: Queue
   readonly #all = new Set<PostgresSession>()
   #free: PostgresSession[] = []
 
-  constructor({
-    limit,
-    absence,
-    ...options
-  }: PostgresSessionOptions & { readonly limit: number; readonly absence: Absence }) {
+  constructor({ limit, absence, onAnswered, ...options }: PoolOptions) {
     this.#options = options
+    this.#onAnswered = onAnswered
     this.#absence = absence
     this.#turns = new Queue({ limit })
   }
@@ -227,7 +239,10 @@ class Pool {
     return await this.#turns.run(async () => {
       const session = await this.#take()
       try {
-        return await session.run(text, values, STATEMENT_MS)
+        const begin = performance.now()
+        const rows = await session.run(text, values, STATEMENT_MS)
+        this.#onAnswered(performance.now() - begin)
+        return rows
       } catch (error) {
         if (error instanceof LostStatement && session.identity) onLost?.(session.identity)
         throw error

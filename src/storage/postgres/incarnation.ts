@@ -67,6 +67,7 @@ type KeptIncarnationOptions = {
   /** A monotonic clock, in milliseconds. */
   readonly now: () => number
   readonly onFault: (error: unknown) => void
+  readonly onSuspended?: (() => void) | undefined
 }
 
 /**
@@ -91,8 +92,9 @@ export class KeptIncarnation implements Availability, AsyncDisposable {
     this.#session = options.session
     this.#others = new CounterWatch({ ttlMs: options.ttlMs })
     this.#renewedAt = options.beganAt
-    const { beganAt, now, ttlMs } = options
-    if (options.sharing === 'shared') this.lease = new RenewedLease({ validMs: ttlMs * VALID, beganAt, now })
+    const { beganAt, now, ttlMs, onSuspended } = options
+    if (options.sharing === 'shared')
+      this.lease = new RenewedLease({ validMs: ttlMs * VALID, beganAt, now, onSuspended })
     this.#timer = setInterval(() => void this.renew(), options.renewMs).unref()
   }
 

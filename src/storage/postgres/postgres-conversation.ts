@@ -21,6 +21,8 @@ export type PostgresParts = {
   readonly ownership: RowOwnership
   /** Contains one directory per conversation. */
   readonly directory: string
+  /** Contains the pipes of shells, in one directory per conversation, if the others are on a shared file system. */
+  readonly localDirectory: string | undefined
   readonly logs: PostgresStore
   readonly snapshots: SnapshotRows
   readonly secrets: SecretRows
@@ -97,6 +99,7 @@ export class PostgresConversation implements ConversationStorage {
   }
 
   async release(): Promise<void> {
+    await this.#removeLocal()
     await this.#parts.ownership.remove(RELEASE, this.id)
   }
 
@@ -129,7 +132,15 @@ export class PostgresConversation implements ConversationStorage {
     // A snapshot must not be refused for a missing conversation.
     await this.#parts.snapshots.written(this.id)
     await removeTree(this.directory)
+    await this.#removeLocal()
     await this.#parts.ownership.call('remove_conversation', this.id)
+  }
+
+  /** Another instance may open it next. */
+  async #removeLocal(): Promise<void> {
+    const { localDirectory } = this.#parts
+    // What is left there is not read again.
+    if (localDirectory !== undefined) await removeTree(`${localDirectory}/${this.id}`).catch(() => {})
   }
 
   async discard(): Promise<void> {

@@ -41,6 +41,7 @@ import { PostgresConversation } from './postgres-conversation.ts'
 import { PostgresStore } from './postgres-store.ts'
 import { migrate, readIdentity, requireIdentity } from './schema.ts'
 import { SecretRows } from './secret-rows.ts'
+import { openSharedDirectory } from './shared-directory.ts'
 import { SharedRows } from './shared-rows.ts'
 import { warningOfStandbys } from './standbys.ts'
 
@@ -49,6 +50,8 @@ export type PostgresStorageOptions = {
   readonly url: string
   /** The local data directory. Created if it does not exist. */
   readonly directory: string
+  /** Instead of it, for the files of conversations that other instances need, too. */
+  readonly sharedDirectory?: string | undefined
   readonly operatorKeys: KeyMaterial
   readonly serverVersion: string
   /** How long an outage of the database delays statements before they fail, in milliseconds. */
@@ -63,10 +66,18 @@ export type PostgresStorageOptions = {
   readonly now?: () => number
   /** Called with what an operator should change. */
   readonly onWarning?: (warning: string) => void
+  readonly metrics?: StorageMetrics
   /** Called once if the database has not started, with the reason. Then the start waits for as long as statements do. */
   readonly onAway?: (error: unknown) => void
   /** Called with errors that prevent caches from being written or the lock from being kept. */
   readonly onFault: (error: unknown) => void
+}
+
+/** Called by the code that does the work. Must not throw. */
+type StorageMetrics = {
+  readonly databaseAnswered: (kind: string, ms: number) => void
+  readonly fenced: () => void
+  readonly suspended: () => void
 }
 
 const OUTAGE_MS = 30_000
@@ -77,8 +88,8 @@ const TTL_MS = 10_000
 export async function openPostgresStorage(options: PostgresStorageOptions): Promise<Storage> {
   await using opened = new AsyncDisposableStack()
   const lock = opened.use(await lockDataDirectory(options.directory))
-  const { url, outageMs = OUTAGE_MS, sharing = 'alone' } = options
-  const database = opened.use(new PostgresDatabase({ url, outageMs }))
+  const { url, outageMs = OUTAGE_MS, sharing = 'alone', metrics } = options
+  const database = opened.use(new PostgresDatabase({ url, outageMs, onAnswered: metrics?.databaseAnswered }))
   const session = await connectFirst(database, options.onAway)
   opened.defer(() => session.end())
   await lockDatabase(session, sharing)
@@ -88,21 +99,29 @@ export async function openPostgresStorage(options: PostgresStorageOptions): Prom
   const warning = await warningOfStandbys(session)
   if (warning !== undefined) options.onWarning?.(warning)
   const keys = await openDatabaseKeys(session, options.operatorKeys)
-  await markDatabase(options.directory, await requireIdentity(session))
+  const identity = await requireIdentity(session)
+  const shared = options.sharedDirectory
+  const sessions = shared === undefined ? undefined : await openSharedDirectory(shared, identity)
+  await markDatabase(options.directory, identity)
   await removeLeftFiles(options.directory)
   const { renewMs = RENEW_MS, ttlMs = TTL_MS, now = () => performance.now(), onFault } = options
   const beganAt = now()
   const owner = await beginIncarnation(session, options.serverVersion, sharing)
   const kept = { database, session, number: owner, sharing, outageMs, renewMs, ttlMs, beganAt, now, onFault }
-  const incarnation = opened.use(new KeptIncarnation(kept))
+  const incarnation = opened.use(new KeptIncarnation({ ...kept, onSuspended: metrics?.suspended }))
   if (sharing === 'shared') opened.use(new FirehoseTrim(database))
   const news = sharing === 'shared' ? opened.use(new FirehoseNews(database)) : undefined
   const directory = await realpath(options.directory)
   await makeDirectories(join(directory, 'sessions'), 0o700)
-  return new PostgresStorage({ ...options, directory, database, keys, lock, owner, incarnation, news }, opened.move())
+  return new PostgresStorage(
+    { ...options, directory, sessions, database, keys, lock, owner, incarnation, news },
+    opened.move(),
+  )
 }
 
-type Parts = Pick<PostgresStorageOptions, 'directory' | 'onFault'> & {
+type Parts = Pick<PostgresStorageOptions, 'directory' | 'onFault' | 'metrics'> & {
+  /** Has the directories of conversations, if they are not local. */
+  readonly sessions: string | undefined
   readonly database: PostgresDatabase
   readonly keys: DataKeys
   readonly lock: DataLock
@@ -132,7 +151,7 @@ class PostgresStorage implements Storage {
   readonly #opened: AsyncDisposableStack
 
   constructor(
-    { directory: root, onFault, database, keys, lock, owner, incarnation, news }: Parts,
+    { directory: root, sessions, onFault, metrics, database, keys, lock, owner, incarnation, news }: Parts,
     opened: AsyncDisposableStack,
   ) {
     this.keys = keys
@@ -148,7 +167,7 @@ class PostgresStorage implements Storage {
     this.apiKeys = new CredentialsTable(database, 'api_keys', 'api_key_version')
     this.logins = new CredentialsTable(database, 'logins', 'login_version')
     this.profiles = new CredentialsTable(database, 'profiles', 'profile_version')
-    const logs = new PostgresStore({ ownership, onStored: news && (() => news.announce()) })
+    const logs = new PostgresStore({ ownership, onStored: news && (() => news.announce()), onFenced: metrics?.fenced })
     this.firehose = news
       ? { open: (onNews, whenSynced) => openFirehoseTable({ database, logs, news, whenSynced }, onNews) }
       : { open: () => FirehoseFile.open(join(root, 'firehose')) }
@@ -156,7 +175,8 @@ class PostgresStorage implements Storage {
     this.snapshots = new SnapshotRows(ownership)
     this.#parts = {
       ownership,
-      directory: this.directory,
+      directory: sessions ?? this.directory,
+      localDirectory: sessions === undefined ? undefined : this.directory,
       logs,
       snapshots: this.snapshots,
       secrets: new SecretRows(ownership, keys.material),

@@ -4,6 +4,7 @@ import type { Event, EventDraft } from '../../contract/events/event.ts'
 import { Problem } from '../../contract/problem.ts'
 import type { EventStore, LogView, LogViews, StoredLog } from '../../events/event-store.ts'
 import { Queue } from '../../lib/queue.ts'
+import { withoutUndefined } from '../../lib/without-undefined.ts'
 import { serialiseCopy, serialiseDraft, storedFromDraft } from '../shared/stored-event.ts'
 import type { EventRow } from './append-lanes.ts'
 import { AppendLanes } from './append-lanes.ts'
@@ -22,6 +23,8 @@ export type PostgresStoreOptions = {
   readonly now?: () => number
   /** Called after appends. Undefined if no other instance uses the database. */
   readonly onStored?: (() => void) | undefined
+  /** Called for each append that was fenced. */
+  readonly onFenced?: (() => void) | undefined
 }
 
 export class PostgresStore implements EventStore, LogViews {
@@ -33,11 +36,11 @@ export class PostgresStore implements EventStore, LogViews {
   // Opening a log takes it over from the previous holder, strictly in turn for each conversation.
   readonly #turns = new Queue({ perKey: 1 })
 
-  constructor({ ownership, now = Date.now, onStored }: PostgresStoreOptions) {
+  constructor({ ownership, now = Date.now, onStored, onFenced }: PostgresStoreOptions) {
     this.#ownership = ownership
     this.#now = now
     this.#isShared = onStored !== undefined
-    this.#lanes = new AppendLanes(ownership.database, ownership.incarnation, onStored)
+    this.#lanes = new AppendLanes(ownership.database, ownership.incarnation, withoutUndefined({ onStored, onFenced }))
   }
 
   get #database(): PostgresDatabase {

@@ -15,7 +15,7 @@ export type WorkdirRules = {
   /** An absolute workdir must be inside one of these; empty: anywhere. */
   readonly roots: readonly string[]
   /** The server's own files: no workdir may be inside, except under a base that is inside. */
-  readonly forbidden: string
+  readonly forbidden: readonly string[]
   /** Paths that no workdir may contain, because the agent could not be kept out of them. */
   readonly unholdable: readonly string[]
   /** Directories with files that the server trusts: no workdir may be inside or contain one. */
@@ -108,9 +108,11 @@ async function makeOwn(path: string): Promise<string | undefined> {
 }
 
 async function refuseOutside(real: string, roots: readonly string[], rules: WorkdirRules): Promise<void> {
-  const [base, forbidden] = await Promise.all([realpathOfExisting(rules.base), realpathOfExisting(rules.forbidden)])
-  const isExempt = isInside(base, forbidden) && base !== forbidden && isInside(real, base)
-  if (isInside(real, forbidden) && !isExempt) throw unsafe('it is inside the server’s own directory')
+  const base = await realpathOfExisting(rules.base)
+  for (const forbidden of await Promise.all(rules.forbidden.map(realpathOfExisting))) {
+    const isExempt = isInside(base, forbidden) && base !== forbidden && isInside(real, base)
+    if (isInside(real, forbidden) && !isExempt) throw unsafe('it is inside the server’s own directory')
+  }
   await refuseKernelFiles(real, base)
   // An agent that works there can change the workdirs of all conversations.
   if (real === base && rules.unholdable.length > 0)

@@ -141,7 +141,9 @@ test('of two instances that open a released conversation at the same time, one g
 
 test('an instance that raises no counter for the TTL is ended, its conversations are open to others, and it writes nothing more', async () => {
   await using own = await createDatabase()
-  await using first = await start({ url: own.url, ...SILENT })
+  let fenced = 0
+  const metrics = { fenced: () => (fenced += 1), databaseAnswered: () => {}, suspended: () => {} }
+  await using first = await start({ url: own.url, ...SILENT, metrics })
   await using second = await start({ url: own.url, ...WATCHING })
   const { id, log } = await create(first)
   await append(log, message('second'))
@@ -153,6 +155,7 @@ test('an instance that raises no counter for the TTL is ended, its conversations
   const { log: next, isReleased } = await second.conversation(id).openLog()
   expect([next.head, next.epoch > log.epoch, isReleased]).toEqual([2, true, false])
   expect(await log.append([message('late')])).toEqual({ kind: 'fenced' })
+  expect(fenced).toBe(1)
   await expect(create(first)).rejects.toMatchObject({ code: 'storage_unavailable' })
   await expectNoWrite(first, first.conversation(id))
   await append(next, message('third'))

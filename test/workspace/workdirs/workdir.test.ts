@@ -15,7 +15,7 @@ async function setUp({ roots = [] as readonly string[] } = {}) {
   const base = join(data, 'work')
   await mkdir(join(data, 'sessions'), { recursive: true })
   await mkdir(join(home, 'projects'))
-  const rules = { base, roots: roots.map((root) => join(home, root)), forbidden: data, unholdable: [] as string[] }
+  const rules = { base, roots: roots.map((root) => join(home, root)), forbidden: [data], unholdable: [] as string[] }
   return {
     home,
     data,
