@@ -16,7 +16,7 @@ RUN apt-get update \
   && apt-get install -y --no-install-recommends bash bubblewrap ca-certificates git libatomic1 libstdc++6 procps ripgrep tini \
   && rm -rf /var/lib/apt/lists/* \
   && useradd --create-home --uid 1000 --shell /bin/bash agent \
-  && install --directory --owner=agent --group=agent --mode=0700 /data
+  && install --directory --owner=agent --group=agent --mode=0700 /data /shared
 # bubblewrap works only in containers that may create namespaces, and most may not: docs/isolation.md.
 # So the executable is not readable by the user it runs as either: the kernel then hides its memory and environment from
 # that user's other processes, the agent's commands among them.
