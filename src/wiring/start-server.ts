@@ -21,6 +21,7 @@ import { keylessLimit } from '../http/guards/keyless-connections.ts'
 import { createHttpServer, cutConnections } from '../http/server.ts'
 import { createFirehoseSlots, createStreamSlots } from '../http/streams/stream-slots.ts'
 import { aborted, orAborted, timerMs } from '../lib/bounded-wait.ts'
+import { openAiRoutes } from '../protocols/openai/routes.ts'
 import { ReplayFiles } from '../replays/replay-files.ts'
 import { Replays } from '../replays/replays.ts'
 import { ownOpenFiles, warningsOfOwnLimits } from '../limits/own-limits.ts'
@@ -244,6 +245,7 @@ async function createHttp(
     maxKeyless: keylessLimit(ownOpenFiles()),
     logger,
   })
+  await http.register(openAiRoutes, { manager, profiles: services.profiles })
   await http.register(pageRoutes)
   dashboardRoutes(http)
   return http

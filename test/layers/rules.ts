@@ -17,6 +17,7 @@ export const LEVELS = [
   ['conversations'],
   ['replays'],
   ['http'],
+  ['protocols'],
   ['config', 'process-settings.ts'],
   ['wiring'],
   ['app.ts'],
@@ -28,7 +29,7 @@ export const LEVELS = [
 /** The folder that each package lives in, or folders, or the file; a package that is not here has no home yet. `*`: any. */
 const HOMES: Readonly<Record<string, string | readonly string[]>> = {
   zod: '*',
-  fastify: 'http',
+  fastify: ['http', 'protocols'],
   '@fastify/multipart': 'http',
   '@fastify/sse': 'http',
   '@fastify/cors': 'http',
@@ -38,7 +39,7 @@ const HOMES: Readonly<Record<string, string | readonly string[]>> = {
   'fastify-type-provider-zod': 'http',
   '@anthropic-ai/sdk': 'llm',
   ajv: 'agent',
-  openai: 'llm',
+  openai: ['llm', 'protocols'],
   htmlparser2: 'tools',
   unpdf: 'tools',
   undici: ['llm', 'security', 'sdk', 'cluster'],

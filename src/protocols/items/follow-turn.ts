@@ -1,0 +1,81 @@
+/** Reads a turn from the log of its conversation: as far as it is stored, or on, live, until it ends or rests. */
+import type { Event } from '../../contract/events/event.ts'
+import type { TransientEvent } from '../../contract/events/transient-event.ts'
+import { follow } from '../../events/event-feed.ts'
+import type { EventLog } from '../../events/event-log.ts'
+import { readPages } from '../../events/read-pages.ts'
+import type { TurnChange } from './turn-changes.ts'
+import { TurnChanges } from './turn-changes.ts'
+
+/** `change` and `event` undefined: nothing has happened for a while. `isOfBefore`: it was before the first event of the turn. */
+export type TurnStep = {
+  /** Of the event; undefined for a piece of text. */
+  readonly seq: number | undefined
+  readonly change: TurnChange | undefined
+  readonly event: Event | TransientEvent | undefined
+  readonly isOfBefore: boolean
+}
+
+const PAGE = 256
+const IDLE: TurnStep = { seq: undefined, change: undefined, event: undefined, isOfBefore: false }
+
+export type TurnLog = EventLog
+
+/** Yields what is stored now, from the first event of the turn on; ends with the turn, or where the log ends. */
+export async function* readTurn(log: TurnLog, start: number): AsyncGenerator<TurnStep, void, void> {
+  const changes = new TurnChanges()
+  for await (const { events } of readPages(log, { afterSeq: await beginning(log, start), limit: PAGE }))
+    for (const { seq, event } of events) {
+      const steps = stepsOf(changes, { event, seq }, start)
+      yield* steps
+      if (steps.some(isLast)) return
+    }
+}
+
+/**
+ * Yields the same, with pieces of text, until the turn has ended or rests. Throws if the log is closed or deleted before that,
+ * or the reader lags. The signal ends it without an error.
+ */
+export async function* followTurn(
+  log: TurnLog,
+  start: number,
+  signal: AbortSignal,
+): AsyncGenerator<TurnStep, void, void> {
+  const changes = new TurnChanges()
+  for await (const batch of follow(log, { afterSeq: await beginning(log, start), deltas: true, signal })) {
+    if (batch.records.length === 0 && !batch.end) yield IDLE
+    for (const { event, seq } of batch.records) {
+      if (!('conversation_id' in event) || event.type === 'conversation_deleted') continue
+      // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- this reader has no requests of hooks
+      const steps = stepsOf(changes, { event: event as Event | TransientEvent, seq }, start)
+      yield* steps
+      if (steps.some(isLast)) return
+    }
+    if (batch.end === 'aborted') return
+    if (batch.end) throw new Error(`the events of the turn ended: ${batch.end}`)
+  }
+}
+
+const isLast = ({ change, isOfBefore }: TurnStep): boolean =>
+  !isOfBefore && (change?.type === 'ended' || change?.type === 'rests')
+
+type Read = { readonly event: Event | TransientEvent; readonly seq: number | undefined }
+
+/** An answer is a step without a change, too: readers count what it has used. */
+function stepsOf(changes: TurnChanges, { event, seq }: Read, start: number): TurnStep[] {
+  const isOfBefore = seq !== undefined && seq < start
+  const found = changes.add(event).map((change) => ({ seq, change, event: undefined, isOfBefore }))
+  return event.type === 'AssistantMessage' ? [{ seq, change: undefined, event, isOfBefore }, ...found] : found
+}
+
+const ANSWERS: ReadonlySet<string> = new Set(['AssistantMessage'])
+
+/** A turn that begins with an answer to a request continues with the calls of the last answer of the model. */
+async function beginning(log: TurnLog, start: number): Promise<number> {
+  const { events } = await log.read({ afterSeq: start - 1, beforeSeq: start + 1, limit: 1 })
+  if (events[0]?.type === 'UserMessage') return start - 1
+  for await (const page of readPages(log, { beforeSeq: start, types: ANSWERS, order: 'desc', limit: PAGE }))
+    for (const { event, seq } of page.events)
+      if (event.type === 'AssistantMessage' && event.parent_tool_use_id === undefined) return seq - 1
+  return start - 1
+}

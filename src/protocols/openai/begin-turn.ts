@@ -1,0 +1,195 @@
+/** Begins a turn for a request: in a new conversation of the profile, in that of an earlier response, or in a fork of it. */
+import type { Access } from '../../access/access.ts'
+import type { ClientTool } from '../../contract/client-tools/client-tool.ts'
+import type { CreateConversation } from '../../contract/conversation.ts'
+import { CreateConversation as NewConversation, ForkConversation } from '../../contract/conversation.ts'
+import type { EventType } from '../../contract/events/event.ts'
+import type { AnswerRequest, OpenRequestOf } from '../../contract/request.ts'
+import { ANSWER_SCOPES } from '../../contract/values/request-kinds.ts'
+import type { Conversation } from '../../conversations/conversation.ts'
+import { createAs, mayConfigure, mayCreate } from '../../http/guards/limited-requests.ts'
+import { createOrFind } from '../../http/guards/create-or-find.ts'
+import { canonicalJson } from '../../lib/json/canonical-json.ts'
+import { Slots } from '../../lib/slots.ts'
+import { hasMode } from './models.ts'
+import { OpenAiError, refusal } from './openai-error.ts'
+import { parseApprovalId } from './response-id.ts'
+import type { Input, ResponseRequest } from './response-request.ts'
+import { clientToolsOf, outputSchemaOf, readInput } from './response-request.ts'
+import type { GatewayDeps } from './gateway-deps.ts'
+
+/** `start`: seq of the first event of the turn. */
+export type Begun = { readonly conversation: Conversation; readonly start: number; readonly isNew: boolean }
+
+/** `end`: seq of the last event of the response; undefined while it is in progress. */
+export type Earlier = { readonly conversation: Conversation; readonly end: number | undefined }
+
+/** One request at a time begins a turn of a conversation. */
+const beginning = new Slots({ perKey: 1 })
+
+export async function createConversationFor(
+  deps: GatewayDeps,
+  access: Access,
+  profile: string,
+  body: ResponseRequest,
+): Promise<Begun> {
+  const input = readInput(body.input, true)
+  if (input.outputs.length + input.approvals.length > 0)
+    throw refusal('input', 'answers something that no conversation waits for; send previous_response_id')
+  if (input.parts.length === 0) throw refusal('input', 'has no text and no image; send what the agent shall do')
+  const tools = clientToolsOf(body)
+  const sent = {
+    profile,
+    ...(tools.length > 0 && { client_tools: tools }),
+    ...(body.metadata && { metadata: body.metadata }),
+  }
+  const wanted = createAs(access, NewConversation.parse(sent))
+  // A key that is limited to profiles must not change the system prompt: there the instructions are a part of the message.
+  const isLimited = access.limits.profiles !== undefined
+  const { instructions } = body
+  const request: CreateConversation = {
+    ...wanted,
+    ...(!(await hasMode(deps, profile)) && { permission_mode: 'default' as const }),
+    ...(instructions && !isLimited && { system_prompt_extensions: [instructions] }),
+  }
+  const { view } = await createOrFind(deps.manager, access, request)
+  const conversation = await deps.manager.open(view.id)
+  const parts =
+    instructions && isLimited ? [{ type: 'text' as const, text: instructions }, ...input.parts] : input.parts
+  return { conversation, start: await say(conversation, parts, body), isNew: true }
+}
+
+/** Throws an `OpenAiError` if the conversation is busy, or waits for something that the request does not answer. */
+export async function continueConversation(
+  deps: GatewayDeps,
+  access: Access,
+  { conversation: earlier, end }: Earlier,
+  body: ResponseRequest,
+): Promise<Begun> {
+  const release = beginning.take(earlier.id)
+  if (!release || end === undefined) {
+    release?.()
+    throw busy()
+  }
+  try {
+    const input = readInput(body.input, false)
+    // Somebody else may have answered what waited: then the turn went on.
+    const hasMore = await wentOn(earlier, end, ['UserMessage'])
+    const conversation = hasMore ? await fork(deps, access, earlier, end) : earlier
+    if (conversation.state.status === 'running' && waiting(conversation).length === 0) throw busy()
+    await useTools(conversation, access, clientToolsOf(body))
+    const start = await answerAll(conversation, access, input)
+    if (start === undefined && input.parts.length === 0) throw refusal('input', 'has no text, no image and no answer')
+    const said = input.parts.length > 0 ? await say(conversation, input.parts, body) : undefined
+    return { conversation, start: start ?? said ?? conversation.log.head, isNew: hasMore }
+  } finally {
+    release()
+  }
+}
+
+/** Whether somebody has continued the conversation after this event. */
+export async function wentOn({ log }: Conversation, end: number, by: readonly EventType[]): Promise<boolean> {
+  return (await log.read({ afterSeq: end, types: new Set(by), limit: 1 })).events.length > 0
+}
+
+async function fork(
+  { manager }: GatewayDeps,
+  access: Access,
+  { id }: Conversation,
+  end: number,
+): Promise<Conversation> {
+  mayCreate(access)
+  const made = await manager.fork(id, ForkConversation.parse({ at_seq: end }))
+  return await manager.open(made.id)
+}
+
+async function useTools(conversation: Conversation, access: Access, tools: readonly ClientTool[]): Promise<void> {
+  const current = (conversation.state.settings.client_tools ?? []).map(({ name, description, input_schema }) => {
+    return { name, description, input_schema }
+  })
+  if (canonicalJson(current) === canonicalJson(tools)) return
+  const update = { client_tools: [...tools] }
+  mayConfigure(access, update)
+  await conversation.configure(update)
+}
+
+async function say(conversation: Conversation, parts: Input['parts'], body: ResponseRequest): Promise<number> {
+  const output_schema = outputSchemaOf(body)
+  // The client executes them itself: it needs no decision about its own functions. Rules that ask or deny hold.
+  const own = clientToolsOf(body).flatMap(({ name }) => (/^[A-Za-z_]/.test(name) ? [name] : []))
+  const wishes = { ...(output_schema && { output_schema }), ...(own.length > 0 && { allowed_tools: own }) }
+  const message = { role: 'user' as const, content: [...parts] }
+  const isPlain = Object.keys(wishes).length === 0
+  const { seq } = await conversation.post({ message, run: isPlain })
+  if (!isPlain) await conversation.run(wishes)
+  return seq
+}
+
+type Waiting = OpenRequestOf<'permission'> | OpenRequestOf<'client_tool'> | OpenRequestOf<'network'>
+
+const waiting = (conversation: Conversation): Waiting[] =>
+  conversation.requests
+    .list()
+    .filter(
+      (request): request is Waiting =>
+        request.kind === 'permission' || request.kind === 'client_tool' || request.kind === 'network',
+    )
+
+type Answered = { readonly requestId: string; readonly answer: AnswerRequest }
+
+/**
+ * Answers everything that waits, or nothing: a call is never decided because it is not named. Returns where the turn begins;
+ * undefined if nothing waits.
+ */
+async function answerAll(conversation: Conversation, access: Access, input: Input): Promise<number | undefined> {
+  const open = waiting(conversation)
+  const answers = open.map((request): Answered => ({ requestId: request.request_id, answer: answerTo(request, input) }))
+  const known = new Set(open.flatMap(({ request_id, tool_use_ids }) => tool_use_ids.map((id) => `${request_id} ${id}`)))
+  for (const { id } of input.approvals) {
+    const { requestId, toolUseId } = parseApprovalId(id) ?? {}
+    if (!known.has(`${requestId} ${toolUseId}`))
+      throw refusal('approval_request_id', `${id.slice(0, 200)} does not wait for an answer`)
+  }
+  const calls = new Set(open.flatMap(({ tool_use_ids }) => tool_use_ids))
+  for (const { callId } of input.outputs)
+    if (!calls.has(callId)) throw refusal('call_id', `${callId.slice(0, 200)} does not wait for an output`)
+  access.require(...answers.map(({ answer }) => ANSWER_SCOPES[answer.kind]))
+  const start = conversation.log.head + 1
+  for (const { requestId, answer } of answers) await conversation.requests.answer(requestId, answer, access.key?.name)
+  return answers.length > 0 ? start : undefined
+}
+
+function answerTo(request: Waiting, { approvals, outputs }: Input): AnswerRequest {
+  if (request.kind === 'network')
+    throw stillWaits('The agent waits for a decision about a host. Decide with the API of the server.')
+  if (request.kind === 'client_tool') {
+    const [id = ''] = request.tool_use_ids
+    const given = outputs.find(({ callId }) => callId === id)
+    if (!given) throw new OpenAiError(400, `No tool output found for function call ${id}.`, { param: 'input' })
+    return { kind: 'client_tool', output: given.output, is_error: false }
+  }
+  const asked = request.payload.tool_uses.filter(({ decision }) => decision === undefined)
+  const decisions = asked.map(({ tool_use_id, input_hash }) => {
+    const given = approvals.find(
+      ({ id }) =>
+        parseApprovalId(id)?.toolUseId === tool_use_id && parseApprovalId(id)?.requestId === request.request_id,
+    )
+    if (!given)
+      throw stillWaits(
+        'Tool calls wait for a decision. Send an mcp_approval_response for each of them, or cancel the response.',
+      )
+    const message = given.reason
+    return given.approve
+      ? { tool_use_id, input_hash, behavior: 'allow' as const }
+      : { tool_use_id, input_hash, behavior: 'deny' as const, ...(message !== undefined && { message }) }
+  })
+  return { kind: 'permission', decisions }
+}
+
+const stillWaits = (message: string) => new OpenAiError(409, message, { code: 'waiting_for_decision', param: 'input' })
+
+const busy = () =>
+  new OpenAiError(409, 'The conversation is busy with a response. Wait for its end, or cancel it.', {
+    code: 'conversation_running',
+    retryAfter: 1,
+  })

@@ -1,0 +1,22 @@
+/** What the routes of the OpenAI API do, in one module, which is loaded when it is used. */
+import type { FastifyRequest } from 'fastify'
+import { accessOf } from '../../http/guards/authorize.ts'
+import { listModels, requireModel } from './models.ts'
+import type { GatewayDeps } from './gateway-deps.ts'
+import * as responses from './responses.ts'
+import { sendError as send } from './openai-error.ts'
+
+export const sendError = send
+export const { createResponse, getResponse, cancelResponse, deleteResponse, listInputItems } = responses
+
+export async function models(deps: GatewayDeps, request: FastifyRequest): Promise<object> {
+  return { object: 'list', data: await listModels(deps, accessOf(request)) }
+}
+
+export async function model(deps: GatewayDeps, request: FastifyRequest): Promise<object | undefined> {
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the parameter of the route
+  const { model: name } = request.params as { model: string }
+  const access = accessOf(request)
+  await requireModel(deps, access, name)
+  return (await listModels(deps, access)).find(({ id }) => id === name)
+}

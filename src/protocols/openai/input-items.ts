@@ -1,0 +1,56 @@
+/** The items that a response answers, from the log. */
+import type { Event } from '../../contract/events/event.ts'
+import type { UserPart } from '../../contract/values/message.ts'
+import type { EventLog } from '../../events/event-log.ts'
+import { textOf } from '../../contract/events/output-text.ts'
+import { approvalId, plainUuid } from './response-id.ts'
+
+type InputItem = { readonly id: string; readonly [field: string]: unknown }
+
+const INPUT: ReadonlySet<string> = new Set(['UserMessage', 'RequestAnswered'])
+const MAX_ANSWERS = 1000
+
+/** Those before the model answers. */
+export async function inputItems(log: EventLog, start: number): Promise<InputItem[]> {
+  const { events: answers } = await log.read({ afterSeq: start - 1, types: new Set(['AssistantMessage']), limit: 1 })
+  const beforeSeq = answers[0]?.seq ?? log.head + 1
+  const { events } = await log.read({ afterSeq: start - 1, beforeSeq, types: INPUT, limit: MAX_ANSWERS })
+  return events.flatMap(({ event }) => itemsOf(event))
+}
+
+function itemsOf(event: Event): InputItem[] {
+  if (event.type === 'UserMessage')
+    return [
+      {
+        type: 'message',
+        id: `msg_${plainUuid(event.id)}`,
+        role: 'user',
+        status: 'completed',
+        content: event.content.map(contentOf),
+      },
+    ]
+  if (event.type !== 'RequestAnswered') return []
+  if (event.kind === 'client_tool')
+    return event.tool_use_ids.map((call_id) => {
+      return {
+        type: 'function_call_output',
+        id: `fco_${call_id}`,
+        call_id,
+        output: textOf(event.answer.output),
+        status: 'completed',
+      }
+    })
+  if (event.kind !== 'permission') return []
+  return event.answer.decisions.map(({ tool_use_id, behavior, message }) => ({
+    type: 'mcp_approval_response',
+    id: `mcpa_${tool_use_id}`,
+    approval_request_id: approvalId(event.request_id, tool_use_id),
+    approve: behavior === 'allow',
+    reason: message ?? null,
+  }))
+}
+
+const contentOf = (part: UserPart): object =>
+  part.type === 'text'
+    ? { type: 'input_text', text: part.text }
+    : { type: 'input_image', detail: 'auto', image_url: `data:${part.media_type};base64,${part.data}` }

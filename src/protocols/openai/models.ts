@@ -1,0 +1,43 @@
+/** Profiles are the models of this API. */
+import type { Access } from '../../access/access.ts'
+import { Problem } from '../../contract/problem.ts'
+import type { Profiles } from '../../conversations/profiles/profiles.ts'
+import { OpenAiError } from './openai-error.ts'
+
+type ModelDeps = { readonly profiles: () => Promise<Profiles> }
+
+type ModelObject = {
+  readonly id: string
+  readonly object: 'model'
+  readonly created: number
+  readonly owned_by: string
+}
+
+export async function listModels({ profiles }: ModelDeps, access: Access): Promise<readonly ModelObject[]> {
+  const allowed = access.limits.profiles
+  const { items } = await (await profiles()).list((name) => allowed?.has(name) ?? true)
+  return items.map(({ name, created_at }) => {
+    const created = created_at === undefined ? 0 : Math.floor(Date.parse(created_at) / 1000)
+    return { id: name, object: 'model', created, owned_by: 'agent-server' }
+  })
+}
+
+/** Throws the error of OpenAI for a model that does not exist, also for one that the key may not use. */
+export async function requireModel(deps: ModelDeps, access: Access, model: string): Promise<string> {
+  if ((await listModels(deps, access)).some(({ id }) => id === model)) return model
+  throw new OpenAiError(404, `The model does not exist, or you have no access to it. GET /v1/models lists yours.`, {
+    code: 'model_not_found',
+    param: 'model',
+  })
+}
+
+/** Whether the profile says which calls need a decision. */
+export async function hasMode({ profiles }: ModelDeps, profile: string): Promise<boolean> {
+  try {
+    const { permission_mode, confirmation_mode } = await (await profiles()).get(profile)
+    return permission_mode !== undefined || confirmation_mode !== undefined
+  } catch (error) {
+    if (error instanceof Problem) return false
+    throw error
+  }
+}

@@ -1,0 +1,80 @@
+/** Errors in the form of the OpenAI API. */
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { ProblemCode } from '../../contract/problem.ts'
+import { Problem } from '../../contract/problem.ts'
+import { problemFor } from '../../http/request/problem-handler.ts'
+
+type OpenAiErrorOptions = { readonly code?: string; readonly param?: string; readonly retryAfter?: number }
+
+/** A refusal that other routes do not know. */
+export class OpenAiError extends Error {
+  readonly status: number
+  readonly code: string
+  readonly param: string | null
+  /** Seconds. */
+  readonly retryAfter: number | undefined
+
+  constructor(status: number, message: string, { code = 'invalid_value', param, retryAfter }: OpenAiErrorOptions = {}) {
+    super(message)
+    this.name = 'OpenAiError'
+    this.status = status
+    this.code = code
+    this.param = param ?? null
+    this.retryAfter = retryAfter
+  }
+}
+
+export const refusal = (param: string, message: string): OpenAiError =>
+  new OpenAiError(400, `${param}: ${message}`, { param })
+
+/** The codes that clients of OpenAI know. */
+const CODES: Partial<Record<ProblemCode, string>> = {
+  unauthorized: 'invalid_api_key',
+  forbidden: 'permission_denied',
+  too_many_attempts: 'rate_limit_exceeded',
+  profile_not_found: 'model_not_found',
+  internal: 'server_error',
+}
+
+export type ErrorObject = {
+  readonly message: string
+  readonly type: string
+  readonly code: string
+  readonly param: string | null
+}
+
+/** Returns what a client may see of an error. */
+export function errorObject(error: unknown, request: FastifyRequest): { status: number; error: ErrorObject } {
+  const own = error instanceof OpenAiError ? error : fromProblem(problemFor(error, request))
+  const { status, message, code, param } = own
+  return { status, error: { message, type: typeOf(status), code, param } }
+}
+
+function fromProblem(problem: Problem): OpenAiError {
+  return new OpenAiError(problem.status, problem.message, { code: CODES[problem.code] ?? problem.code })
+}
+
+function typeOf(status: number): string {
+  if (status === 403) return 'permission_error'
+  if (status === 429) return 'rate_limit_error'
+  return status >= 500 ? 'server_error' : 'invalid_request_error'
+}
+
+/** The error handler of the routes. */
+export function sendError(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
+  const { status, error: shown } = errorObject(error, request)
+  const given =
+    error instanceof OpenAiError ? error.retryAfter : error instanceof Problem ? retryAfterOf(error) : undefined
+  const seconds = given ?? (status === 503 ? 1 : undefined)
+  if (seconds !== undefined) void reply.header('retry-after', seconds)
+  if (status === 401) void reply.header('www-authenticate', 'Bearer realm="agent-server"').header('connection', 'close')
+  return reply
+    .code(status)
+    .type('application/json')
+    .send(JSON.stringify({ error: shown }))
+}
+
+function retryAfterOf({ details }: Problem): number | undefined {
+  const seconds = details?.['retry_after']
+  return typeof seconds === 'number' ? seconds : undefined
+}

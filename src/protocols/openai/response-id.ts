@@ -1,0 +1,53 @@
+/**
+ * The ids of responses. A response is a part of the log: its id names the conversation and where the part begins, so that it can
+ * be rebuilt at any time. The only file that knows their form.
+ */
+
+export type ResponseId = {
+  readonly conversationId: string
+  /** Seq of its first event. */
+  readonly start: number
+  /** The client has declared that it answers approval requests. */
+  readonly asksApproval: boolean
+  readonly isBackground: boolean
+  /** Its only message is JSON that fits the schema of the request. */
+  readonly isStructured: boolean
+}
+
+const FORM = /^resp_([0-9a-f]{32})_([1-9]\d{0,14})(a?)(b?)(s?)$/
+
+export function formatResponseId({
+  conversationId,
+  start,
+  asksApproval,
+  isBackground,
+  isStructured,
+}: ResponseId): string {
+  return `resp_${plainUuid(conversationId)}_${start}${asksApproval ? 'a' : ''}${isBackground ? 'b' : ''}${isStructured ? 's' : ''}`
+}
+
+/** Undefined for any other text. */
+export function parseResponseId(text: string): ResponseId | undefined {
+  const [, hex = '', start, asks, background, structured] = FORM.exec(text) ?? []
+  if (hex === '') return undefined
+  return {
+    conversationId: dashedUuid(hex),
+    start: Number(start),
+    asksApproval: asks !== '',
+    isBackground: background !== '',
+    isStructured: structured !== '',
+  }
+}
+
+/** Without dashes, as ids of OpenAI are. */
+export const plainUuid = (uuid: string): string => uuid.replaceAll('-', '')
+
+const dashedUuid = (hex: string): string => hex.replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-')
+
+export const approvalId = (requestId: string, toolUseId: string): string => `mcpr_${plainUuid(requestId)}_${toolUseId}`
+
+/** Undefined for any other text. */
+export function parseApprovalId(text: string): { readonly requestId: string; readonly toolUseId: string } | undefined {
+  const [, hex, toolUseId] = /^mcpr_([0-9a-f]{32})_(.+)$/.exec(text) ?? []
+  return hex === undefined || toolUseId === undefined ? undefined : { requestId: dashedUuid(hex), toolUseId }
+}

@@ -1,0 +1,83 @@
+/** The object of a response, with what the request said of it. */
+import type { ResponseOutputItem } from 'openai/resources/responses/responses'
+import type { Conversation } from '../../conversations/conversation.ts'
+import type { ResponseBuilder, ResponseEnd } from './response-builder.ts'
+import type { ResponseId } from './response-id.ts'
+
+/** What a request said; a response that is read later has what its conversation knows. */
+export type Echo = {
+  readonly instructions?: unknown
+  readonly metadata?: unknown
+  readonly previous_response_id?: string | null
+  readonly tools?: unknown
+  readonly text?: unknown
+  readonly store?: unknown
+  readonly [field: string]: unknown
+}
+
+export type ResponseObject = {
+  readonly id: string
+  readonly object: 'response'
+  readonly status: ResponseEnd['status'] | 'in_progress'
+  readonly output: readonly ResponseOutputItem[]
+  readonly [field: string]: unknown
+}
+
+type Parts = {
+  readonly id: string
+  readonly responseId: ResponseId
+  readonly conversation: Conversation
+  readonly builder: ResponseBuilder
+  readonly echo: Echo
+}
+
+export async function responseObject({ id, responseId, conversation, builder, echo }: Parts): Promise<ResponseObject> {
+  const { log, state } = conversation
+  const { settings } = state
+  const { events } = await log.read({ afterSeq: responseId.start - 1, limit: 1 })
+  const began = Date.parse(events[0]?.event.timestamp ?? state.createdAt)
+  const { end } = builder
+  const tools = (settings.client_tools ?? []).map(({ name, description, input_schema: parameters }) => {
+    return { type: 'function', name, description, parameters, strict: false }
+  })
+  const metadata = Object(echo.metadata ?? settings.metadata ?? {}) as Record<string, unknown>
+  return {
+    id,
+    object: 'response',
+    created_at: Math.floor(began / 1000),
+    status: end?.status ?? 'in_progress',
+    background: responseId.isBackground,
+    error: end?.error ?? null,
+    incomplete_details: end?.incomplete_details ?? null,
+    instructions: echo.instructions ?? null,
+    max_output_tokens: echo['max_output_tokens'] ?? null,
+    max_tool_calls: echo['max_tool_calls'] ?? null,
+    metadata: { ...metadata, ...(end?.stopReason !== undefined && { stop_reason: end.stopReason }) },
+    model: settings.profile ?? 'default',
+    output: [...builder.output],
+    parallel_tool_calls: echo['parallel_tool_calls'] ?? true,
+    previous_response_id: echo.previous_response_id ?? null,
+    reasoning: echo['reasoning'] ?? { effort: null, summary: null },
+    service_tier: 'default',
+    store: echo.store ?? true,
+    temperature: echo['temperature'] ?? null,
+    text: echo.text ?? { format: { type: 'text' } },
+    tool_choice: echo['tool_choice'] ?? 'auto',
+    tools: echo.tools ?? tools,
+    top_p: echo['top_p'] ?? null,
+    truncation: 'disabled',
+    usage: end ? usageOf(builder) : null,
+    user: null,
+  }
+}
+
+function usageOf({ usage }: ResponseBuilder): object {
+  const { input_tokens, output_tokens, cached_tokens, reasoning_tokens } = usage
+  return {
+    input_tokens,
+    input_tokens_details: { cached_tokens },
+    output_tokens,
+    output_tokens_details: { reasoning_tokens },
+    total_tokens: input_tokens + output_tokens,
+  }
+}

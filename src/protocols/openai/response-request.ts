@@ -1,0 +1,130 @@
+/** The body of `POST /v1/responses`, and what it asks of a conversation. Unknown fields are ignored. */
+import { z } from 'zod'
+import type { ClientTool } from '../../contract/client-tools/client-tool.ts'
+import { ImagePart } from '../../contract/values/message.ts'
+import type { UserPart } from '../../contract/values/message.ts'
+import { describeIssue } from '../../contract/problem.ts'
+import { OpenAiError, refusal } from './openai-error.ts'
+
+/** The label of the tools of the server: a client that declares it answers approval requests. */
+export const SERVER_LABEL = 'agent-server'
+
+const Part = z.looseObject({ type: z.string() })
+const Item = z.looseObject({ type: z.string().optional() })
+const Metadata = z.record(z.string(), z.unknown()).nullish()
+
+export const ResponseRequest = z.looseObject({
+  model: z.string().min(1).max(200),
+  input: z.union([z.string(), z.array(Item).max(1000)]).optional(),
+  instructions: z.string().nullish(),
+  previous_response_id: z.string().nullish(),
+  conversation: z.unknown().optional(),
+  stream: z.boolean().nullish(),
+  background: z.boolean().nullish(),
+  store: z.boolean().nullish(),
+  tools: z.array(z.looseObject({ type: z.string() })).nullish(),
+  text: z.looseObject({ format: z.looseObject({ type: z.string() }).nullish() }).nullish(),
+  metadata: Metadata,
+})
+export type ResponseRequest = z.infer<typeof ResponseRequest>
+
+/** Throws an `OpenAiError` that names the field. */
+export function parseBody<T>(schema: z.ZodType<T>, body: unknown): T {
+  const parsed = schema.safeParse(body ?? {})
+  if (parsed.success) return parsed.data
+  const [issue] = parsed.error.issues
+  const { path, message } = describeIssue(issue ?? { path: [], message: 'is not valid' }, [])
+  throw new OpenAiError(400, `${path}: ${message}`, { param: path })
+}
+
+export type Approval = { readonly id: string; readonly approve: boolean; readonly reason: string | undefined }
+export type CallOutput = { readonly callId: string; readonly output: string | readonly UserPart[] }
+export type Input = {
+  /** What the user says. */
+  readonly parts: readonly UserPart[]
+  readonly approvals: readonly Approval[]
+  readonly outputs: readonly CallOutput[]
+}
+
+const ApprovalItem = z.object({ approval_request_id: z.string(), approve: z.boolean(), reason: z.string().nullish() })
+const OutputItem = z.object({ call_id: z.string(), output: z.union([z.string(), z.array(Part)]) })
+const MessageItem = z.looseObject({ role: z.string(), content: z.union([z.string(), z.array(Part)]) })
+
+/** Answers of the model are items that a client sends back: the log has them. Throws an `OpenAiError`. */
+export function readInput(input: ResponseRequest['input'], isNew: boolean): Input {
+  if (input === undefined) return { parts: [], approvals: [], outputs: [] }
+  if (typeof input === 'string') return { parts: textParts(input), approvals: [], outputs: [] }
+  const [parts, approvals, outputs] = [[] as UserPart[], [] as Approval[], [] as CallOutput[]]
+  const isTranscript = isNew && input.some((item) => item['role'] === 'assistant')
+  for (const item of input) {
+    if (item.type === 'mcp_approval_response') {
+      const { approval_request_id: id, approve, reason } = parseBody(ApprovalItem, item)
+      approvals.push({ id, approve, reason: reason ?? undefined })
+    } else if (item.type === 'function_call_output') {
+      const { call_id: callId, output } = parseBody(OutputItem, item)
+      outputs.push({ callId, output: typeof output === 'string' ? output : partsOfContent(output) })
+    } else if (item.type === 'message' || (item.type === undefined && item['role'] !== undefined)) {
+      parts.push(...saidBy(parseBody(MessageItem, item), isTranscript))
+    } else if (item.type === 'item_reference' || item.type === undefined) {
+      throw refusal('input', 'has an item that is not supported; send messages, outputs of functions and approvals')
+    }
+  }
+  return { parts, approvals, outputs }
+}
+
+/** A new conversation gets the history that a client sends as one text, with the roles. */
+function saidBy({ role, content }: z.infer<typeof MessageItem>, isTranscript: boolean): UserPart[] {
+  const said = typeof content === 'string' ? textParts(content) : partsOfContent(content)
+  if (!isTranscript) return role === 'assistant' ? [] : said
+  return said.map((part) => (part.type === 'text' ? { type: 'text', text: `${role}: ${part.text}` } : part))
+}
+
+const textParts = (text: string): UserPart[] => (/\S/.test(text) ? [{ type: 'text', text: text.toWellFormed() }] : [])
+
+function partsOfContent(content: readonly z.infer<typeof Part>[]): UserPart[] {
+  return content.flatMap((part) => {
+    const { type, text } = part
+    if (['input_text', 'output_text', 'text'].includes(type)) return typeof text === 'string' ? textParts(text) : []
+    if (type === 'input_image') return [imageOf(part['image_url'])]
+    if (type === 'image_url') return [imageOf((part['image_url'] as { url?: unknown } | undefined)?.url)]
+    throw refusal('input', `has content of the type ${type}, which is not supported; send text and images`)
+  })
+}
+
+/** Only data in the request itself: the server fetches no URL for a client. */
+function imageOf(url: unknown): UserPart {
+  const [, media_type, data] = (typeof url === 'string' && /^data:([\w/+.-]+);base64,([\s\S]*)$/.exec(url)) || []
+  const image = ImagePart.safeParse({ type: 'image', media_type, data })
+  if (image.success) return image.data
+  throw refusal(
+    'image_url',
+    'must be a data URL of a PNG, JPEG, GIF or WebP image in base64; remote URLs are not fetched',
+  )
+}
+
+const FunctionTool = z.looseObject({
+  name: z.string(),
+  description: z.string().nullish(),
+  parameters: z.record(z.string(), z.unknown()).nullish(),
+})
+
+/** The functions of the client. Hosted tools of OpenAI do not exist here: the tools of the server are those of the profile. */
+export function clientToolsOf({ tools }: Pick<ResponseRequest, 'tools'>): ClientTool[] {
+  const functions = (tools ?? []).filter(({ type }) => type === 'function')
+  return functions.map((tool) => {
+    const { name, description, parameters } = parseBody(FunctionTool, tool['function'] ?? tool)
+    return { name, description: description ?? '', input_schema: { type: 'object', ...parameters } }
+  })
+}
+
+export const asksApproval = ({ tools }: Pick<ResponseRequest, 'tools'>): boolean =>
+  (tools ?? []).some((tool) => tool.type === 'mcp' && tool['server_label'] === SERVER_LABEL)
+
+const JsonSchema = z.looseObject({ schema: z.record(z.string(), z.unknown()) })
+
+/** Undefined: the answer may have any form. */
+export function outputSchemaOf({ text }: Pick<ResponseRequest, 'text'>): Record<string, unknown> | undefined {
+  const format = text?.format
+  if (format?.type === 'json_object') return { type: 'object' }
+  return format?.type === 'json_schema' ? parseBody(JsonSchema, format).schema : undefined
+}

@@ -1,0 +1,224 @@
+/** The operations of the Responses API. Every answer is rebuilt from the log: the gateway has no state of its own. */
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { Access } from '../../access/access.ts'
+import type { Conversation } from '../../conversations/conversation.ts'
+import { accessOf } from '../../http/guards/authorize.ts'
+import { closeSignal } from '../../http/request/close-signal.ts'
+import { followTurn, readTurn } from '../items/follow-turn.ts'
+import type { TurnStep } from '../items/follow-turn.ts'
+import { continueConversation, createConversationFor, wentOn } from './begin-turn.ts'
+import { requireModel } from './models.ts'
+import { OpenAiError, refusal } from './openai-error.ts'
+import { ResponseBuilder } from './response-builder.ts'
+import type { ResponseEvent } from './response-builder.ts'
+import type { ResponseId } from './response-id.ts'
+import { formatResponseId, parseResponseId } from './response-id.ts'
+import type { GatewayDeps } from './gateway-deps.ts'
+import { inputItems } from './input-items.ts'
+import { responseObject } from './response-object.ts'
+import type { Echo, ResponseObject } from './response-object.ts'
+import type { ResponseRequest } from './response-request.ts'
+import { ResponseRequest as RequestSchema, asksApproval, outputSchemaOf, parseBody } from './response-request.ts'
+import { streamResponse } from './stream-response.ts'
+
+/** A response and its conversation. */
+type Found = { readonly id: ResponseId; readonly conversation: Conversation }
+
+export async function createResponse(
+  deps: GatewayDeps,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): Promise<ResponseObject | undefined> {
+  const body = parseBody(RequestSchema, request.body)
+  if (body.conversation !== undefined && body.conversation !== null)
+    throw refusal('conversation', 'is not supported; send previous_response_id')
+  const access = accessOf(request)
+  const profile = await requireModel(deps, access, body.model)
+  const flags = {
+    asksApproval: asksApproval(body),
+    isBackground: body.background === true,
+    isStructured: outputSchemaOf(body) !== undefined,
+  }
+  const { previous_response_id: previous } = body
+  const begun = previous
+    ? await continueConversation(deps, access, await beforeOf(deps, access, previous), body)
+    : await createConversationFor(deps, access, profile, body)
+  const { conversation, start } = begun
+  const release = deps.manager.hold(conversation.id)
+  try {
+    const found = { conversation, id: { conversationId: conversation.id, start, ...flags } }
+    const answer = await answerWith(found, body, request, reply)
+    if (body.store === false && begun.isNew && isEnded(answer)) await deps.manager.delete(conversation.id)
+    return answer
+  } finally {
+    release()
+  }
+}
+
+const isEnded = (answer: ResponseObject | undefined): boolean =>
+  answer !== undefined &&
+  answer.status !== 'in_progress' &&
+  answer.output.every(({ type }) => type !== 'function_call' && type !== 'mcp_approval_request')
+
+/** Resolves to undefined if the answer was streamed, and the client has left. */
+async function answerWith(
+  found: Found,
+  body: ResponseRequest,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): Promise<ResponseObject | undefined> {
+  const echo = { ...body, previous_response_id: body.previous_response_id ?? null }
+  if (body.stream) return await stream(found, echo, { request, reply, after: -1 })
+  if (body.background) return await snapshot(found, echo)
+  const signal = closeSignal(reply)
+  const builder = new ResponseBuilder(found.id)
+  for await (const step of followTurn(found.conversation.log, found.id.start, signal)) eventsOf(builder, step)
+  accessOf(request).requireValid()
+  return await objectOf(found, builder, echo)
+}
+
+/** With `stream`, the events after `starting_after`; without it, the response as it is now. */
+export async function getResponse(
+  deps: GatewayDeps,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): Promise<ResponseObject | undefined> {
+  const found = await find(deps, accessOf(request), idIn(request))
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- parsed below
+  const { stream: wanted, starting_after: after = '-1' } = request.query as Record<string, string | undefined>
+  if (wanted !== 'true') return await snapshot(found, {})
+  if (!/^(-1|\d{1,16})$/.test(after)) throw refusal('starting_after', 'must be a sequence_number of this response')
+  const release = deps.manager.hold(found.conversation.id)
+  try {
+    await stream(found, {}, { request, reply, after: Number(after) })
+    return undefined
+  } finally {
+    release()
+  }
+}
+
+/** Changes nothing if the response has ended. */
+export async function cancelResponse(deps: GatewayDeps, request: FastifyRequest): Promise<ResponseObject> {
+  const found = await find(deps, accessOf(request), idIn(request))
+  const before = await snapshot(found, {})
+  if (before.status === 'in_progress') {
+    await found.conversation.pause({ interrupt: true })
+    return await snapshot(found, {})
+  }
+  const { conversation } = found
+  if (await isLatest(found)) await endWaiting(conversation)
+  return before
+}
+
+/** Calls that wait for a decision or a result are cancelled, too. */
+async function endWaiting(conversation: Conversation): Promise<void> {
+  if (conversation.requests.list().length > 0) await conversation.pause({ interrupt: true })
+}
+
+/** Deletes the conversation, if nothing came after the response: others would be lost with it. */
+export async function deleteResponse(deps: GatewayDeps, request: FastifyRequest): Promise<object> {
+  const found = await find(deps, accessOf(request), idIn(request))
+  if (!(await isLatest(found)))
+    throw new OpenAiError(409, 'The conversation went on after this response. Delete its newest response instead.', {
+      code: 'response_is_used',
+    })
+  await deps.manager.delete(found.conversation.id)
+  return { id: idIn(request), object: 'response', deleted: true }
+}
+
+export async function listInputItems(deps: GatewayDeps, request: FastifyRequest): Promise<object> {
+  const { conversation, id } = await find(deps, accessOf(request), idIn(request))
+  const data = await inputItems(conversation.log, id.start)
+  return { object: 'list', data, first_id: data.at(0)?.id ?? null, last_id: data.at(-1)?.id ?? null, has_more: false }
+}
+
+// oxlint-disable-next-line typescript/no-unsafe-type-assertion -- a parameter of each of these routes
+const idIn = ({ params }: FastifyRequest): string => (params as { response_id: string }).response_id
+
+async function find(deps: GatewayDeps, access: Access, text: string): Promise<Found> {
+  const found = await findSeen(deps, access, text)
+  if (found) return found
+  throw new OpenAiError(404, `There is no response ${text.slice(0, 100)}.`, { code: 'not_found', param: 'response_id' })
+}
+
+/** A response of a conversation that the key does not see is as one that does not exist. */
+async function findSeen({ manager }: GatewayDeps, access: Access, text: string): Promise<Found | undefined> {
+  const id = parseResponseId(text)
+  if (!id) return undefined
+  await manager.upToDate()
+  const owner = manager.ownerOf(id.conversationId)
+  if (!owner || !access.sees(owner)) return undefined
+  const conversation = await manager.open(id.conversationId)
+  return id.start <= conversation.log.head ? { id, conversation } : undefined
+}
+
+/** The response that a request continues, and the last event of it. */
+async function beforeOf(deps: GatewayDeps, access: Access, text: string) {
+  const found = await findSeen(deps, access, text)
+  const missing = { code: 'previous_response_not_found', param: 'previous_response_id' }
+  if (!found) throw new OpenAiError(404, `There is no response ${text.slice(0, 100)}.`, missing)
+  return { ...found, end: await endOf(found) }
+}
+
+/** The seq of the last event of an ended response; undefined while it is in progress. */
+async function endOf({ conversation, id }: Found): Promise<number | undefined> {
+  for await (const { change, isOfBefore, seq } of readTurn(conversation.log, id.start))
+    if (!isOfBefore && (change?.type === 'ended' || change?.type === 'rests')) return seq
+  return undefined
+}
+
+async function isLatest(found: Found): Promise<boolean> {
+  const end = await endOf(found)
+  return end === undefined || !(await wentOn(found.conversation, end, ['UserMessage', 'RequestAnswered']))
+}
+
+async function snapshot(found: Found, echo: Echo): Promise<ResponseObject> {
+  const builder = new ResponseBuilder(found.id)
+  for await (const step of readTurn(found.conversation.log, found.id.start)) eventsOf(builder, step)
+  return await objectOf(found, builder, echo)
+}
+
+const objectOf = ({ conversation, id }: Found, builder: ResponseBuilder, echo: Echo): Promise<ResponseObject> =>
+  responseObject({ id: formatResponseId(id), responseId: id, conversation, builder, echo })
+
+function eventsOf(
+  builder: ResponseBuilder,
+  { change, event, isOfBefore }: TurnStep,
+  after = -1,
+): readonly ResponseEvent[] {
+  if (event?.type === 'AssistantMessage' && !isOfBefore) builder.count(event.usage)
+  if (!change) return []
+  if (!isOfBefore) return builder.add(change, after)
+  builder.recall(change)
+  return []
+}
+
+const newsIn = <T>(events: readonly T[]): (readonly T[])[] => (events.length > 0 ? [events] : [])
+
+type Streamed = { readonly request: FastifyRequest; readonly reply: FastifyReply; readonly after: number }
+
+async function stream(
+  found: Found,
+  echo: Echo,
+  { request, reply, after }: Streamed,
+): Promise<ResponseObject | undefined> {
+  const signal = closeSignal(reply)
+  const builder = new ResponseBuilder(found.id)
+  const begun = await objectOf(found, builder, echo)
+  return await streamResponse({ request, reply, signal }, async function* () {
+    const heads = ['response.created', 'response.in_progress'].map((type, at) => ({
+      type,
+      response: begun,
+      sequence_number: at,
+    }))
+    yield heads.filter((event) => event.sequence_number > after)
+    for await (const step of followTurn(found.conversation.log, found.id.start, signal))
+      if (step.change || step.event) yield* newsIn(eventsOf(builder, step, after))
+      else yield []
+    if (signal.aborted) return undefined
+    const response = await objectOf(found, builder, echo)
+    const type = response.status === 'cancelled' ? 'incomplete' : response.status
+    yield [{ type: `response.${type}`, response, sequence_number: builder.lastNumber + 1 }]
+    return response
+  })
+}

@@ -1,0 +1,66 @@
+/** Sends the events of a response as SSE. */
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { withinTime } from '../../lib/bounded-wait.ts'
+import type { StreamWriter } from '../../http/streams/stream-writer.ts'
+import { createStreamWriter } from '../../http/streams/stream-writer.ts'
+import { errorObject } from './openai-error.ts'
+
+type Frame = { readonly type?: string; readonly [field: string]: unknown }
+
+type Stream = { readonly request: FastifyRequest; readonly reply: FastifyReply; readonly signal: AbortSignal }
+
+/** A reader that reads nothing for this long is disconnected, in milliseconds. */
+const STALL_TIMEOUT_MS = 60_000
+
+/**
+ * Sends what `frames` yields; an empty list is a comment, which keeps the connection open. An error after the first byte is the
+ * last event. Resolves to what `frames` returns, or to undefined after an error.
+ */
+export async function streamResponse<T>(
+  { request, reply, signal }: Stream,
+  frames: () => AsyncGenerator<readonly Frame[], T, void>,
+): Promise<T | undefined> {
+  const all = frames()
+  // An error before the first frame is an answer with its status.
+  let next = await all.next()
+  const headers = {
+    'content-type': 'text/event-stream; charset=utf-8',
+    'cache-control': 'no-cache, no-transform',
+    'x-accel-buffering': 'no',
+    connection: 'close',
+  }
+  reply.hijack()
+  reply.raw.writeHead(200, { ...withoutUnset(reply.getHeaders()), ...headers })
+  const writer = createStreamWriter(reply.raw)
+  try {
+    for (; !next.done; next = await all.next()) {
+      if (signal.aborted) break
+      const text = next.value.map(frameOf).join('')
+      if (!writer.write(text === '' ? ': keep-alive\n\n' : text)) await drained(writer, reply, signal)
+    }
+    return next.done ? next.value : undefined
+  } catch (error) {
+    const { error: shown } = errorObject(error, request)
+    if (!signal.aborted) writer.write(frameOf({ ...shown, type: 'error', sequence_number: Number.MAX_SAFE_INTEGER }))
+    return undefined
+  } finally {
+    await all.return(undefined as T).catch(() => {})
+    reply.raw.end()
+  }
+}
+
+const frameOf = (frame: Frame): string =>
+  `${frame.type === undefined ? '' : `event: ${frame.type}\n`}data: ${JSON.stringify(frame)}\n\n`
+
+const withoutUnset = (headers: Record<string, unknown>): Record<string, string> =>
+  Object.fromEntries(
+    Object.entries(headers).flatMap(([name, value]) => (value === undefined ? [] : [[name, String(value)]])),
+  )
+
+async function drained(writer: StreamWriter, reply: FastifyReply, signal: AbortSignal): Promise<void> {
+  try {
+    await withinTime(STALL_TIMEOUT_MS, signal, (inTime) => writer.drained(inTime))
+  } catch {
+    reply.raw.destroy()
+  }
+}

@@ -1,0 +1,311 @@
+/** The Responses API, as the client of OpenAI uses it, on a real server. */
+import { access } from 'node:fs/promises'
+import { join } from 'node:path'
+import OpenAI from 'openai'
+import type { Response, ResponseStreamEvent } from 'openai/resources/responses/responses'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import type { ScriptedQuestion, ScriptedTurn } from '../../src/llm/scripted/script.ts'
+import { KEY } from '../support/server.ts'
+import { setStage } from '../support/agent.ts'
+
+const stage = await setStage(({ body }) => turnFor(body), {})
+afterAll(() => stage[Symbol.asyncDispose]())
+const { server } = stage
+const LLM = { model: 'scripted', base_url: stage.model.baseUrl, api_key: 'scripted-model-key' }
+const clientWith = (apiKey: string) => new OpenAI({ apiKey, baseURL: `${server.url}/v1`, maxRetries: 0 })
+const openai = clientWith(KEY)
+
+/** What the scripted model does with the last message of the user, or with the result of its call. */
+function turnFor({ messages }: ScriptedQuestion['body']): ScriptedTurn {
+  const last = messages.at(-1)
+  const said = typeof last?.content === 'string' ? last.content : JSON.stringify(last?.content)
+  if (last?.role === 'tool') return { text: `Read: ${said.slice(0, 200)}` }
+  if (said.includes('touch'))
+    return {
+      text: 'Now.',
+      calls: [{ name: 'Bash', arguments: { command: said.replaceAll(/.*(touch \w+).*/gs, '$1') } }],
+    }
+  if (said.includes('look up')) return { calls: [{ name: 'look_up', arguments: { number: '17' } }] }
+  if (said.includes('slowly'))
+    return { reasoning: 'Let me think.', text: 'one two three four five six', chunk_delay_ms: 60 }
+  if (said.includes('how many'))
+    return { text: `${messages.filter(({ content }) => content === 'how many').length} messages` }
+  if (said.includes('JSON')) return { text: '{"count": 17}' }
+  if (said.includes('fail')) return { status: 400, error: { message: 'no such thing' } }
+  return { reasoning: 'A greeting.', text: 'Hello there.' }
+}
+
+const LOOK_UP = {
+  type: 'function',
+  name: 'look_up',
+  strict: false,
+  parameters: { type: 'object', properties: {} },
+} as const
+const APPROVES = { type: 'mcp', server_label: 'agent-server', server_url: 'https://agent-server.invalid' } as const
+
+beforeAll(async () => {
+  const { status } = await server.call('PUT', '/profiles/coder', { tools: ['Bash'], llm_config: LLM })
+  expect(status).toBe(201)
+  await server.call('PUT', '/profiles/free', { tools: ['Bash'], permission_mode: 'bypass', llm_config: LLM })
+})
+
+const ask = (input: string, more: object = {}) => openai.responses.create({ model: 'coder', input, ...more })
+const conversationOf = ({ id }: Pick<Response, 'id'>) =>
+  id.slice(5, 37).replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-')
+
+async function workdirOf(response: Response): Promise<string> {
+  return (await server.call('GET', `/conversations/${conversationOf(response)}`)).body.workdir
+}
+
+const exists = (path: string) =>
+  access(path).then(
+    () => true,
+    () => false,
+  )
+
+async function all(stream: AsyncIterable<ResponseStreamEvent>): Promise<ResponseStreamEvent[]> {
+  const events: ResponseStreamEvent[] = []
+  for await (const event of stream) events.push(event)
+  return events
+}
+
+const finalOf = (events: readonly ResponseStreamEvent[]): Response => {
+  const last = events.at(-1)!
+  if (!('response' in last)) throw new Error(`the stream ended with ${last.type}`)
+  return last.response
+}
+
+test('profiles are models, and one that does not exist is 404 in the form of OpenAI', async () => {
+  const models = await Array.fromAsync(await openai.models.list())
+  expect(models.map(({ id }) => id)).toEqual(['coder', 'free'])
+  expect(await openai.models.retrieve('coder')).toMatchObject({ object: 'model', owned_by: 'agent-server' })
+  await expect(openai.responses.create({ model: 'gpt-5', input: 'Hello' })).rejects.toMatchObject({
+    status: 404,
+    code: 'model_not_found',
+    param: 'model',
+    type: 'invalid_request_error',
+  })
+  await expect(clientWith('wrong').models.list()).rejects.toMatchObject({ status: 401, code: 'invalid_api_key' })
+})
+
+test('a response has the reasoning and the text of the agent, and can be read again', async () => {
+  const response = await ask('Hello', { metadata: { ticket: '17' }, instructions: 'Be kind.', unknown_field: 1 })
+  expect(response).toMatchObject({ status: 'completed', output_text: 'Hello there.', model: 'coder', error: null })
+  expect(response.output.map(({ type }) => type)).toEqual(['reasoning', 'message'])
+  expect(response.usage!.total_tokens).toBeGreaterThan(0)
+  const { output_text: _, ...again } = await openai.responses.retrieve(response.id)
+  expect(again.output).toEqual(response.output)
+  expect(again).toMatchObject({ status: 'completed', usage: response.usage })
+  expect(again.metadata).toMatchObject({ ticket: '17' })
+  const items = await Array.fromAsync(await openai.responses.inputItems.list(response.id))
+  expect(items).toMatchObject([{ type: 'message', role: 'user', content: [{ type: 'input_text', text: 'Hello' }] }])
+  expect(stage.model.requests.at(-1)!.text).toContain('Be kind.')
+})
+
+test('the latest response is continued, and an earlier one forks at its turn', async () => {
+  const first = await ask('how many')
+  const second = await ask('how many', { previous_response_id: first.id })
+  expect([first.output_text, second.output_text]).toEqual(['1 messages', '2 messages'])
+  expect(conversationOf(second)).toBe(conversationOf(first))
+  const other = await ask('how many', { previous_response_id: first.id })
+  expect(other.output_text).toBe('2 messages')
+  expect(conversationOf(other)).not.toBe(conversationOf(first))
+  expect((await openai.responses.retrieve(second.id)).output_text).toBe('2 messages')
+  await expect(ask('Hello', { previous_response_id: 'resp_gone' })).rejects.toMatchObject({
+    status: 404,
+    code: 'previous_response_not_found',
+  })
+})
+
+test('after a restart a stream is continued exactly after any of its events, and a call can be approved', async () => {
+  const events = await all(await openai.responses.create({ model: 'coder', input: 'slowly', stream: true }))
+  const final = finalOf(events)
+  expect(final).toMatchObject({ status: 'completed', output: [{ type: 'reasoning' }, { type: 'message' }] })
+  const numbers = events.map(({ sequence_number }) => sequence_number)
+  expect(numbers).toEqual([...new Set(numbers)].toSorted((a, b) => a - b))
+  const deltas = (some: readonly ResponseStreamEvent[]) =>
+    some.map((event) => (event.type === 'response.output_text.delta' ? event.delta : '')).join('')
+  expect(deltas(events)).toBe('one two three four five six')
+  expect(events.filter(({ type }) => type === 'response.output_text.delta').length).toBeGreaterThan(2)
+
+  const pending = await ask('touch later', { tools: [APPROVES] })
+  await server.restart()
+  const isShape = ({ type }: ResponseStreamEvent) => !type.endsWith('.delta')
+  for (const at of [-1, 0, 3, Math.floor(events.length / 2), events.length - 2]) {
+    const after = events[at]?.sequence_number ?? -1
+    const rest = await all(await openai.responses.retrieve(final.id, { stream: true, starting_after: after }))
+    expect(rest.every(({ sequence_number }) => sequence_number > after)).toBe(true)
+    expect(deltas(events.slice(0, at + 1)) + deltas(rest)).toBe(deltas(events))
+    expect([...events.slice(0, at + 1), ...rest].filter(isShape).map(({ type }) => type)).toEqual(
+      events.filter(isShape).map(({ type }) => type),
+    )
+    expect(finalOf(rest).output).toEqual(final.output)
+  }
+  expect((await ask('Hello', { previous_response_id: final.id })).output_text).toBe('Hello there.')
+
+  const { id } = pending.output.find((item) => item.type === 'mcp_approval_request')!
+  const approval = { type: 'mcp_approval_response', approval_request_id: id, approve: true } as const
+  const approved = await openai.responses.create({
+    model: 'coder',
+    input: [approval],
+    previous_response_id: pending.id,
+  })
+  expect(approved.output).toMatchObject([{ type: 'mcp_call', status: 'completed' }, { type: 'message' }])
+})
+
+test('a lost connection does not stop the agent', async () => {
+  const stream = await openai.responses.create({ model: 'coder', input: 'slowly', stream: true })
+  let id = ''
+  for await (const event of stream) {
+    if (event.type === 'response.created') id = event.response.id
+    if (event.type === 'response.output_text.delta') break
+  }
+  const rest = openai.responses.stream({ response_id: id, starting_after: 1 })
+  expect((await rest.finalResponse()).output_text).toBe('one two three four five six')
+})
+
+test('in the background it is in progress at first, and can be cancelled', async () => {
+  const begun = await ask('slowly', { background: true })
+  expect(begun).toMatchObject({ status: 'in_progress', background: true, output: [] })
+  await expect(ask('Hello', { previous_response_id: begun.id })).rejects.toMatchObject({
+    status: 409,
+    code: 'conversation_running',
+  })
+  const cancelled = await openai.responses.cancel(begun.id)
+  expect(cancelled).toMatchObject({ status: 'cancelled' })
+  expect((await ask('Hello', { previous_response_id: begun.id })).status).toBe('completed')
+
+  const other = await ask('Hello', { background: true })
+  await expect.poll(async () => (await openai.responses.retrieve(other.id)).status).toBe('completed')
+})
+
+test('tools of the server are calls of an MCP server, and never functions', async () => {
+  const response = await ask('touch made', { model: 'free' })
+  expect(response.output).toMatchObject([
+    { type: 'message' },
+    {
+      type: 'mcp_call',
+      server_label: 'agent-server',
+      name: 'Bash',
+      arguments: '{"command":"touch made"}',
+      status: 'completed',
+    },
+    { type: 'message' },
+  ])
+  expect(await exists(join(await workdirOf(response), 'made'))).toBe(true)
+})
+
+test('a call waits for its approval, runs once, and an answer that is sent again runs nothing', async () => {
+  const asked = await ask('touch once', { tools: [APPROVES] })
+  expect(asked.status).toBe('completed')
+  const request = asked.output.find((item) => item.type === 'mcp_approval_request')!
+  expect(request).toMatchObject({ name: 'Bash', server_label: 'agent-server', arguments: '{"command":"touch once"}' })
+  const workdir = await workdirOf(asked)
+  await expect(ask('Go on', { previous_response_id: asked.id })).rejects.toMatchObject({ status: 409 })
+  expect(await exists(join(workdir, 'once'))).toBe(false)
+
+  const approval = { type: 'mcp_approval_response', approval_request_id: request.id, approve: true } as const
+  const answer = { model: 'coder', input: [approval], tools: [APPROVES], previous_response_id: asked.id }
+  const response = await openai.responses.create(answer)
+  expect(response.output).toMatchObject([
+    { type: 'mcp_call', approval_request_id: request.id, status: 'completed' },
+    { type: 'message' },
+  ])
+  expect(await exists(join(workdir, 'once'))).toBe(true)
+  await expect(openai.responses.create(answer)).rejects.toMatchObject({ status: 400 })
+  expect((await openai.responses.retrieve(response.id)).output).toEqual(response.output)
+})
+
+test('without the label of the server the client is told what waits, and a refusal reaches the agent', async () => {
+  const asked = await ask('touch never')
+  expect(asked.output.map(({ type }) => type)).toEqual(['message', 'message'])
+  expect(asked.output_text).toContain('touch never')
+
+  const other = await ask('touch never', { tools: [APPROVES] })
+  const { id } = other.output.find((item) => item.type === 'mcp_approval_request')!
+  const denied = await openai.responses.create({
+    model: 'coder',
+    previous_response_id: other.id,
+    input: [{ type: 'mcp_approval_response', approval_request_id: id, approve: false, reason: 'Not today.' }],
+  })
+  expect(denied.output_text).toContain('Not today.')
+  expect(await exists(join(await workdirOf(other), 'never'))).toBe(false)
+})
+
+test('a decision needs the scope approve, and a key sees its own conversations', async () => {
+  const keyFor = async (fields: object) =>
+    clientWith((await server.call('POST', '/keys', { name: 'a test', scopes: ['read', 'write'], ...fields })).body.key)
+  const narrow = await keyFor({ profiles: ['coder'], user_id: 'user-17' })
+  expect((await Array.fromAsync(await narrow.models.list())).map(({ id }) => id)).toEqual(['coder'])
+  await expect(narrow.responses.create({ model: 'free', input: 'Hello' })).rejects.toMatchObject({ status: 404 })
+  const asked = await narrow.responses.create({
+    model: 'coder',
+    input: 'touch mine',
+    instructions: 'x',
+    tools: [APPROVES],
+  })
+  const { id } = asked.output.find((item) => item.type === 'mcp_approval_request')!
+  const approval = { type: 'mcp_approval_response', approval_request_id: id, approve: true } as const
+  await expect(
+    narrow.responses.create({ model: 'coder', previous_response_id: asked.id, input: [approval], tools: [APPROVES] }),
+  ).rejects.toMatchObject({ status: 403, code: 'permission_denied' })
+  expect(await exists(join(await workdirOf(asked), 'mine'))).toBe(false)
+  const stranger = await keyFor({ user_id: 'user-18' })
+  await expect(stranger.responses.retrieve(asked.id)).rejects.toMatchObject({ status: 404, code: 'not_found' })
+  await expect(stranger.responses.cancel(asked.id)).rejects.toMatchObject({ status: 404 })
+  const reader = await keyFor({ scopes: ['read'] })
+  await expect(reader.responses.create({ model: 'coder', input: 'Hello' })).rejects.toMatchObject({ status: 403 })
+})
+
+test('a function of the client is called by the client', async () => {
+  const asked = await ask('look up', { tools: [LOOK_UP] })
+  const call = asked.output.find((item) => item.type === 'function_call')!
+  expect(call).toMatchObject({ name: 'look_up', arguments: '{"number":"17"}', status: 'completed' })
+  await expect(ask('Hello', { previous_response_id: asked.id, tools: [LOOK_UP] })).rejects.toThrow(
+    /No tool output found/,
+  )
+  const response = await openai.responses.create({
+    model: 'coder',
+    previous_response_id: asked.id,
+    tools: [LOOK_UP],
+    input: [{ type: 'function_call_output', call_id: call.call_id, output: 'shipped' }],
+  })
+  expect(response.output.map(({ type }) => type)).toEqual(['message'])
+  expect(response.output_text).toContain('shipped')
+  expect((await openai.responses.retrieve(asked.id)).output).toEqual(asked.output)
+  const items = await Array.fromAsync(await openai.responses.inputItems.list(response.id))
+  expect(items).toMatchObject([{ type: 'function_call_output', call_id: call.call_id, output: 'shipped' }])
+})
+
+test('a failed run is a failed response', async () => {
+  const response = await ask('fail')
+  expect(response).toMatchObject({ status: 'failed', error: { code: 'server_error' } })
+  expect(response.error!.message).toContain('no such thing')
+})
+
+test('an output schema gives JSON that fits it', async () => {
+  const schema = { type: 'object', properties: { count: { type: 'number' } }, required: ['count'] }
+  const response = await ask('as JSON', { text: { format: { type: 'json_schema', name: 'counted', schema } } })
+  expect(JSON.parse(response.output_text)).toEqual({ count: 17 })
+})
+
+test('what would change the meaning is refused by name', async () => {
+  const image = { type: 'input_image', detail: 'auto', image_url: 'https://example.com/cat.png' } as const
+  const refused = openai.responses.create({ model: 'coder', input: [{ role: 'user', content: [image] }] })
+  await expect(refused).rejects.toMatchObject({ status: 400, param: 'image_url' })
+  await expect(ask('Hello', { conversation: 'conv_1' })).rejects.toMatchObject({ status: 400, param: 'conversation' })
+  await expect(ask('  ')).rejects.toMatchObject({ status: 400 })
+})
+
+test('a response that is not stored, or is deleted, is gone', async () => {
+  const unstored = await ask('Hello', { store: false })
+  expect(unstored.output_text).toBe('Hello there.')
+  await expect(openai.responses.retrieve(unstored.id)).rejects.toMatchObject({ status: 404 })
+  const [first, second] = await (async () => {
+    const one = await ask('Hello')
+    return [one, await ask('Hello', { previous_response_id: one.id })]
+  })()
+  await expect(openai.responses.delete(first.id)).rejects.toMatchObject({ status: 409 })
+  await openai.responses.delete(second.id)
+  await expect(openai.responses.retrieve(first.id)).rejects.toMatchObject({ status: 404 })
+})
