@@ -101,6 +101,8 @@ export class TurnChanges {
         return
       case 'Result':
         if (event.background_agent_id === undefined) this.#end(event)
+        return
+      default:
     }
   }
 

@@ -40,7 +40,7 @@ export async function responseObject({ id, responseId, conversation, builder, ec
   const tools = (settings.client_tools ?? []).map(({ name, description, input_schema: parameters }) => {
     return { type: 'function', name, description, parameters, strict: false }
   })
-  const metadata = Object(echo.metadata ?? settings.metadata ?? {}) as Record<string, unknown>
+  const metadata: Record<string, unknown> = Object(echo.metadata ?? settings.metadata ?? {})
   return {
     id,
     object: 'response',

@@ -11,6 +11,7 @@ export const SERVER_LABEL = 'agent-server'
 
 const Part = z.looseObject({ type: z.string() })
 const Item = z.looseObject({ type: z.string().optional() })
+const ImageUrl = z.object({ url: z.string() })
 const Metadata = z.record(z.string(), z.unknown()).nullish()
 
 export const ResponseRequest = z.looseObject({
@@ -86,7 +87,7 @@ function partsOfContent(content: readonly z.infer<typeof Part>[]): UserPart[] {
     const { type, text } = part
     if (['input_text', 'output_text', 'text'].includes(type)) return typeof text === 'string' ? textParts(text) : []
     if (type === 'input_image') return [imageOf(part['image_url'])]
-    if (type === 'image_url') return [imageOf((part['image_url'] as { url?: unknown } | undefined)?.url)]
+    if (type === 'image_url') return [imageOf(ImageUrl.safeParse(part['image_url']).data?.url)]
     throw refusal('input', `has content of the type ${type}, which is not supported; send text and images`)
   })
 }

@@ -1,9 +1,10 @@
 /** The routes of the OpenAI API. What they do is loaded with the first request: a server without them pays for their names only. */
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
 import type { Scope } from '../../contract/key.ts'
+import type * as Loaded from './gateway.ts'
 import type { GatewayDeps } from './gateway-deps.ts'
 
-type Gateway = typeof import('./gateway.ts')
+type Gateway = typeof Loaded
 type Handler = (gateway: Gateway, request: FastifyRequest, reply: FastifyReply) => Promise<unknown>
 
 export const openAiRoutes: FastifyPluginAsync<GatewayDeps> = async (app, deps) => {
