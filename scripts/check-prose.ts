@@ -1,9 +1,10 @@
-/** `npm run check:prose`: fails if the documentation, the API descriptions, the sources or the names of tests contain a phrase of `prose.ts`, or a name in any of the code one of its vague words. */
+/** `npm run check:prose`: fails if the documentation, the API descriptions, the sources or the names of tests contain a phrase of `prose.ts`, a name in any of the code one of its vague words, or a declaration in `src` a bare participle as its name. */
 import { globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import type { Finding } from './prose.ts'
 import {
+  findBareNames,
   findNames,
   findPhrases,
   identifiersOf,
@@ -29,6 +30,10 @@ const findings = [
   ...findIn(['src/**/*.ts', 'scripts/**/*.ts', 'bench/**/*.ts'], wordsOfSource),
   ...findIn(['test/**/*.test.ts', 'test/**/*-contract.ts'], namesOfTests),
   ...findIn(['{src,scripts,bench,test}/**/*.ts'], identifiersOf, findNames),
+  // The names of the API stay.
+  ...findIn(['src/**/*.{ts,tsx}'], identifiersOf, findBareNames).filter(
+    ({ path }) => !path.startsWith('src/contract/'),
+  ),
 ]
 
 for (const finding of findings) console.error(describe(finding))

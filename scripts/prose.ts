@@ -132,6 +132,27 @@ export function findNames(text: string): Finding[] {
   return findAll(text, NAME_RULES)
 }
 
+/** Participles that say what happened, and not to what: the name of a type, of an export or of a field has a noun. */
+const PARTICIPLES =
+  '(?:[A-Z]?[a-z]+ed)|(?![A-Z]{2})(?i:begun|bound|chosen|cut|done|drawn|found|given|gone|held|hidden|hit|kept|known|laid|left|lent|lost|made|met|read|said|seen|sent|shown|spent|taken|written)'
+
+/** In a field, those without which a reader knows nothing. Names such as `removed` and `allowed` are terms of the API. */
+const FIELD_PARTICIPLES = 'asked|found|given|kept|known|left|looked|made|met|noted|said'
+
+/** Names of the API, and terms that are nouns of the field. */
+const NOUNS = 'Need|feed'
+
+const BARE_NAMES = [
+  `\\b(?:type|class|interface) (?!(?:${NOUNS})\\b)(?<name>${PARTICIPLES})\\b(?! \\w)`,
+  `\\bexport (?:async )?(?:function\\*?|const|let) (?!(?:${NOUNS})\\b)(?<name>${PARTICIPLES})\\b`,
+  `(?:\\breadonly |^ {2}(?=#))#?(?<name>${FIELD_PARTICIPLES})\\??(?=:| =)`,
+].map((pattern) => ({ regex: new RegExp(pattern, 'gm'), instead: 'a noun with it: keptKeys, bytesLeft' }))
+
+/** Finds bare participles as the names of types, exports and fields; `identifiersOf` returns what to search. */
+export function findBareNames(text: string): Finding[] {
+  return findAll(text, BARE_NAMES)
+}
+
 /** Returns the code of a source without its comments and strings, each line where it was. */
 export function identifiersOf(text: string): string {
   return text.replaceAll(TEXTS, blank)

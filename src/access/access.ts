@@ -13,7 +13,7 @@ export type AccessLimits = {
 }
 
 /** The fields of a conversation that decide whether a key can see it. */
-export type Owned = {
+export type OwnedConversation = {
   readonly id: string
   readonly userId: string | undefined
   /** The profile that it was made from. */
@@ -78,7 +78,7 @@ export class Access {
     if (this.ended.aborted) throw keyEnded()
   }
 
-  sees({ id, userId, profile }: Owned): boolean {
+  sees({ id, userId, profile }: OwnedConversation): boolean {
     const { conversations, userId: own, profiles } = this.limits
     return (
       (conversations === undefined || conversations.has(id)) &&

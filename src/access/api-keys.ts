@@ -36,25 +36,30 @@ const StoredKey = z.object({
 })
 type StoredKey = z.infer<typeof StoredKey>
 
-type Known = { readonly keyId: string; readonly access: Access; readonly end: AbortController; readonly until: number }
+type KnownKey = {
+  readonly keyId: string
+  readonly access: Access
+  readonly end: AbortController
+  readonly until: number
+}
 
 export class ApiKeys implements AsyncDisposable {
   readonly #now: () => number
-  readonly #kept: KeptCredentials<StoredKey>
+  readonly #credentials: KeptCredentials<StoredKey>
   /** By hash of the credential: those that are valid until revoked or expired. */
-  #known = new Map<string, Known>()
+  #keysByHash = new Map<string, KnownKey>()
   #expiry: NodeJS.Timeout | undefined
   #isClosed = false
 
   private constructor(table: CredentialTable, now: () => number) {
     this.#now = now
-    this.#kept = new KeptCredentials({ table, now, parse: parseKey, onChange: () => this.#learn() })
+    this.#credentials = new KeptCredentials({ table, now, parse: parseKey, onChange: () => this.#learn() })
   }
 
   /** Throws if the keys cannot be read: revoked keys must not become valid again, and other keys must not be lost. */
   static async open(table: CredentialTable, now: () => number = Date.now): Promise<ApiKeys> {
     const keys = new ApiKeys(table, now)
-    await keys.#kept.read()
+    await keys.#credentials.read()
     return keys
   }
 
@@ -65,9 +70,9 @@ export class ApiKeys implements AsyncDisposable {
 
   /** As `find`, for a login of the key. Asks the storage for unknown ones only: another process may have made them. */
   async findHashed(hash: string): Promise<Access | undefined> {
-    if (!this.#known.has(hash)) await this.#kept.follow()
+    if (!this.#keysByHash.has(hash)) await this.#credentials.follow()
     const known = this.#valid(hash)
-    if (known) this.#kept.noteUse(known.keyId)
+    if (known) this.#credentials.noteUse(known.keyId)
     return known?.access
   }
 
@@ -76,18 +81,18 @@ export class ApiKeys implements AsyncDisposable {
     return this.#valid(hash) !== undefined
   }
 
-  #valid(hash: string): Known | undefined {
-    const known = this.#known.get(hash)
+  #valid(hash: string): KnownKey | undefined {
+    const known = this.#keysByHash.get(hash)
     return known && known.until > this.#now() ? known : undefined
   }
 
   /** A key that another instance revokes ends here, too. Call it where several instances share the storage. */
   watch(): void {
-    this.#kept.watch()
+    this.#credentials.watch()
   }
 
   list(): ApiKey[] {
-    return [...this.#kept.all.values()].map((key) => this.#shown(key))
+    return [...this.#credentials.all.values()].map((key) => this.#shown(key))
   }
 
   /** Throws `key_not_found`. */
@@ -96,8 +101,8 @@ export class ApiKeys implements AsyncDisposable {
   }
 
   async create(request: CreateKey): Promise<CreatedKey> {
-    return await this.#kept.change(async () => {
-      if (this.#kept.all.size >= MAX_KEYS)
+    return await this.#credentials.change(async () => {
+      if (this.#credentials.all.size >= MAX_KEYS)
         throw new Problem('limit_reached', `There are already ${MAX_KEYS} keys. Delete unused ones.`)
       const { expires_at: expiresAt, conversations, profiles, ...rest } = request
       const key = makeCredential('ask_')
@@ -112,7 +117,7 @@ export class ApiKeys implements AsyncDisposable {
         ...(expiresAt !== undefined && { expires_at: this.#future(expiresAt) }),
         credentials: [{ hash: hashCredential(key) }],
       }
-      await this.#kept.store(stored.id, () => stored)
+      await this.#credentials.store(stored.id, () => stored)
       return { ...this.#shown(stored), key }
     })
   }
@@ -123,22 +128,22 @@ export class ApiKeys implements AsyncDisposable {
    * of them. Throws `key_not_found`.
    */
   async rotate(id: string, { overlap_seconds }: RotateKey): Promise<CreatedKey> {
-    return await this.#kept.change(async () => {
+    return await this.#credentials.change(async () => {
       const key = makeCredential('ask_')
-      await this.#kept.store(id, () => this.#rotated(this.#stored(id), key, overlap_seconds))
+      await this.#credentials.store(id, () => this.#rotated(this.#stored(id), key, overlap_seconds))
       return { ...this.get(id), key }
     })
   }
 
   /** Ends its streams immediately. Throws `key_not_found`. */
   async revoke(id: string): Promise<void> {
-    await this.#kept.change(() => this.#kept.store(id, () => void this.#stored(id)))
+    await this.#credentials.change(() => this.#credentials.store(id, () => void this.#stored(id)))
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.#isClosed = true
     clearTimeout(this.#expiry)
-    await this.#kept[Symbol.asyncDispose]()
+    await this.#credentials[Symbol.asyncDispose]()
   }
 
   #rotated(stored: StoredKey, key: string, overlapSeconds: number): StoredKey {
@@ -155,24 +160,24 @@ export class ApiKeys implements AsyncDisposable {
 
   /** Updates `#known` from the stored keys; ends what is no longer valid. */
   #learn(): void {
-    const before = this.#known
-    this.#known = new Map()
-    for (const key of this.#kept.all.values()) {
+    const before = this.#keysByHash
+    this.#keysByHash = new Map()
+    for (const key of this.#credentials.all.values()) {
       for (const credential of key.credentials) {
         const until = Math.min(timeOf(key.expires_at), timeOf(credential.expires_at))
         if (until <= this.#now()) continue
         const known = before.get(credential.hash)
-        this.#known.set(credential.hash, known ? { ...known, until } : knownOf(key, until))
+        this.#keysByHash.set(credential.hash, known ? { ...known, until } : knownOf(key, until))
       }
     }
-    for (const [hash, { end }] of before) if (!this.#known.has(hash)) end.abort()
+    for (const [hash, { end }] of before) if (!this.#keysByHash.has(hash)) end.abort()
     this.#awaitExpiry()
   }
 
   #awaitExpiry(): void {
     clearTimeout(this.#expiry)
     // Not as arguments of one call: there may be a hundred thousand.
-    const next = this.#known.values().reduce((least, { until }) => Math.min(least, until), Infinity)
+    const next = this.#keysByHash.values().reduce((least, { until }) => Math.min(least, until), Infinity)
     if (next !== Infinity && !this.#isClosed) this.#wait(next)
   }
 
@@ -183,7 +188,7 @@ export class ApiKeys implements AsyncDisposable {
   }
 
   #stored(id: string): StoredKey {
-    const stored = this.#kept.all.get(id)
+    const stored = this.#credentials.all.get(id)
     if (stored) return stored
     throw new Problem('key_not_found', `There is no API key ${id}. GET /keys lists all of them.`)
   }
@@ -191,7 +196,7 @@ export class ApiKeys implements AsyncDisposable {
   #shown({ credentials, ...stored }: StoredKey): ApiKey {
     const [, ...previous] = credentials
     const until = Math.max(...previous.map(({ expires_at }) => timeOf(expires_at)))
-    const usedAt = this.#kept.usedAt(stored.id)
+    const usedAt = this.#credentials.usedAt(stored.id)
     return {
       ...stored,
       ...(usedAt !== undefined && { last_used_at: usedAt }),
@@ -218,7 +223,7 @@ function parseKey({ id, value }: StoredCredential): StoredKey {
 
 const timeOf = (time: string | undefined): number => (time === undefined ? Infinity : Date.parse(time))
 
-function knownOf({ id, name, scopes, conversations, user_id: userId, profiles }: StoredKey, until: number): Known {
+function knownOf({ id, name, scopes, conversations, user_id: userId, profiles }: StoredKey, until: number): KnownKey {
   const end = new AbortController()
   const limits = {
     conversations: conversations && new Set(conversations),

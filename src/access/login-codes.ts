@@ -15,11 +15,11 @@ export type LoginOrigin = z.infer<typeof Origin>
 /** Unused codes; above it the oldest is removed. */
 const MAX_CODES = 1000
 
-type Issued = { readonly origin: LoginOrigin; readonly access: Access; readonly expiresAt: number }
+type IssuedCode = { readonly origin: LoginOrigin; readonly access: Access; readonly expiresAt: number }
 
 export class LoginCodes {
   /** By hash, oldest first. */
-  readonly #issued = new Map<string, Issued>()
+  readonly #issued = new Map<string, IssuedCode>()
   readonly #now: () => number
 
   constructor(now: () => number) {
@@ -37,7 +37,7 @@ export class LoginCodes {
   }
 
   /** Uses the code up. Returns undefined if it was used, has expired, or its key has ended. */
-  redeem(code: string): Pick<Issued, 'origin' | 'access'> | undefined {
+  redeem(code: string): Pick<IssuedCode, 'origin' | 'access'> | undefined {
     const hash = hashCredential(code)
     const issued = this.#issued.get(hash)
     this.#issued.delete(hash)

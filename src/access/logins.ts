@@ -53,16 +53,16 @@ export type NewLogin = {
   readonly userAgent: string | undefined
 }
 
-type Given = { readonly of: Access; readonly access: Access; readonly end: AbortController }
+type RequestGrant = { readonly of: Access; readonly access: Access; readonly end: AbortController }
 
 export class Logins implements AsyncDisposable {
   readonly codes: LoginCodes
   readonly #options: LoginsOptions
   readonly #now: () => number
-  readonly #kept: KeptCredentials<StoredLogin>
+  readonly #credentials: KeptCredentials<StoredLogin>
   #byHash: ReadonlyMap<string, StoredLogin> = new Map()
   /** The permissions that were given to requests of each login. */
-  readonly #given = new Map<string, Given>()
+  readonly #grants = new Map<string, RequestGrant>()
   readonly #master = Access.master()
   readonly #sweep: NodeJS.Timeout
 
@@ -73,14 +73,14 @@ export class Logins implements AsyncDisposable {
     const { table } = options
     // A login whose row is damaged has ended: its user logs in again.
     const parse = ({ value }: { readonly value: unknown }) => StoredLogin.safeParse(value).data
-    this.#kept = new KeptCredentials({ table, now: this.#now, parse, onChange: (all) => this.#learn(all) })
+    this.#credentials = new KeptCredentials({ table, now: this.#now, parse, onChange: (all) => this.#learn(all) })
     this.#sweep = setInterval(() => void this.#endOver(), SWEEP_MS).unref()
-    if (options.isShared) this.#kept.watch()
+    if (options.isShared) this.#credentials.watch()
   }
 
   static async open(options: LoginsOptions): Promise<Logins> {
     const logins = new Logins(options)
-    await logins.#kept.read()
+    await logins.#credentials.read()
     return logins
   }
 
@@ -104,9 +104,9 @@ export class Logins implements AsyncDisposable {
       ...(userAgent !== undefined && { user_agent: userAgent.slice(0, USER_AGENT_CHARS) }),
       created_at: new Date(this.#now()).toISOString(),
     }
-    await this.#kept.change(async () => {
+    await this.#credentials.change(async () => {
       await this.#makeRoom(origin)
-      await this.#kept.store(stored.id, () => stored)
+      await this.#credentials.store(stored.id, () => stored)
     })
     return { login: this.#shown(stored, stored.id), value, cookie }
   }
@@ -115,28 +115,28 @@ export class Logins implements AsyncDisposable {
   async find(value: string, cookies: readonly string[]): Promise<Access | undefined> {
     const hashes = cookies.map((cookie) => hashPair(value, cookie))
     const known = () => hashes.map((hash) => this.#byHash.get(hash)).find((login) => login !== undefined)
-    if (!known()) await this.#kept.follow()
-    if (this.#needsUses(known())) await this.#kept.readUses()
+    if (!known()) await this.#credentials.follow()
+    if (this.#needsUses(known())) await this.#credentials.readUses()
     const login = known()
     if (!login || this.#isOver(login)) return undefined
     const of = await this.#accessOf(login.origin)
     // It may have ended while its key was looked up.
-    if (!of || !this.#kept.all.has(login.id)) return undefined
-    this.#kept.noteUse(login.id)
+    if (!of || !this.#credentials.all.has(login.id)) return undefined
+    this.#credentials.noteUse(login.id)
     return this.#give(login, of)
   }
 
   /** Those that the asking credential may end. */
   list(access: Access): Login[] {
-    const visible = [...this.#kept.all.values()].filter((login) => mayEnd(access, login) && !this.#isOver(login))
+    const visible = [...this.#credentials.all.values()].filter((login) => mayEnd(access, login) && !this.#isOver(login))
     return visible.map((login) => this.#shown(login, access.loginId))
   }
 
   /** Its streams end immediately. Throws `login_not_found`. */
   async end(access: Access, id: string): Promise<void> {
-    await this.#kept.change(() =>
-      this.#kept.store(id, () => {
-        const login = this.#kept.all.get(id)
+    await this.#credentials.change(() =>
+      this.#credentials.store(id, () => {
+        const login = this.#credentials.all.get(id)
         if (login && mayEnd(access, login)) return undefined
         throw new Problem('login_not_found', `There is no login ${id}. GET /logins lists those that you can end.`)
       }),
@@ -145,7 +145,7 @@ export class Logins implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     clearInterval(this.#sweep)
-    await this.#kept[Symbol.asyncDispose]()
+    await this.#credentials[Symbol.asyncDispose]()
   }
 
   async #accessOf(origin: LoginOrigin): Promise<Access | undefined> {
@@ -154,26 +154,26 @@ export class Logins implements AsyncDisposable {
   }
 
   #give(login: StoredLogin, of: Access): Access {
-    const given = this.#given.get(login.id)
+    const given = this.#grants.get(login.id)
     if (given?.of === of) return given.access
     const end = given?.end ?? new AbortController()
     const access = of.forLogin(login.id, login.scopes, AbortSignal.any([of.ended, end.signal]))
-    this.#given.set(login.id, { of, access, end })
+    this.#grants.set(login.id, { of, access, end })
     return access
   }
 
   #learn(all: ReadonlyMap<string, StoredLogin>): void {
     this.#byHash = new Map([...all.values()].map((login) => [login.hash, login]))
-    for (const id of this.#given.keys()) if (!all.has(id)) this.#abort(id)
+    for (const id of this.#grants.keys()) if (!all.has(id)) this.#abort(id)
   }
 
   #abort(id: string): void {
-    this.#given.get(id)?.end.abort()
-    this.#given.delete(id)
+    this.#grants.get(id)?.end.abort()
+    this.#grants.delete(id)
   }
 
   #isOver({ id, origin, created_at }: StoredLogin): boolean {
-    const [created, used] = [created_at, this.#kept.usedAt(id) ?? created_at].map((time) => Date.parse(time))
+    const [created, used] = [created_at, this.#credentials.usedAt(id) ?? created_at].map((time) => Date.parse(time))
     const isOld = this.#now() >= Math.min(Number(created) + LOGIN_LIFETIME_MS, Number(used) + LOGIN_IDLE_MS)
     const { apiKeys, masterHashes } = this.#options
     const hasKey = origin.kind === 'api_key' ? apiKeys.isValid(origin.hash) : masterHashes.includes(origin.hash)
@@ -186,10 +186,10 @@ export class Logins implements AsyncDisposable {
 
   /** Not worth an error: a login that is over is refused, and its row is removed later. */
   async #endOver(): Promise<void> {
-    const over = () => [...this.#kept.all.values()].filter((login) => this.#isOver(login))
+    const over = () => [...this.#credentials.all.values()].filter((login) => this.#isOver(login))
     if (
       over().some(this.#needsUses) &&
-      !(await this.#kept.readUses().then(
+      !(await this.#credentials.readUses().then(
         () => true,
         () => false,
       ))
@@ -197,23 +197,23 @@ export class Logins implements AsyncDisposable {
       return
     for (const { id } of over()) {
       this.#abort(id)
-      await this.#kept.change(() => this.#kept.store(id, () => undefined)).catch(() => {})
+      await this.#credentials.change(() => this.#credentials.store(id, () => undefined)).catch(() => {})
     }
   }
 
   /** Throws `limit_reached`. */
   async #makeRoom(origin: LoginOrigin): Promise<void> {
-    const all = [...this.#kept.all.values()]
-    const lastUse = ({ id, created_at }: StoredLogin) => this.#kept.usedAt(id) ?? created_at
+    const all = [...this.#credentials.all.values()]
+    const lastUse = ({ id, created_at }: StoredLogin) => this.#credentials.usedAt(id) ?? created_at
     const own = all.filter((login) => isOfSameKey(login.origin, origin))
     const [oldest] = own.toSorted((one, other) => (lastUse(one) < lastUse(other) ? -1 : 1))
-    if (oldest && own.length >= MAX_LOGINS_PER_KEY) return await this.#kept.store(oldest.id, () => undefined)
+    if (oldest && own.length >= MAX_LOGINS_PER_KEY) return await this.#credentials.store(oldest.id, () => undefined)
     if (all.length < MAX_LOGINS) return
     throw new Problem('limit_reached', `There are already ${MAX_LOGINS} logins. End some with DELETE /logins/{id}.`)
   }
 
   #shown({ id, origin, scopes, user_agent, created_at }: StoredLogin, current: string | undefined): Login {
-    const usedAt = this.#kept.usedAt(id)
+    const usedAt = this.#credentials.usedAt(id)
     return {
       id,
       kind: origin.kind,

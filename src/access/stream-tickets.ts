@@ -12,7 +12,7 @@ const TICKET_LIFETIME_MS = 30_000
 /** Maximum number of unused tickets of one key; above it its oldest is removed. */
 const MAX_TICKETS_PER_KEY = 1000
 
-type Issued = {
+type IssuedTicket = {
   readonly access: Access
   /** Undefined: the firehose. */
   readonly conversationId: string | undefined
@@ -23,7 +23,7 @@ const holderOf = ({ key }: Access): string => key?.id ?? 'master key'
 
 export class StreamTickets {
   /** By hash, oldest first. */
-  readonly #issued = new Map<string, Issued>()
+  readonly #issued = new Map<string, IssuedTicket>()
   /** The hashes of the tickets of each key, oldest first. */
   readonly #byHolder = new Map<string, Set<string>>()
   readonly #now: () => number
@@ -62,7 +62,7 @@ export class StreamTickets {
     }
   }
 
-  #add(hash: string, issued: Issued): void {
+  #add(hash: string, issued: IssuedTicket): void {
     const holder = holderOf(issued.access)
     const own = this.#byHolder.get(holder) ?? new Set()
     const [oldest] = own
@@ -72,7 +72,7 @@ export class StreamTickets {
     this.#issued.set(hash, issued)
   }
 
-  #remove(hash: string, { access }: Issued): void {
+  #remove(hash: string, { access }: IssuedTicket): void {
     const holder = holderOf(access)
     const own = this.#byHolder.get(holder)
     own?.delete(hash)

@@ -2,10 +2,10 @@
 import type { EventDraft } from '../contract/events/event.ts'
 import type { TransientDraft } from '../contract/events/transient-event.ts'
 import type { Llm } from '../llm/llm.ts'
-import type { Gated } from '../policy/turn-gate.ts'
+import type { GatedTurn } from '../policy/turn-gate.ts'
 import type { Compactor } from './compaction/compactor.ts'
 import type { History } from './history/history.ts'
-import type { Limited } from './model/loop-ends.ts'
+import type { LimitReadings } from './model/loop-ends.ts'
 import type { LoopEnd } from './loop-end.ts'
 import type { LoopHooks } from './loop-hooks.ts'
 import type { OutputContext } from './output/final-output.ts'
@@ -17,7 +17,7 @@ import type { ToolCall } from '../state/tool-call.ts'
  * What the loop knows about its conversation. The functions return current values: the configuration may change between
  * two steps.
  */
-export type AgentContext = Limited & {
+export type AgentContext = LimitReadings & {
   readonly runId: string
   readonly history: History
   readonly toolCalls: ToolCalls
@@ -32,7 +32,7 @@ export type AgentContext = Limited & {
    * Returns which of the calls that have not begun need a decision first, and which are denied. While one needs a decision, no
    * further call begins. Undefined if something has changed since `decideCalls`, or it was called with others than `next`.
    */
-  readonly gate: (next: readonly ToolCall[]) => Gated | undefined
+  readonly gate: (next: readonly ToolCall[]) => GatedTurn | undefined
   /** Returns the answer that an earlier run was cut off with before it ended, if nothing came after it. */
   readonly leftAnswer: () => LeftAnswer | undefined
   /** True if a client executes a call, or all subagents that work for open calls wait for somebody. */

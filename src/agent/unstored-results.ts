@@ -13,7 +13,7 @@ export type UnstoredResultsDeps<Call> = {
 
 export class UnstoredResults<Call extends { readonly toolUseId: string }, Ended> {
   readonly #deps: UnstoredResultsDeps<Call>
-  readonly #kept = new Map<string, Ended>()
+  readonly #results = new Map<string, Ended>()
   /** Those whose write has failed. */
   readonly #failed = new Map<string, Call>()
   /** Exists while writes are retried. */
@@ -24,20 +24,20 @@ export class UnstoredResults<Call extends { readonly toolUseId: string }, Ended>
   }
 
   has(toolUseId: string): boolean {
-    return this.#kept.has(toolUseId)
+    return this.#results.has(toolUseId)
   }
 
   get(toolUseId: string): Ended | undefined {
-    return this.#kept.get(toolUseId)
+    return this.#results.get(toolUseId)
   }
 
   keep(toolUseId: string, ended: Ended): void {
-    this.#kept.set(toolUseId, ended)
+    this.#results.set(toolUseId, ended)
   }
 
   /** Call it when the result is stored. */
   forget(toolUseId: string): void {
-    this.#kept.delete(toolUseId)
+    this.#results.delete(toolUseId)
     if (this.#retrying) this.#stored(toolUseId)
   }
 

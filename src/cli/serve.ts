@@ -13,7 +13,7 @@ import { loadConfig, loadServices } from '../wiring/load-server.ts'
 import { END_SIGNALS } from './terminal/end-signals.ts'
 import { exitNow } from './terminal/exit.ts'
 import { flushLog } from './terminal/lost-output.ts'
-import type { Started } from './start-summary.ts'
+import type { StartFacts } from './start-summary.ts'
 
 export type ServeOptions = {
   /** Create a key on first use and store it in the data directory; listen on this machine only. */
@@ -36,9 +36,9 @@ const EXIT_TIMEOUT_MS = 10_000
  */
 export async function serve(options: ServeOptions): Promise<void> {
   const unknown = unknownVariables()
-  const kept = options.generateKey && !masterKeySource() ? await keptKey() : undefined
+  const generatedKey = options.generateKey && !masterKeySource() ? await keptKey() : undefined
   await using model = options.scriptedModel ? await startModel() : undefined
-  const settings = settingsOf(options, kept?.key, model)
+  const settings = settingsOf(options, generatedKey?.key, model)
   const limitStop = createStopLimit()
   const signal = stopSignal(() => limitStop(EXIT_TIMEOUT_MS))
   const stopped = options.stopWithStdin ? Promise.race([signal, endOfInput()]) : signal
@@ -55,7 +55,7 @@ export async function serve(options: ServeOptions): Promise<void> {
   try {
     if (unknown.length > 0) app.logger.warn(`this server has no such variables: ${unknown.join(', ')}`)
     const early = await Promise.race([app.ready, stopped, app.takenOver])
-    if (early === undefined) await tell({ app, config, kept, hasScriptedModel: model !== undefined })
+    if (early === undefined) await tell({ app, config, generatedKey, hasScriptedModel: model !== undefined })
     app.logger.info({ signal: await Promise.race([stopped, app.takenOver]) }, 'stopping')
     limitStop(config.drainSeconds * 1000 + EXIT_TIMEOUT_MS)
     await Promise.race([app.drain(), app.takenOver])
@@ -72,10 +72,13 @@ async function keptKey(): Promise<GeneratedKey> {
   return await keepKey(readDataDir())
 }
 
-async function tell({ kept, ...started }: Omit<Started, 'key'> & { readonly kept: GeneratedKey | undefined }) {
+async function tell({
+  generatedKey,
+  ...started
+}: Omit<StartFacts, 'key'> & { readonly generatedKey: GeneratedKey | undefined }) {
   const { placeOfKey } = await import('./master-key.ts')
   const { tellStart } = await import('./start-summary.ts')
-  tellStart({ ...started, key: placeOfKey(kept) })
+  tellStart({ ...started, key: placeOfKey(generatedKey) })
 }
 
 async function startModel(): Promise<ScriptedModel & { readonly key: string }> {

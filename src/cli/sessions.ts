@@ -10,7 +10,7 @@ import type { SessionsInvocation } from './command-line/read-arguments.ts'
 import { ageOf, nameOf, placeOf, stateOf } from './conversation/describe-conversation.ts'
 import {
   findConversation,
-  labelled,
+  labelFilter,
   latestConversations,
   recentConversations,
 } from './conversation/find-conversation.ts'
@@ -56,7 +56,7 @@ const ACTIONS: Readonly<Record<SessionsInvocation['action'], Action>> = {
     const before = Date.now() - olderThanMs
     let count = 0
     const isLeft = (view: ConversationView) => Date.parse(view.updated_at) < before && !isInUse(view)
-    for (const found of await recentConversations(client, labelled(labels), signal)) {
+    for (const found of await recentConversations(client, labelFilter(labels), signal)) {
       const isElsewhere = workdir !== undefined && found.workdir !== workdir
       if (isElsewhere || !isLeft(found)) continue
       const conversation = client.conversation(found.id)

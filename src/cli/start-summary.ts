@@ -5,7 +5,7 @@ import { VERSION } from '../wiring/version.ts'
 import type { KeyPlace } from './master-key.ts'
 import { say } from './terminal/terminal.ts'
 
-export type Started = {
+export type StartFacts = {
   readonly app: Pick<App, 'url' | 'logger' | 'missingSandbox'>
   readonly config: Config
   readonly key: KeyPlace
@@ -16,7 +16,7 @@ const EVERYWHERE: ReadonlySet<string> = new Set(['0.0.0.0', '::'])
 
 const UNSAFE = 'run the server in a separate machine or container'
 
-export function tellStart(started: Started): void {
+export function tellStart(started: StartFacts): void {
   const { app, config, key } = started
   if (config.logFormat === 'pretty') return say(summaryOf(started))
   if (app.missingSandbox !== undefined) {
@@ -34,7 +34,7 @@ export function tellStart(started: Started): void {
   app.logger.info(facts, 'ready')
 }
 
-function summaryOf({ app: { url, missingSandbox }, config, key, hasScriptedModel }: Started): string {
+function summaryOf({ app: { url, missingSandbox }, config, key, hasScriptedModel }: StartFacts): string {
   const rows = [
     ['URL', EVERYWHERE.has(config.host) ? `${url} (also from other machines)` : url],
     ['Dashboard', `${url}/ui/ (agent-server dashboard prints a link that logs in)`],

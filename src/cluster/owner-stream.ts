@@ -4,7 +4,7 @@ import type { HookFrame } from '../contract/hooks/client-hooks.ts'
 import type { TransientEvent } from '../contract/events/transient-event.ts'
 import type { FeedBatch, FeedEnd } from '../events/feed-buffer.ts'
 import { requestRecord } from '../events/request-record.ts'
-import type { Published } from '../events/sse-frame.ts'
+import type { PublishedRecord } from '../events/sse-frame.ts'
 import { afterRead } from '../lib/bounded-wait.ts'
 import type { SseMessage } from '../lib/sse-decoder.ts'
 import { createSseDecoder } from '../lib/sse-decoder.ts'
@@ -45,7 +45,7 @@ async function* batchesOf(body: Readable): Batches {
   }
 }
 
-function recordOf({ event: type, data }: SseMessage): Published {
+function recordOf({ event: type, data }: SseMessage): PublishedRecord {
   const [, seq] = STORED.exec(data) ?? []
   if (seq !== undefined) return storedFromText({ seq: Number(seq), type }, data)
   if (type === 'error') throw new Error(`The stream of the owner has failed: ${data}`)

@@ -10,7 +10,7 @@ import type { Peer } from '../storage/instances.ts'
 import type { Channel } from './channel.ts'
 import { greet } from './handshake.ts'
 import type { TlsMaterial } from './tls.ts'
-import { explained, tlsFaultIn } from './tls.ts'
+import { explainTlsError, tlsFaultIn } from './tls.ts'
 
 const CONNECT_MS = 5000
 
@@ -109,7 +109,7 @@ export async function connectTo({ instance, address }: Peer, { key, tls }: PeerC
   socket.setTimeout(CONNECT_MS, () => socket.destroy(new Error('The instance did not answer within 5 seconds.')))
   if (tls) await once(socket, 'secureConnect')
   const channel = await greet(socket, key, instance).catch((error: unknown) => {
-    throw explained(error, tls)
+    throw explainTlsError(error, tls)
   })
   socket.setTimeout(0)
   socket.removeAllListeners('timeout')

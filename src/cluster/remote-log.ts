@@ -10,7 +10,7 @@ import type { LogEnd, LogSubscriber } from '../events/event-log.ts'
 import type { LogPage, LogViews, ReadOptions, StoredEvent } from '../events/event-store.ts'
 import type { FeedBatch, FeedEnd } from '../events/feed-buffer.ts'
 import { LiveMessages } from '../events/live-messages.ts'
-import type { Published } from '../events/sse-frame.ts'
+import type { PublishedRecord } from '../events/sse-frame.ts'
 import type { TransientRecord } from '../events/transient-record.ts'
 import { createTransientRecord } from '../events/transient-record.ts'
 import { Problem } from '../contract/problem.ts'
@@ -156,7 +156,7 @@ export class RemoteLog {
     return this.#options.signal.aborted || this.#options.stopping.aborted
   }
 
-  #take(record: Published): void {
+  #take(record: PublishedRecord): void {
     if (record.seq !== undefined) this.#show(record)
     else if (isRequest(record)) this.#addRequest(record)
     else if (record.type !== 'conversation_deleted') this.#publish(record)
@@ -213,5 +213,5 @@ export class RemoteLog {
 const isGone = (error: unknown): boolean =>
   error instanceof Problem && (error.code === 'conversation_deleted' || error.code === 'conversation_not_found')
 
-const isRequest = (record: Published): record is RequestRecord =>
+const isRequest = (record: PublishedRecord): record is RequestRecord =>
   record.type === 'HookRequest' || record.type === 'HookRequestEnded'

@@ -46,7 +46,7 @@ export function requireTrusted(socket: Socket): void {
 }
 
 /** Another error for a handshake that failed after TLS was established: the other end closes what it does not trust. */
-export function explained(error: unknown, tls: TlsMaterial | undefined): unknown {
+export function explainTlsError(error: unknown, tls: TlsMaterial | undefined): unknown {
   if (!tls) return error
   const { validTo } = new X509Certificate(tls.cert)
   const hasExpired = Date.parse(validTo) < Date.now()

@@ -1,5 +1,5 @@
 /** Reads the address to listen on. It does not need the code that checks the other settings, so the server can listen first. */
-import type { Read } from './environment.ts'
+import type { ReadVariable } from './environment.ts'
 import { ConfigError } from './environment.ts'
 
 const MAX_PORT = 65_535
@@ -7,7 +7,7 @@ const MAX_PORT = 65_535
 export type Address = { readonly host: string; readonly port: number }
 
 /** Throws a `ConfigError`. */
-export function readAddress(read: Read): Address {
+export function readAddress(read: ReadVariable): Address {
   const host = read('OPENHANDS_SERVER_HOST')
   if (host === undefined) throw new ConfigError('OPENHANDS_SERVER_HOST is not valid: give an address or a name.')
   const digits = read('OPENHANDS_SERVER_PORT')?.trim() ?? ''

@@ -1,7 +1,7 @@
 /** Reads where other instances of the same database reach this one. Throws a `ConfigError` for what cannot work or is not safe. */
 import { resolve } from 'node:path'
 import { comparedSettings } from './compared-settings.ts'
-import type { Read } from './environment.ts'
+import type { ReadVariable } from './environment.ts'
 import { ConfigError } from './environment.ts'
 
 export type ClusterAddress = {
@@ -18,7 +18,7 @@ export type ClusterAddress = {
 const LOOPBACK = /^(?:localhost|127(?:\.\d{1,3}){3}|\[?::1\]?)$/
 const EVERY = new Set(['0.0.0.0', '::'])
 
-export function readCluster(read: Read): ClusterAddress | undefined {
+export function readCluster(read: ReadVariable): ClusterAddress | undefined {
   const text = read('OPENHANDS_CLUSTER_LISTEN')
   const advertiseUrl = read('OPENHANDS_ADVERTISE_URL')
   if (text === undefined) {
@@ -41,7 +41,7 @@ export function readCluster(read: Read): ClusterAddress | undefined {
   return { host, port, advertiseUrl, tls, settings: comparedSettings(read) }
 }
 
-function readTlsFiles(read: Read): ClusterAddress['tls'] {
+function readTlsFiles(read: ReadVariable): ClusterAddress['tls'] {
   const [cert, key, ca] = TLS_NAMES.map(read)
   if (cert !== undefined && key !== undefined && ca !== undefined)
     return { cert: resolve(cert), key: resolve(key), ca: resolve(ca) }

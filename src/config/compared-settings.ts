@@ -1,7 +1,7 @@
 /** The settings that all instances of a database should have in common: a conversation runs at any of them. */
 import type { Name } from './variables.ts'
 import { VARIABLES } from './variables.ts'
-import type { Read } from './environment.ts'
+import type { ReadVariable } from './environment.ts'
 
 /** Settings of one machine or process. */
 const OF_ONE_INSTANCE: ReadonlySet<string> = new Set<Name>([
@@ -20,7 +20,7 @@ const OF_ONE_INSTANCE: ReadonlySet<string> = new Set<Name>([
 ])
 
 /** Returns the values by name, with the defaults; some are secrets. */
-export function comparedSettings(read: Read): Readonly<Record<string, string>> {
+export function comparedSettings(read: ReadVariable): Readonly<Record<string, string>> {
   const names = Object.keys(VARIABLES).filter((name) => !OF_ONE_INSTANCE.has(name))
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the keys of the table of variables
   const entries = names.map((name) => [name, read(name as Name)] as const)

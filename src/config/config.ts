@@ -18,8 +18,15 @@ import type { Address } from './address.ts'
 import { readAddress } from './address.ts'
 import type { ClusterAddress } from './cluster-address.ts'
 import { keyFilesOf, readCluster } from './cluster-address.ts'
-import type { Read } from './environment.ts'
-import { ConfigError, checked, createReader, DOT_ENV, environmentWithDotEnv, secretFilePaths } from './environment.ts'
+import type { ReadVariable } from './environment.ts'
+import {
+  ConfigError,
+  checkVariable,
+  createReader,
+  DOT_ENV,
+  environmentWithDotEnv,
+  secretFilePaths,
+} from './environment.ts'
 import { createKeyCommand, readKeyCommand, withoutKeys, withVendorKey } from './model-keys.ts'
 import { readDatabaseUrl, readLlmKey, readLlmUrl, readMasterKeys, readSecretKeys, readWebSearch } from './keys.ts'
 import { readLimits } from './limits.ts'
@@ -133,19 +140,19 @@ export function readConfig(overrides: Partial<Record<Name, string>> = {}): Confi
   const cluster = readCluster(read)
   return {
     ...readAddress(read),
-    logLevel: checked('OPENHANDS_LOG_LEVEL', z.string().toUpperCase().pipe(z.enum(LOG_LEVEL_NAMES)), read),
+    logLevel: checkVariable('OPENHANDS_LOG_LEVEL', z.string().toUpperCase().pipe(z.enum(LOG_LEVEL_NAMES)), read),
     logFormat: readLogFormat(read),
     dataDir,
     databaseUrl: readDatabaseUrl(read('OPENHANDS_DATABASE_URL')),
     cluster,
-    drainSeconds: checked('OPENHANDS_DRAIN_SECONDS', seconds(0, 3600), read),
-    databaseOutageSeconds: checked('OPENHANDS_DATABASE_OUTAGE_SECONDS', seconds(0.1, 3600), read),
+    drainSeconds: checkVariable('OPENHANDS_DRAIN_SECONDS', seconds(0, 3600), read),
+    databaseOutageSeconds: checkVariable('OPENHANDS_DATABASE_OUTAGE_SECONDS', seconds(0.1, 3600), read),
     sharedDir,
     workdirBase: readWorkdirBase(read, dataDir, sharedDir),
     workdirRoots: readPaths('OPENHANDS_WORKDIR_ROOTS', read),
     userSettingsDir: readPath('OPENHANDS_USER_SETTINGS_DIR', read),
     sandboxReadable: readReadable(read),
-    isolation: checked('OPENHANDS_ISOLATION', z.enum(ISOLATIONS), read),
+    isolation: checkVariable('OPENHANDS_ISOLATION', z.enum(ISOLATIONS), read),
     limits: readLimits(read),
     masterKeys,
     secretKeys: readSecretKeys(read('OPENHANDS_SECRET_KEY'), masterKeys),
@@ -156,18 +163,18 @@ export function readConfig(overrides: Partial<Record<Name, string>> = {}): Confi
     publicUrl: readPublicUrl(read('OPENHANDS_PUBLIC_URL')),
     corsOrigins: readOrigins(read('OPENHANDS_CORS_ORIGINS')),
     trustProxy: readProxies(read('OPENHANDS_TRUST_PROXY')),
-    isInsecureLoginAllowed: checked('OPENHANDS_INSECURE_LOGIN', z.stringbool(), read),
-    maxConcurrentRuns: checked('OPENHANDS_MAX_CONCURRENT_RUNS', wholeNumber(1, 100_000), read),
-    snapshotDays: checked('OPENHANDS_SNAPSHOT_DAYS', wholeNumber(1, 36_500), read),
-    snapshotBytes: checked('OPENHANDS_SNAPSHOT_BYTES', wholeNumber(1024 ** 2), read),
-    idleSeconds: checked('OPENHANDS_IDLE_SECONDS', seconds(0.1, 31_536_000), read),
-    maxStreamsPerConversation: checked('OPENHANDS_MAX_STREAMS_PER_CONVERSATION', wholeNumber(1, 100_000), read),
-    maxFirehoseStreams: checked('OPENHANDS_MAX_FIREHOSE_STREAMS', wholeNumber(1, 100_000), read),
-    maxBodyBytes: checked('OPENHANDS_MAX_BODY_BYTES', wholeNumber(1024), read),
-    maxUploadBytes: checked('OPENHANDS_MAX_UPLOAD_BYTES', wholeNumber(0), read),
-    maxOutputBytes: checked('OPENHANDS_MAX_OUTPUT_BYTES', wholeNumber(1000, 10_000_000), read),
-    streamBufferBytes: checked('OPENHANDS_STREAM_BUFFER_BYTES', wholeNumber(65_536), read),
-    logLlmPayloads: checked('OPENHANDS_LOG_LLM_PAYLOADS', z.stringbool(), read),
+    isInsecureLoginAllowed: checkVariable('OPENHANDS_INSECURE_LOGIN', z.stringbool(), read),
+    maxConcurrentRuns: checkVariable('OPENHANDS_MAX_CONCURRENT_RUNS', wholeNumber(1, 100_000), read),
+    snapshotDays: checkVariable('OPENHANDS_SNAPSHOT_DAYS', wholeNumber(1, 36_500), read),
+    snapshotBytes: checkVariable('OPENHANDS_SNAPSHOT_BYTES', wholeNumber(1024 ** 2), read),
+    idleSeconds: checkVariable('OPENHANDS_IDLE_SECONDS', seconds(0.1, 31_536_000), read),
+    maxStreamsPerConversation: checkVariable('OPENHANDS_MAX_STREAMS_PER_CONVERSATION', wholeNumber(1, 100_000), read),
+    maxFirehoseStreams: checkVariable('OPENHANDS_MAX_FIREHOSE_STREAMS', wholeNumber(1, 100_000), read),
+    maxBodyBytes: checkVariable('OPENHANDS_MAX_BODY_BYTES', wholeNumber(1024), read),
+    maxUploadBytes: checkVariable('OPENHANDS_MAX_UPLOAD_BYTES', wholeNumber(0), read),
+    maxOutputBytes: checkVariable('OPENHANDS_MAX_OUTPUT_BYTES', wholeNumber(1000, 10_000_000), read),
+    streamBufferBytes: checkVariable('OPENHANDS_STREAM_BUFFER_BYTES', wholeNumber(65_536), read),
+    logLlmPayloads: checkVariable('OPENHANDS_LOG_LLM_PAYLOADS', z.stringbool(), read),
     callbackAllow: readAddresses('OPENHANDS_CALLBACK_ALLOW', read),
     mcpAllow: readAddresses('OPENHANDS_MCP_ALLOW', read),
     network: readNetwork(read),
@@ -181,20 +188,20 @@ export function readConfig(overrides: Partial<Record<Name, string>> = {}): Confi
   }
 }
 
-function readDefaultLlm(read: Read, vendorKeys: VendorKeys): LlmDefaults {
+function readDefaultLlm(read: ReadVariable, vendorKeys: VendorKeys): LlmDefaults {
   const given = withoutUndefined({
     model: read('LLM_MODEL'),
     api_key: readLlmKey(read('LLM_API_KEY')),
     base_url: readLlmUrl(read),
-    provider: checked('LLM_PROVIDER', z.enum(LLM_PROVIDERS).optional(), read),
+    provider: checkVariable('LLM_PROVIDER', z.enum(LLM_PROVIDERS).optional(), read),
   })
   const argv = readKeyCommand(read)
   return argv ? { ...given, keyCommand: createKeyCommand(argv) } : withVendorKey(given, vendorKeys)
 }
 
 /** Resolves `auto`: a terminal has a reader, any other output most likely goes to a program. */
-function readLogFormat(read: Read): LogFormat {
-  const format = checked('OPENHANDS_LOG_FORMAT', z.enum(LOG_FORMATS), read)
+function readLogFormat(read: ReadVariable): LogFormat {
+  const format = checkVariable('OPENHANDS_LOG_FORMAT', z.enum(LOG_FORMATS), read)
   if (format !== 'auto') return format
   return process.stdout.isTTY ? 'pretty' : 'json'
 }

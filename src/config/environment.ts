@@ -15,10 +15,10 @@ export class ConfigError extends Error {
 
 export const DOT_ENV = '.env'
 
-export type Read = (name: Name) => string | undefined
+export type ReadVariable = (name: Name) => string | undefined
 
 /** Precedence: command line, environment, `.env`, default; an empty value counts as not set. */
-export function createReader(overrides: Partial<Record<Name, string>>): Read {
+export function createReader(overrides: Partial<Record<Name, string>>): ReadVariable {
   const given = Object.entries(process.env).filter(([, value]) => value)
   const env: Record<string, string | undefined> = { ...readDotEnv(), ...Object.fromEntries(given) }
   return (name) => {
@@ -127,7 +127,7 @@ const unreadable = (name: string, path: string, cause: unknown): ConfigError =>
   new ConfigError(`${name}_FILE: ${path} cannot be read (${whyUnreadable(cause)}).`, { cause })
 
 /** The message names the variable and never the value: it may be a secret in the wrong place. */
-export function checked<T>(name: Name, schema: z.ZodType<T>, read: Read): T {
+export function checkVariable<T>(name: Name, schema: z.ZodType<T>, read: ReadVariable): T {
   const parsed = schema.safeParse(read(name))
   if (parsed.success) return parsed.data
   throw new ConfigError(`${name} is not valid: ${parsed.error.issues.map((issue) => issue.message).join('; ')}.`)

@@ -2,8 +2,8 @@
 import { z } from 'zod'
 import { faultOfHeaderValue, hasUserInfo } from '../contract/values/http-header.ts'
 
-import type { Read } from './environment.ts'
-import { checked, ConfigError } from './environment.ts'
+import type { ReadVariable } from './environment.ts'
+import { checkVariable, ConfigError } from './environment.ts'
 import type { Name } from './variables.ts'
 
 /** A shorter key can be guessed. */
@@ -67,16 +67,16 @@ export const readLlmKey = (key: string | undefined) => readHeaderKey('LLM_API_KE
 const ADDED_PATH = /\/(chat\/completions)\/*$/
 
 /** The endpoint of the default model. Every request would fail with the URL of one route of it. */
-export function readLlmUrl(read: Read): string | undefined {
+export function readLlmUrl(read: ReadVariable): string | undefined {
   const url = readUrl('LLM_BASE_URL', read)
   const added = url === undefined ? undefined : ADDED_PATH.exec(new URL(url).pathname)?.[1]
   if (added === undefined) return url
   throw new ConfigError(`LLM_BASE_URL ends with /${added}, which the server adds itself. Leave that part out.`)
 }
 
-function readUrl(name: 'LLM_BASE_URL' | 'TAVILY_BASE_URL', read: Read): string | undefined {
+function readUrl(name: 'LLM_BASE_URL' | 'TAVILY_BASE_URL', read: ReadVariable): string | undefined {
   const error = 'give a URL that begins with http:// or https://, such as https://api.example.com/v1'
-  const url = checked(name, z.url({ protocol: /^https?$/, error }).optional(), read)
+  const url = checkVariable(name, z.url({ protocol: /^https?$/, error }).optional(), read)
   // They would not be sent, and every client would see the URL.
   if (url !== undefined && hasUserInfo(url))
     throw new ConfigError(
@@ -86,7 +86,7 @@ function readUrl(name: 'LLM_BASE_URL' | 'TAVILY_BASE_URL', read: Read): string |
 }
 
 /** Undefined without a key. */
-export function readWebSearch(read: Read): { apiKey: string; baseUrl: string | undefined } | undefined {
+export function readWebSearch(read: ReadVariable): { apiKey: string; baseUrl: string | undefined } | undefined {
   const apiKey = readHeaderKey('TAVILY_API_KEY', read('TAVILY_API_KEY'))
   const baseUrl = readUrl('TAVILY_BASE_URL', read)
   return apiKey === undefined ? undefined : { apiKey, baseUrl }

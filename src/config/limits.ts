@@ -4,7 +4,7 @@ import type { Name } from './variables.ts'
 import { withoutUndefined } from '../lib/without-undefined.ts'
 import type { LimitValues } from '../shell/limit-values.ts'
 
-import type { Read } from './environment.ts'
+import type { ReadVariable } from './environment.ts'
 import { ConfigError } from './environment.ts'
 
 /** The value that disables a limit. */
@@ -12,7 +12,7 @@ const UNLIMITED = 'none'
 /** A shell does not start with less. */
 const MIN_LIMITS = { bytes: 32 * 1024 ** 2, processes: 16, cpus: 0.05 }
 
-export function readLimits(read: Read): LimitValues {
+export function readLimits(read: ReadVariable): LimitValues {
   return withoutUndefined({
     memoryBytes: readLimit('OPENHANDS_LIMIT_MEMORY', read, parseMemory, MIN_LIMITS.bytes),
     processes: readLimit('OPENHANDS_LIMIT_PROCESSES', read, parseCount, MIN_LIMITS.processes),
@@ -21,7 +21,7 @@ export function readLimits(read: Read): LimitValues {
   })
 }
 
-function readLimit(name: Name, read: Read, parse: (text: string) => number, least: number): number | undefined {
+function readLimit(name: Name, read: ReadVariable, parse: (text: string) => number, least: number): number | undefined {
   const text = (read(name) ?? UNLIMITED).trim()
   if (text === UNLIMITED) return undefined
   const limit = parse(text)

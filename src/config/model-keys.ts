@@ -7,7 +7,7 @@ import { withoutUndefined } from '../lib/without-undefined.ts'
 import { KeyCommand } from '../llm/key-command.ts'
 import { hasKeyHeader, VendorKeys } from '../llm/endpoints/vendor-keys.ts'
 import { VENDORS } from '../llm/endpoints/vendors.ts'
-import type { Read } from './environment.ts'
+import type { ReadVariable } from './environment.ts'
 import { ConfigError } from './environment.ts'
 
 type Environment = Readonly<Record<string, string | undefined>>
@@ -21,7 +21,7 @@ export const KeyCommandArgv = z
   })
 
 /** Undefined without one. Throws a `ConfigError`. */
-export function readKeyCommand(read: Read): string[] | undefined {
+export function readKeyCommand(read: ReadVariable): string[] | undefined {
   const text = read('LLM_API_KEY_COMMAND')
   if (text === undefined) return undefined
   const { data, error } = KeyCommandArgv.safeParse(parsed(text))

@@ -10,7 +10,7 @@ import { parsePolicySetting } from '../network/server-policy.ts'
 import { isEndpointRule } from '../security/endpoint-rules.ts'
 import { isAddressRule } from '../security/public-address.ts'
 
-import type { Read } from './environment.ts'
+import type { ReadVariable } from './environment.ts'
 import { ConfigError } from './environment.ts'
 
 /** As browsers send them: scheme, host and port only. Any other form would never match. */
@@ -61,7 +61,7 @@ function listOf(value: string | undefined): string[] {
     .filter(Boolean)
 }
 
-export function readAddresses(name: Name, read: Read): string[] {
+export function readAddresses(name: Name, read: ReadVariable): string[] {
   const allowed = listOf(read(name))
   const wrong = allowed.find((entry) => !isAddressRule(entry))
   if (wrong === undefined) return allowed
@@ -71,7 +71,7 @@ export function readAddresses(name: Name, read: Read): string[] {
 /** The default policy of conversations, and the maximum for any of them. */
 export type NetworkSettings = { readonly default: NetworkPolicy; readonly ceiling: NetworkPolicy }
 
-export function readNetwork(read: Read): NetworkSettings {
+export function readNetwork(read: ReadVariable): NetworkSettings {
   const ceiling = readPolicy('OPENHANDS_NETWORK_CEILING', read) ?? { mode: 'open' }
   const policy = readPolicy('OPENHANDS_NETWORK', read) ?? ceiling
   const excess = findExcess(policy, ceiling)
@@ -79,7 +79,7 @@ export function readNetwork(read: Read): NetworkSettings {
   throw new ConfigError(`OPENHANDS_NETWORK is more than OPENHANDS_NETWORK_CEILING: ${excess}.`)
 }
 
-function readPolicy(name: Name, read: Read): NetworkPolicy | undefined {
+function readPolicy(name: Name, read: ReadVariable): NetworkPolicy | undefined {
   const text = read(name)
   const policy = text === undefined ? undefined : parsePolicySetting(text)
   if (policy && 'wrong' in policy) throw new ConfigError(`${name} is not valid: ${policy.wrong}.`)

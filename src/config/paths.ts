@@ -4,7 +4,7 @@ import { homedir, userInfo } from 'node:os'
 import { isAbsolute, join, resolve } from 'node:path'
 import type { Name } from './variables.ts'
 
-import type { Read } from './environment.ts'
+import type { ReadVariable } from './environment.ts'
 import { ConfigError, createReader } from './environment.ts'
 
 /** The directories that the server makes in the data directory for itself. */
@@ -23,11 +23,11 @@ export const OWN_DIRECTORIES = [
 /** Returns the data directory, which may contain a generated key that is needed for the `Config`. */
 export const readDataDir = (overrides: Partial<Record<Name, string>> = {}): string => dataDirOf(createReader(overrides))
 
-export function dataDirOf(read: Read): string {
+export function dataDirOf(read: ReadVariable): string {
   return resolve(wholePath('OPENHANDS_DATA_DIR', read) ?? defaultDataDir())
 }
 
-export function readWorkdirBase(read: Read, dataDir: string, sharedDir: string | undefined): string {
+export function readWorkdirBase(read: ReadVariable, dataDir: string, sharedDir: string | undefined): string {
   const base = resolve(wholePath('OPENHANDS_WORKDIR_BASE', read) ?? join(sharedDir ?? dataDir, 'work'))
   // No workdir may be inside the server's own files, so none would be possible.
   if (base === dataDir || base === sharedDir)
@@ -45,7 +45,7 @@ export function readWorkdirBase(read: Read, dataDir: string, sharedDir: string |
 }
 
 /** Undefined if it is not set. Only instances that share a database have what belongs to its files. */
-export function readSharedDir(read: Read, dataDir: string): string | undefined {
+export function readSharedDir(read: ReadVariable, dataDir: string): string | undefined {
   const path = readPath('OPENHANDS_SHARED_DIR', read)
   if (path === undefined) return undefined
   if (read('OPENHANDS_CLUSTER_LISTEN') === undefined)
@@ -57,14 +57,14 @@ export function readSharedDir(read: Read, dataDir: string): string | undefined {
 }
 
 /** Only a shell expands `~`, and `.env` and unit files have none: a directory with that name would be made. */
-function wholePath(name: Name, read: Read): string | undefined {
+function wholePath(name: Name, read: ReadVariable): string | undefined {
   const path = read(name)
   if (path === undefined || !/^~[^/]*(\/|$)/.test(path)) return path
   throw new ConfigError(`${name}: ~ is not expanded here; write the whole path.`)
 }
 
 /** Empty if it is not set. A value without a path is refused: a list that limits something would limit nothing. */
-export function readPaths(name: Name, read: Read): string[] {
+export function readPaths(name: Name, read: ReadVariable): string[] {
   const value = read(name)
   const paths = (value ?? '').split(':').filter(Boolean)
   if (value !== undefined && paths.length === 0)
@@ -75,13 +75,13 @@ export function readPaths(name: Name, read: Read): string[] {
 }
 
 /** Undefined if it is not set. */
-export function readPath(name: Name, read: Read): string | undefined {
+export function readPath(name: Name, read: ReadVariable): string | undefined {
   const path = read(name)
   if (path !== undefined && !isAbsolute(path)) throw new ConfigError(`${name}: ${path} is not an absolute path.`)
   return path === undefined ? undefined : resolve(path)
 }
 
-export function readReadable(read: Read): string[] | undefined {
+export function readReadable(read: ReadVariable): string[] | undefined {
   const paths = readPaths('OPENHANDS_SANDBOX_READABLE', read)
   if (paths.includes('/'))
     throw new ConfigError('OPENHANDS_SANDBOX_READABLE cannot be /; without a value all is readable that is not hidden.')

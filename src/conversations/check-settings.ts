@@ -18,14 +18,14 @@ type Context = {
 type Check<T> = (value: NonNullable<T>, context: Context) => void | Promise<void>
 
 type NewName = NameIn<'create'>
-type Derived = NewName & DerivedName
+type DerivedSetting = NewName & DerivedName
 
 /**
  * `null`: what reads it checks it. A setting that is stored as it was sent needs an entry only if its schema is not enough:
  * `settings.ts` alone decides about all others.
  */
-const CHECKS: { readonly [K in Derived]: Check<CreateConversation[K]> | null } & {
-  readonly [K in Exclude<NewName, Derived>]?: Check<CreateConversation[K]>
+const CHECKS: { readonly [K in DerivedSetting]: Check<CreateConversation[K]> | null } & {
+  readonly [K in Exclude<NewName, DerivedSetting>]?: Check<CreateConversation[K]>
 } = {
   workdir: null,
   additional_directories: null,

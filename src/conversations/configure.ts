@@ -10,7 +10,7 @@ import type { ConfigChange } from './config/config-change.ts'
 import { checkEndpoint } from './config/check-endpoint.ts'
 import { checkSettings } from './check-settings.ts'
 import type { LlmChange } from './config/llm-origin.ts'
-import { changeOf, updated } from './config/llm-origin.ts'
+import { changeOf, updateLlm } from './config/llm-origin.ts'
 import { refuseSecretsIn } from '../security/refuse-secrets.ts'
 import type { ConversationSecrets } from './config/secrets.ts'
 import { changesOf, parseLlmUpdate, shownFields } from './config/settings.ts'
@@ -29,7 +29,7 @@ import { enterAsGuest, leaveAsGuest } from '../workspace/workdirs/guest-workdirs
 import { checkDirectories, prepareWorkdir } from '../workspace/workdirs/workdir.ts'
 
 /** What the response reports about an update. */
-export type Configured = {
+export type ConfigureReport = {
   readonly warnings: readonly string[]
   /** Fields that belonged to another origin or model. */
   readonly dropped: readonly DroppedField[]
@@ -51,10 +51,10 @@ export async function configureConversation(
   deps: ConversationDeps,
   parts: ConfiguredParts,
   update: UpdateConfig,
-): Promise<Configured> {
+): Promise<ConfigureReport> {
   const llm = update.llm_config ? parseLlmUpdate(update.llm_config) : undefined
   await checkSettings(update, { deps, redact: parts.redact })
-  let dropped: Configured['dropped'] = []
+  let dropped: ConfigureReport['dropped'] = []
   await parts.actor.configure(async (state) => {
     if (update.after_seq !== undefined) refuseRewound(state, update.after_seq)
     const stored = state.settings.llm_config
@@ -70,7 +70,7 @@ export async function configureConversation(
     refuseSecretsIn(asSent, parts.redact)
     if (llm) await checkEndpoint({ ...stored, ...llm.config }, deps.models.endpointRefusal)
     if (concernsBudget(update)) {
-      const llm_config = change ? updated(stored, change) : stored
+      const llm_config = change ? updateLlm(stored, change) : stored
       checkBudget({ ...state.settings, ...update, llm_config }, deps.models, parts.redact)
     }
     const { workdirRules } = deps.workspace
@@ -88,11 +88,11 @@ export async function configureConversation(
 }
 
 /** Throws a `Problem` for agents that cannot be used with the configuration after the update. */
-function agentsOf({ settings }: State, { update, llm, mcp }: Checked, redact: Redact) {
+function agentsOf({ settings }: State, { update, llm, mcp }: CheckedUpdate, redact: Redact) {
   const servers = Object.keys(mcp?.servers ?? settings.mcp ?? {})
   const clientTools = (update.client_tools ?? settings.client_tools ?? []).map(({ name }) => name)
   const against = {
-    llm: llm ? updated(settings.llm_config, llm) : settings.llm_config,
+    llm: llm ? updateLlm(settings.llm_config, llm) : settings.llm_config,
     servers,
     clientTools,
     redact,
@@ -102,7 +102,7 @@ function agentsOf({ settings }: State, { update, llm, mcp }: Checked, redact: Re
 
 type Redact = (text: string) => string
 
-type Checked = {
+type CheckedUpdate = {
   readonly update: UpdateConfig
   readonly llm: LlmChange | undefined
   readonly mcp: ReadMcp | undefined
@@ -115,7 +115,7 @@ function planOf(
   { storage, workspace }: ConversationDeps,
   { secrets, network, shells, mcp, redact }: ConfiguredParts,
   state: State,
-  checked: Checked,
+  checked: CheckedUpdate,
 ): ConfigChange {
   const { update, llm, mcp: servers, workdir } = checked
   const movesShells =

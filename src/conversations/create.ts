@@ -51,10 +51,10 @@ export type CreateOptions = {
   readonly onChange: (state: State) => void
 }
 
-export type Created = { readonly conversation: Conversation; readonly warnings: readonly string[] }
+export type CreatedConversation = { readonly conversation: Conversation; readonly warnings: readonly string[] }
 
 /** Removes everything it created if it throws. */
-export async function createConversation(deps: ConversationDeps, options: CreateOptions): Promise<Created> {
+export async function createConversation(deps: ConversationDeps, options: CreateOptions): Promise<CreatedConversation> {
   const { id, request, idempotency, mayUse, mayConnect, signal, onChange } = options
   const own = deps.storage.conversation(id)
   const { llm, tools: asked, mcp } = await checkRequest(deps, request)
@@ -62,7 +62,7 @@ export async function createConversation(deps: ConversationDeps, options: Create
   const redactor = deps.createRedactor(id)
   const secrets = new ConversationSecrets({
     redactor,
-    kept,
+    keptValues: kept,
     write: (values) => own.writeSecrets(values),
     id,
     logger: deps.logger,
@@ -87,7 +87,7 @@ export async function createConversation(deps: ConversationDeps, options: Create
     const additionalDirectories = await checkDirectories(request.additional_directories, workdirRules)
     const loaded = await loadForConversation(deps, request, { workdir, stateDirectory: own.directory })
     const { hooks, warnings: ofHooks } = await joinHooks(deps.hooks, { request, loaded, secrets, redactor, mayUse })
-    const mcpServers = await joinMcp({ asked: mcp, loaded, secrets, mayConnect })
+    const mcpServers = await joinMcp({ requested: mcp, loaded, secrets, mayConnect })
     const project = loaded && redactProject(loaded, redactor.redact)
     const { tools, warnings: ofTools } = offeredTools(asked, request, project?.settings)
     const budgeted = { ...request, llm_config: llm.config, agents, project_settings: project?.settings }
@@ -121,9 +121,9 @@ export async function createConversation(deps: ConversationDeps, options: Create
       redactor,
       onChange,
     })
-    const said = await conversation.checkFirst(request.initial_message, signal)
+    const promptHooks = await conversation.checkFirst(request.initial_message, signal)
     const secretNames = secrets.names()
-    const news = { id, request, settings, project, secretNames, redactor, said }
+    const news = { id, request, settings, project, secretNames, redactor, promptHooks }
     await conversation.log.append(await firstEvents(deps, news), { isForClient: true })
     return { conversation, warnings }
   } catch (error) {
@@ -132,7 +132,7 @@ export async function createConversation(deps: ConversationDeps, options: Create
   }
 }
 
-type Checked = { readonly llm: ParsedLlm; readonly tools: readonly string[]; readonly mcp: ReadMcp | undefined }
+type CheckedSettings = { readonly llm: ParsedLlm; readonly tools: readonly string[]; readonly mcp: ReadMcp | undefined }
 
 /** What is stored as it was sent. */
 const asSent = ({ request, idempotency }: CreateOptions, llm: ParsedLlm, mcp: ReadMcp | undefined) => ({
@@ -145,7 +145,7 @@ const asSent = ({ request, idempotency }: CreateOptions, llm: ParsedLlm, mcp: Re
 })
 
 /** Throws a `Problem` if this server does not allow the request. */
-async function checkRequest(deps: ConversationDeps, request: CreateConversation): Promise<Checked> {
+async function checkRequest(deps: ConversationDeps, request: CreateConversation): Promise<CheckedSettings> {
   const llm = parseNewLlm(request.llm_config, deps.models.defaults)
   await checkEndpoint(llm.config, deps.models.endpointRefusal)
   const tools = resolveToolNames(request.tools ?? 'default', deps.exec.missingTools)
@@ -167,7 +167,7 @@ function secretsIn(request: CreateConversation, { config }: ParsedLlm, mcp: Read
 
 const NOT_CLOSED = 'a conversation that could not be created was not closed cleanly'
 
-type Begun = Pick<CreateOptions, 'request'> & {
+type BegunCreation = Pick<CreateOptions, 'request'> & {
   readonly conversation: Conversation | undefined
   readonly workdirMade: Promise<string>
 }
@@ -175,7 +175,7 @@ type Begun = Pick<CreateOptions, 'request'> & {
 async function undo(
   deps: ConversationDeps,
   own: ConversationStorage,
-  { request, conversation, workdirMade }: Begun,
+  { request, conversation, workdirMade }: BegunCreation,
 ): Promise<void> {
   const { id } = own
   // The firehose and other holders of its log keep it until it is closed.

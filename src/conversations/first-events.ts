@@ -21,13 +21,21 @@ export type NewConversation = {
   readonly secretNames: readonly string[]
   readonly redactor: Pick<Redactor, 'redact' | 'redactInSlices'>
   /** What hooks said about the first message. */
-  readonly said: PromptHooks | undefined
+  readonly promptHooks: PromptHooks | undefined
 }
 
 /** A client may send megabytes of each text. */
 export async function firstEvents(
   deps: ConversationDeps,
-  { id, request, settings: { project_settings, ...settings }, project, secretNames, redactor, said }: NewConversation,
+  {
+    id,
+    request,
+    settings: { project_settings, ...settings },
+    project,
+    secretNames,
+    redactor,
+    promptHooks: said,
+  }: NewConversation,
 ): Promise<EventDraft[]> {
   const { workdir, tools, microagents = [] } = settings
   const agents = agentEntries({ ...settings, ...(project_settings && { project_settings }) }).map(({ name }) => name)

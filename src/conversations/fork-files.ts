@@ -17,7 +17,7 @@ export type ForkFilesOptions = {
   readonly signal: AbortSignal
 }
 
-type Made = { readonly files: ForkedFiles; readonly warnings: readonly string[] }
+type MadeFork = { readonly files: ForkedFiles; readonly warnings: readonly string[] }
 
 /** An event names no more paths than this. */
 const MAX_LEFT_OUT = 100
@@ -27,7 +27,7 @@ export async function makeForkFiles(
   deps: ConversationDeps,
   source: Conversation,
   options: ForkFilesOptions,
-): Promise<Made> {
+): Promise<MadeFork> {
   const { copied, throughSeq } = options
   const isEarlier = throughSeq < source.log.head
   const { file_checkpointing: isOn = false } = source.state.settings

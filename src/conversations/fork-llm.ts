@@ -36,7 +36,7 @@ export async function readForkLlm(
   const { redact } = redactor
   let secrets = kept
   const write = async (values: SecretValues) => void (secrets = values)
-  const own = new ConversationSecrets({ redactor, kept, write, id, logger: deps.logger })
+  const own = new ConversationSecrets({ redactor, keptValues: kept, write, id, logger: deps.logger })
   const change = changeOf(stored, llm.config)
   // First: another field may repeat the new credentials.
   own.hideLlm(llm.config)

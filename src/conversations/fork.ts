@@ -16,7 +16,7 @@ import { removeTree } from '../files/trees/remove-tree.ts'
 import { withoutUndefined } from '../lib/without-undefined.ts'
 import { copyTree } from '../files/trees/copy-tree.ts'
 import type { Conversation } from './conversation.ts'
-import type { Created } from './create.ts'
+import type { CreatedConversation } from './create.ts'
 import { makeForkFiles } from './fork-files.ts'
 import type { ConversationDeps } from './dependencies.ts'
 import { readForkLlm } from './fork-llm.ts'
@@ -48,7 +48,7 @@ export async function forkConversation(
   deps: ConversationDeps,
   source: Conversation,
   { id, request, idempotency, signal, onChange, replay }: ForkOptions,
-): Promise<Created> {
+): Promise<CreatedConversation> {
   const { log, state } = source
   const { storage } = deps
   const { workdirRules } = deps.workspace

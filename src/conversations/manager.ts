@@ -14,7 +14,7 @@ import type { ListAllRequests, WaitingRequests } from '../contract/request.ts'
 import { settlesWithin } from '../lib/bounded-wait.ts'
 import { uuid7 } from '../lib/uuid7.ts'
 import type { Conversation } from './conversation.ts'
-import type { Created, CreateOptions } from './create.ts'
+import type { CreatedConversation, CreateOptions } from './create.ts'
 import type { ReplayLimits } from './replay-fork.ts'
 import { createConversation } from './create.ts'
 import { forkConversation, withForkedFiles } from './fork.ts'
@@ -78,10 +78,15 @@ export class ConversationManager {
   constructor(deps: ManagerDeps) {
     this.#deps = deps
     this.#open = new OpenConversations(deps)
-    const { known, conversations } = deps
-    this.pages = new ConversationPages({ known, open: this.#open, attendance: this.attendance, conversations })
+    const { knownConversations: known, conversations } = deps
+    this.pages = new ConversationPages({
+      knownConversations: known,
+      open: this.#open,
+      attendance: this.attendance,
+      conversations,
+    })
     this.#waiting = new WaitingRequestPages({
-      known,
+      conversations: known,
       open: this.#open,
       isShared: conversations.storage.shared !== undefined,
     })
@@ -98,14 +103,14 @@ export class ConversationManager {
 
   async #start(): Promise<void> {
     const { signal } = this.#open
-    const keys = await this.#deps.known.load(signal)
+    const keys = await this.#deps.knownConversations.load(signal)
     this.#created.remember(keys)
     signal.throwIfAborted()
     await this.#open.recoverActive()
     signal.throwIfAborted()
     this.#open.watchDeadlines()
     this.#open.watchOrphans()
-    this.#deps.known.follow({ onDeleted: this.#deps.onDeleted, signal })
+    this.#deps.knownConversations.follow({ onDeleted: this.#deps.onDeleted, signal })
   }
 
   /** Opens conversations with pending webhook deliveries; open ones deliver by themselves. */
@@ -134,7 +139,7 @@ export class ConversationManager {
     idempotency?: Idempotency,
     { mayUse = () => {}, mayConnect = () => {} }: Partial<Pick<CreateOptions, 'mayUse' | 'mayConnect'>> = {},
   ): Promise<ConversationView> {
-    const { conversations, known } = this.#deps
+    const { conversations, knownConversations: known } = this.#deps
     const { signal } = this.#open
     this.#open.refuseWhenClosing(conversations.leaving)
     const options = { idempotency, mayUse, mayConnect, signal, onChange: known.update }
@@ -154,7 +159,7 @@ export class ConversationManager {
     idempotency?: Idempotency,
     replay?: ReplayLimits,
   ): Promise<ConversationView> {
-    const { conversations, known } = this.#deps
+    const { conversations, knownConversations: known } = this.#deps
     if (!replay) this.hidden.refuse(request.id)
     const view = await this.#once(idempotency, async () => {
       const source = await this.open(sourceId)
@@ -188,16 +193,16 @@ export class ConversationManager {
   }
 
   /** Resolves when the conversations of other instances are known as they are now. Throws the `Problem` of the storage. */
-  readonly upToDate = (): Promise<void> => this.#deps.known.upToDate()
+  readonly upToDate = (): Promise<void> => this.#deps.knownConversations.upToDate()
 
   /** As of the last `upToDate`. */
   count(filter: CountedConversations, isVisible?: IsVisible): number {
-    return this.#deps.known.count(filter, this.hidden.visibleTo(isVisible))
+    return this.#deps.knownConversations.count(filter, this.hidden.visibleTo(isVisible))
   }
 
   /** Returns who owns it, and the beginning of its first message; undefined if it does not exist. */
   ownerOf(id: string): Pick<Summary, 'id' | 'userId' | 'profile' | 'preview'> | undefined {
-    return this.#deps.known.get(id)
+    return this.#deps.knownConversations.get(id)
   }
 
   /**
@@ -215,7 +220,7 @@ export class ConversationManager {
    * workdir only if the server created it.
    */
   async delete(id: string): Promise<void> {
-    const { known, conversations } = this.#deps
+    const { knownConversations: known, conversations } = this.#deps
     const { logger, storage } = conversations
     this.#open.refuseWhenClosing()
     const summary = known.get(id) ?? ((await known.seek(id)) ? known.get(id) : undefined)
@@ -271,7 +276,7 @@ export class ConversationManager {
 
   async #make(
     wantedId: string | undefined,
-    make: (id: string) => Promise<Created>,
+    make: (id: string) => Promise<CreatedConversation>,
     note: (state: State) => void,
   ): Promise<ConversationView> {
     const { conversations } = this.#deps
@@ -294,6 +299,6 @@ export class ConversationManager {
     await removeConversation(this.#deps, summary, opened)
     this.#open.forget(summary.id)
     this.hidden.delete(summary.id)
-    await this.#deps.known.forget(summary.id)
+    await this.#deps.knownConversations.forget(summary.id)
   }
 }

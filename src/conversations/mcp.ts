@@ -75,7 +75,7 @@ function buildServers({ mcp, server }: ConversationDeps, parts: McpParts, server
 export class ClientMcp implements ChangingTools {
   readonly #configured: () => McpServers | undefined
   readonly #build: (servers: McpServers) => ConversationMcp
-  #made: McpServers | undefined
+  #madeServers: McpServers | undefined
   #mcp: ConversationMcp | undefined
 
   constructor(configured: () => McpServers | undefined, build: (servers: McpServers) => ConversationMcp) {
@@ -123,8 +123,8 @@ export class ClientMcp implements ChangingTools {
   /** Follows the state without a delay: a call must not reach a former server under the rules for the present one. */
   #current(): ConversationMcp | undefined {
     const servers = this.#configured()
-    if (servers === this.#made) return this.#mcp
-    this.#made = servers
+    if (servers === this.#madeServers) return this.#mcp
+    this.#madeServers = servers
     if (this.#mcp) this.#mcp.update(servers ?? {})
     else if (servers) this.#mcp = this.#build(servers)
     return this.#mcp

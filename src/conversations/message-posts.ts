@@ -26,10 +26,10 @@ type MessagePostsParts = {
   readonly redactor: Redactor
 }
 
-type Posted = { readonly message: UserInput; readonly run: boolean; readonly afterSeq?: number | undefined }
+type QueuedPost = { readonly message: UserInput; readonly run: boolean; readonly afterSeq?: number | undefined }
 
 /** What is stored with the message. */
-type Added = { readonly slashCommand?: PostedCommand; readonly hooks?: PromptHooks }
+type AddedToMessage = { readonly slashCommand?: PostedCommand; readonly hooks?: PromptHooks }
 
 export class MessagePosts {
   readonly #log: EventLog
@@ -65,14 +65,14 @@ export class MessagePosts {
       : undefined
   }
 
-  #postWithCommand(posted: Posted, idempotency?: Idempotency, hooks?: PromptHooks): Promise<PostedMessage> {
+  #postWithCommand(posted: QueuedPost, idempotency?: Idempotency, hooks?: PromptHooks): Promise<PostedMessage> {
     const content = partsOf(posted.message.content)
     return this.#parts.postedCommands.post(content, idempotency, (slashCommand) =>
       this.#post(posted, idempotency, { ...(slashCommand && { slashCommand }), ...(hooks && { hooks }) }),
     )
   }
 
-  #post(posted: Posted, idempotency: Idempotency | undefined, added: Added): Promise<PostedMessage> {
+  #post(posted: QueuedPost, idempotency: Idempotency | undefined, added: AddedToMessage): Promise<PostedMessage> {
     const { actor, state, redactor } = this.#parts
     const make = () => this.#store(posted, idempotency, added)
     if (!idempotency) return actor.enqueue(make)
@@ -85,9 +85,9 @@ export class MessagePosts {
 
   /** In turn only. */
   async #store(
-    { message, run, afterSeq }: Posted,
+    { message, run, afterSeq }: QueuedPost,
     idempotency: Idempotency | undefined,
-    added: Added,
+    added: AddedToMessage,
   ): Promise<PostedMessage> {
     const { actor, redactor, state } = this.#parts
     if (afterSeq !== undefined) refuseRewound(state.current, afterSeq)

@@ -16,7 +16,7 @@ import { Recovery } from './registry/recovery.ts'
 
 export type OpenConversationsDeps = {
   readonly conversations: ConversationDeps
-  readonly known: KnownConversations
+  readonly knownConversations: KnownConversations
   /** When idle conversations are closed; without it they stay open. */
   readonly idle?: IdleOptions
   /** Aborted by `leave`: see `ConversationDeps`. */
@@ -43,12 +43,12 @@ export class OpenConversations {
 
   constructor(deps: OpenConversationsDeps) {
     this.#deps = deps
-    this.#phases = new Phases(deps.known)
+    this.#phases = new Phases(deps.knownConversations)
     this.#recovery = new Recovery({
       ...deps.conversations,
-      deadlines: deps.known.deadlines,
+      deadlines: deps.knownConversations.deadlines,
       signal: this.#stopping.signal,
-      isKnown: (id) => deps.known.has(id),
+      isKnown: (id) => deps.knownConversations.has(id),
       open: (id) => this.open(id),
       drop: (conversation) => this.#drop(conversation),
     })
@@ -85,9 +85,9 @@ export class OpenConversations {
     this.#uses.note(id)
     for (;;) {
       this.refuseWhenClosing()
-      if (!this.#deps.known.has(id)) {
+      if (!this.#deps.knownConversations.has(id)) {
         // One that is being created here is not known yet; another instance may have created it.
-        if (!this.#phases.of(id) && (await this.#deps.known.seek(id))) continue
+        if (!this.#phases.of(id) && (await this.#deps.knownConversations.seek(id))) continue
         throw await this.missingProblem(id)
       }
       // There is no `await` between the check of the known conversations and a new phase: a delete finds everything
@@ -103,7 +103,7 @@ export class OpenConversations {
       if (found?.log.failed && this.#phases.of(id) !== phase) continue
       const conversation = found && !found.log.failed ? found : await this.#reopen(id, found)
       // It may have been deleted while it was being opened.
-      if (this.#deps.known.has(id)) return conversation
+      if (this.#deps.knownConversations.has(id)) return conversation
     }
   }
 
@@ -137,7 +137,7 @@ export class OpenConversations {
 
   /** Closes requests whose deadline passes, or has passed while the server was stopped. */
   watchDeadlines(): void {
-    this.#deps.known.deadlines.watch(async (id) => {
+    this.#deps.knownConversations.deadlines.watch(async (id) => {
       // As a request does it: it must not be closed as idle meanwhile.
       const release = this.hold(id)
       await this.#recovery.expire(id).finally(release)
@@ -166,7 +166,7 @@ export class OpenConversations {
   async leave(deadline: AbortSignal): Promise<void> {
     this.#deps.leaving?.abort()
     this.#idleWatch?.stop()
-    this.#deps.known.deadlines.stop()
+    this.#deps.knownConversations.deadlines.stop()
     const { handOverAll } = await import('./registry/hand-over.ts')
     const rest = (conversation: Conversation) => this.#rest(conversation)
     const { requests } = this
@@ -177,12 +177,12 @@ export class OpenConversations {
   stop(): void {
     this.#stopping.abort(stoppingProblem())
     this.#idleWatch?.stop()
-    this.#deps.known.deadlines.stop()
+    this.#deps.knownConversations.deadlines.stop()
   }
 
   /** Closes all, after `stop`. Never rejects. */
   async closeAll(): Promise<void> {
-    const isRunning = (id: string) => this.#deps.known.get(id)?.status === 'running'
+    const isRunning = (id: string) => this.#deps.knownConversations.get(id)?.status === 'running'
     // Those that take longest begin first.
     const phases = (await this.#phases.settled()).sort(([a], [b]) => Number(isRunning(b)) - Number(isRunning(a)))
     const ending: Promise<unknown>[] = []
@@ -238,7 +238,7 @@ export class OpenConversations {
 
   /** `failed` is the object whose log cannot be trusted any more; it is closed first. */
   async #openFromDisk(id: string, failed: Conversation | undefined): Promise<Conversation> {
-    const { conversations, known } = this.#deps
+    const { conversations, knownConversations: known } = this.#deps
     try {
       await failed?.dispose('closing')
       const onReleased = (released: string) => this.#recovery.wasReleased(released)
@@ -288,7 +288,7 @@ export class OpenConversations {
       // It may have been deleted: no snapshot may follow then.
       if (this.#phases.of(id) !== phase) return
       // Lists read this file while it is closed.
-      await this.#deps.known.store(state)
+      await this.#deps.knownConversations.store(state)
       if (!isUnused() || conversation.state !== state || this.#stopping.signal.aborted) return
       await this.#phases.close(id, phase, () => this.#rest(conversation))
     } catch (error) {

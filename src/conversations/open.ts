@@ -28,25 +28,25 @@ export async function openConversation(
   const { log: stored, repaired, isReleased } = await deps.storage.conversation(id).openLog()
   if (isReleased) onReleased(id)
   if (repaired) deps.logger.warn({ conversation_id: id }, repaired)
-  return await openStored(deps, { stored, noted: await readSnapshot(deps.storage, id), onChange })
+  return await openStored(deps, { stored, cachedState: await readSnapshot(deps.storage, id), onChange })
 }
 
 export type StoredConversation = {
   /** Closed if the conversation cannot be opened. */
   readonly stored: StoredLog
   /** The cached state from the snapshot, if any. */
-  readonly noted?: State | undefined
+  readonly cachedState?: State | undefined
   readonly onChange: (state: State) => void
 }
 
 export async function openStored(
   deps: ConversationDeps,
-  { stored, noted, onChange }: StoredConversation,
+  { stored, cachedState, onChange }: StoredConversation,
 ): Promise<Conversation> {
   const id = stored.conversationId
   const own = deps.storage.conversation(id)
   try {
-    const state = await foldLog(stored, noted)
+    const state = await foldLog(stored, cachedState)
     if (!state.createdAt) throw new Problem('conversation_damaged', `The log of conversation ${id} is empty.`)
     const redactor = deps.createRedactor(id)
     const secrets = new ConversationSecrets({
@@ -70,12 +70,12 @@ export async function openStored(
  */
 async function readSecrets(own: ConversationStorage, logger: Logger): Promise<OpenedSecrets> {
   try {
-    return { kept: await own.readSecrets() }
+    return { keptValues: await own.readSecrets() }
   } catch (locked) {
     if (!(locked instanceof Problem)) throw locked
     logger.warn({ conversation_id: own.id }, locked.message)
-    return { kept: {}, locked }
+    return { keptValues: {}, locked }
   }
 }
 
-type OpenedSecrets = Pick<ConversationSecretsDeps, 'kept' | 'locked'>
+type OpenedSecrets = Pick<ConversationSecretsDeps, 'keptValues' | 'locked'>

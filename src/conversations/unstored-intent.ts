@@ -8,7 +8,7 @@ import type { Intent } from '../state/intents.ts'
 export class UnstoredIntent {
   readonly #retrier: Retrier
   readonly #watchers = new Set<() => void>()
-  #kept: Intent | undefined
+  #intent: Intent | undefined
 
   /** `tryAgain` stores what is kept, in turn. */
   constructor(tryAgain: () => Promise<unknown>) {
@@ -16,11 +16,11 @@ export class UnstoredIntent {
   }
 
   get kept(): Intent | undefined {
-    return this.#kept
+    return this.#intent
   }
 
   keep(intent: Intent): void {
-    this.#kept = intent
+    this.#intent = intent
     this.tryLater()
     for (const onKept of this.#watchers) onKept()
   }
@@ -28,7 +28,7 @@ export class UnstoredIntent {
   /** Forgets what is kept when it is stored. */
   async forgetAfter(stored: Promise<unknown>): Promise<void> {
     await stored
-    this.#kept = undefined
+    this.#intent = undefined
   }
 
   /** Schedules a retry, also for other writes that failed. */

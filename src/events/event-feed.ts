@@ -7,7 +7,7 @@ import type { EventLog } from './event-log.ts'
 import { FEED_LIMITS, FeedBuffer } from './feed-buffer.ts'
 import type { FeedBatch, FeedEnd, FeedLimits } from './feed-buffer.ts'
 import type { RequestSource } from './request-record.ts'
-import type { Published } from './sse-frame.ts'
+import type { PublishedRecord } from './sse-frame.ts'
 
 /** Limits for one read from the store, in events and bytes. */
 const PAGE = { limit: 256, maxBytes: 256 * 1024 }
@@ -22,7 +22,7 @@ export type FollowOptions = {
   /** Durable events of these types only. */
   readonly types?: ReadonlySet<string>
   /** A further filter for durable and transient records. */
-  readonly only?: (record: Published) => boolean
+  readonly only?: (record: PublishedRecord) => boolean
   /** Include transient events, independent of `types`. */
   readonly deltas?: boolean
   /** Requests to this reader, whatever its filters. They begin with live events. */

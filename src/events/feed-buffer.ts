@@ -5,7 +5,7 @@
 import type { StoredEvent } from './event-store.ts'
 import type { Notice } from './firehose/firehose-record.ts'
 import type { RequestRecord } from './request-record.ts'
-import type { Published } from './sse-frame.ts'
+import type { PublishedRecord } from './sse-frame.ts'
 import type { TransientRecord } from './transient-record.ts'
 
 /**
@@ -16,7 +16,7 @@ export type FeedEnd = 'deleted' | 'closing' | 'lagged' | 'aborted'
 
 /** `reachedSeq` is the cursor after these records; with a type filter it may be beyond the last of them. */
 export type FeedBatch = {
-  readonly records: readonly Published[]
+  readonly records: readonly PublishedRecord[]
   readonly reachedSeq: number
   /** Present on the last batch only. */
   readonly end?: FeedEnd
@@ -42,7 +42,7 @@ export type FeedBufferOptions = {
   /** The reader knows all events up to this one. */
   readonly reachedSeq: number
   readonly types: ReadonlySet<string> | undefined
-  readonly only: ((record: Published) => boolean) | undefined
+  readonly only: ((record: PublishedRecord) => boolean) | undefined
   readonly limits: FeedLimits
   readonly heartbeatMs: number
 }
@@ -55,7 +55,7 @@ export class FeedBuffer {
   #reachedSeq: number
   /** The last `reachedSeq` that the reader received. */
   #takenSeq: number
-  #records: Published[] = []
+  #records: PublishedRecord[] = []
   #bytes = 0
   #end: FeedEnd | undefined
   /** Set while the reader waits, until it runs again. */
@@ -128,7 +128,7 @@ export class FeedBuffer {
     this.end('aborted')
   }
 
-  #add(record: Published): void {
+  #add(record: PublishedRecord): void {
     if (this.#only?.(record) === false) return
     this.#records.push(record)
     this.#bytes += record.json.length

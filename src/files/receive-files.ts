@@ -6,7 +6,7 @@ import { parseJailPath } from './jail/jail-path.ts'
 import type { Jail } from './jail/path-jail.ts'
 import { look, walkAsFarAs } from './jail/path-jail.ts'
 import type { UnfinishedFiles } from './jail/unfinished-files.ts'
-import type { Staged } from './write-file.ts'
+import type { StagedFile } from './write-file.ts'
 import { ANY_FILE, checkTarget, publish, stage } from './write-file.ts'
 
 /** A file as its sender names it, possibly a path. */
@@ -21,7 +21,7 @@ export type ReceivedFile = {
 }
 
 /** Disposing removes unpublished files. */
-export type Received = AsyncDisposable & { readonly files: readonly ReceivedFile[] }
+export type ReceivedUpload = AsyncDisposable & { readonly files: readonly ReceivedFile[] }
 
 export type ReceiveOptions = {
   /** Called with each piece before it is stored; throws to stop. */
@@ -44,7 +44,7 @@ export async function receiveFiles(
   path: JailPath,
   incoming: AsyncIterable<IncomingFile>,
   options: ReceiveOptions,
-): Promise<Received> {
+): Promise<ReceivedUpload> {
   await using staged = new AsyncDisposableStack()
   const isInto = await isDirectory(jail, path)
   const parts: { names: readonly string[]; content: Content }[] = []
@@ -88,7 +88,7 @@ function insideOf({ names }: JailPath, own: readonly string[]): string[] {
   return [...names, ...own]
 }
 
-type Content = { readonly size: number; readonly sha256: string | undefined; readonly staged?: Staged }
+type Content = { readonly size: number; readonly sha256: string | undefined; readonly staged?: StagedFile }
 
 async function receive(
   jail: Jail,

@@ -28,7 +28,7 @@ import { makeAlike, publishNew } from './publish-file.ts'
 import type { UnfinishedFiles } from './jail/unfinished-files.ts'
 
 /** The complete content on disk, under a temporary name. Disposing removes it unless it was published. */
-export type Staged = AsyncDisposable & {
+export type StagedFile = AsyncDisposable & {
   readonly directory: OpenedPath
   readonly name: string
   readonly file: FileHandle
@@ -56,7 +56,7 @@ export const ANY_FILE: Publishing = { precondition: () => {}, isNew: false }
  * Writes next to the target, or in the nearest existing parent directory: missing directories are created after
  * everything was received.
  */
-export async function stage(jail: Jail, parent: readonly string[], options: StageOptions): Promise<Staged> {
+export async function stage(jail: Jail, parent: readonly string[], options: StageOptions): Promise<StagedFile> {
   const { unfinished } = options
   const { place: directory, missing } = await walkAsFarAs(jail, parent)
   let name = ''
@@ -111,7 +111,7 @@ export async function checkTarget(jail: Jail, names: readonly string[], publishi
 /** Moves the staged content to the path, and creates missing directories; durable when this resolves. */
 export async function publish(
   jail: Jail,
-  staged: Staged,
+  staged: StagedFile,
   names: readonly string[],
   publishing: Publishing,
 ): Promise<{ created: boolean; etag: string }> {

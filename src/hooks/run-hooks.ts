@@ -52,9 +52,14 @@ export async function runHooks(
   return runs
 }
 
-type Given = { readonly payload: HookPayload; readonly text: string }
+type HookMessage = { readonly payload: HookPayload; readonly text: string }
 
-async function runHook(deps: RunHooksDeps, hook: RunnableHook, given: Given, signal: AbortSignal): Promise<HookRun> {
+async function runHook(
+  deps: RunHooksDeps,
+  hook: RunnableHook,
+  given: HookMessage,
+  signal: AbortSignal,
+): Promise<HookRun> {
   const point = given.payload.hook_event_name
   if (deps.lease?.isHeld === false) await deps.lease.whenHeld(signal)
   const startedAt = performance.now()
@@ -71,7 +76,7 @@ export function failedRun(point: HookPoint, run: HookRun, why: string): HookRun 
   return { ...run, failed: true, answer: answerTo(point, { kind: 'failed', why }, run.hook) }
 }
 
-function callHook(deps: RunHooksDeps, hook: RunnableHook, { payload, text }: Given, signal: AbortSignal) {
+function callHook(deps: RunHooksDeps, hook: RunnableHook, { payload, text }: HookMessage, signal: AbortSignal) {
   const point = payload.hook_event_name
   switch (hook.type) {
     case 'command':

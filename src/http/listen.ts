@@ -81,10 +81,10 @@ export async function listenOn({ host, port }: ListenOptions): Promise<Listening
   }
 }
 
-type Bound = { readonly server: Server; readonly address: AddressInfo }
+type BoundServer = { readonly server: Server; readonly address: AddressInfo }
 
 /** Returns undefined if the address does not exist. */
-async function listenToo(connections: EarlyConnections, host: string, port: number): Promise<Bound | undefined> {
+async function listenToo(connections: EarlyConnections, host: string, port: number): Promise<BoundServer | undefined> {
   try {
     return await listen(connections, host, port)
   } catch (error) {
@@ -93,7 +93,7 @@ async function listenToo(connections: EarlyConnections, host: string, port: numb
   }
 }
 
-async function listen(connections: EarlyConnections, host: string, port: number): Promise<Bound> {
+async function listen(connections: EarlyConnections, host: string, port: number): Promise<BoundServer> {
   // The same options as the sockets of an HTTP server.
   const server = createServer({ allowHalfOpen: true, noDelay: true }, (socket) => {
     // The socket remembers it: the log names the address also when the client has left.
@@ -106,7 +106,7 @@ async function listen(connections: EarlyConnections, host: string, port: number)
   return { server, address: server.address() as AddressInfo }
 }
 
-async function closeAll(connections: EarlyConnections, bound: readonly Bound[]): Promise<void> {
+async function closeAll(connections: EarlyConnections, bound: readonly BoundServer[]): Promise<void> {
   const closed = bound.map(({ server }) => promisify(server.close.bind(server))())
   connections.endWaiting()
   await Promise.all(closed)

@@ -81,7 +81,7 @@ export async function sleepUnlessAborted(ms: number, signal: AbortSignal): Promi
 }
 
 /** Resolves when the signal is aborted. */
-export const aborted = (signal: AbortSignal): Promise<void> =>
+export const untilAborted = (signal: AbortSignal): Promise<void> =>
   new Promise<void>((resolve) => {
     if (signal.aborted) resolve()
     signal.addEventListener('abort', () => resolve(), { once: true })

@@ -10,7 +10,7 @@ import type { CgroupFactory } from './cgroup-factory.ts'
 import { DiskQuota } from './disk-quota.ts'
 import type { Programs } from './disk-usage.ts'
 import { enterArguments, SHELL, type Rlimits } from './enter-limits.ts'
-import type { Exceeded, LimitValues } from '../shell/limit-values.ts'
+import type { ExceededLimit, LimitValues } from '../shell/limit-values.ts'
 import { tellBytes } from '../shell/limit-values.ts'
 import type { LimitWatch, Look } from './limit-watch.ts'
 import { withLimits } from './limited-shells.ts'
@@ -223,7 +223,7 @@ export class ConversationLimits {
     if (!this.quota?.isOver) return result
     const state = this.quota.tell({ withNames: true })
     // The kernel ended a command that wrote a file as large as the limit, and nothing else reports it.
-    const own: Exceeded | undefined = result.exitCode === 0 ? undefined : { resource: 'disk', message: '' }
+    const own: ExceededLimit | undefined = result.exitCode === 0 ? undefined : { resource: 'disk', message: '' }
     const exceeded = result.exceeded ?? own
     const advice = 'Delete files; commands that write more are ended.'
     return {
@@ -234,7 +234,7 @@ export class ConversationLimits {
   }
 
   /** Returns a limit for which the kernel has refused or killed for too long. */
-  #eventsOf({ load }: Look): Exceeded | undefined {
+  #eventsOf({ load }: Look): ExceededLimit | undefined {
     const { processes = Infinity, memoryBytes = Infinity } = this.#options.limits
     // If the whole machine is below the limit, so is this conversation.
     const isFull = this.#group !== undefined && load.threads >= processes && this.#group.count >= processes * FULL
@@ -249,7 +249,7 @@ export class ConversationLimits {
   }
 
   /** Returns a limit that is exceeded for resources that no control group limits. */
-  async #usageOf({ load, processes: sample }: Look): Promise<Exceeded | undefined> {
+  async #usageOf({ load, processes: sample }: Look): Promise<ExceededLimit | undefined> {
     const { processes = Infinity, memoryBytes = Infinity } = this.#options.limits
     const mayBeMany = !this.#isEnforced('pids') && load.threads >= processes
     const mayBeLarge = !this.#isEnforced('memory') && load.usedMemoryBytes >= memoryBytes
@@ -275,7 +275,7 @@ export class ConversationLimits {
     if (isGrowing && hadTime && !this.#running.areAny) await this.#endAll(tellEnded('disk', 'over its disk limit'))
   }
 
-  async #endAll(exceeded: Exceeded): Promise<void> {
+  async #endAll(exceeded: ExceededLimit): Promise<void> {
     this.#fullLooks = 0
     this.#running.tellAll(exceeded)
     this.#ending = (this.#group ?? this.#trees).killAll()
@@ -290,6 +290,6 @@ export class ConversationLimits {
 
 const join = (...sentences: (string | undefined)[]) => sentences.filter(Boolean).join(' ')
 
-function tellEnded(resource: Exceeded['resource'], where: string): Exceeded {
+function tellEnded(resource: ExceededLimit['resource'], where: string): ExceededLimit {
   return { resource, message: `All processes of this conversation were ended, because it was ${where}.` }
 }

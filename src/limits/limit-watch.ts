@@ -15,14 +15,14 @@ export type Look = {
   readonly processes: () => Promise<ProcessSamples>
 }
 
-export type Watched = {
+export type WatchedGroup = {
   /** Called again only after it has resolved. */
   readonly look: (look: Look) => Promise<void>
 }
 
 export class LimitWatch {
-  readonly #watched = new Set<Watched>()
-  readonly #busy = new Set<Watched>()
+  readonly #watched = new Set<WatchedGroup>()
+  readonly #busy = new Set<WatchedGroup>()
   readonly #onError: (error: unknown) => void
   #timer: NodeJS.Timeout | undefined
 
@@ -30,12 +30,12 @@ export class LimitWatch {
     this.#onError = onError
   }
 
-  add(watched: Watched): void {
+  add(watched: WatchedGroup): void {
     this.#watched.add(watched)
     this.#timer ??= setInterval(() => this.#lookAtAll(), INTERVAL_MS).unref()
   }
 
-  remove(watched: Watched): void {
+  remove(watched: WatchedGroup): void {
     this.#watched.delete(watched)
     if (this.#watched.size > 0) return
     clearInterval(this.#timer)

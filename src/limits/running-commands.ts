@@ -1,7 +1,7 @@
 /** The running commands of one conversation, and the limit messages for each of them or the next one. */
 import type { ShellResult } from '../shell/shell.ts'
 import type { CgroupEvents } from './cgroup.ts'
-import type { Exceeded, LimitValues } from '../shell/limit-values.ts'
+import type { ExceededLimit, LimitValues } from '../shell/limit-values.ts'
 import { tellBytes } from '../shell/limit-values.ts'
 
 /** What a command may write if the disk limit is already exceeded when it begins: enough for one that deletes files. */
@@ -21,7 +21,7 @@ type Running = {
   /** Undefined before it begins. */
   before: CgroupEvents | undefined
   diskBytes: number
-  exceeded: Exceeded | undefined
+  exceeded: ExceededLimit | undefined
 }
 
 export type RunningCommandsOptions = {
@@ -36,7 +36,7 @@ export class RunningCommands {
   readonly #options: RunningCommandsOptions
   readonly #running = new Set<Running>()
   /** For the next result: events while no command ran. */
-  #news: Exceeded[] = []
+  #news: ExceededLimit[] = []
 
   constructor(options: RunningCommandsOptions) {
     this.#options = options
@@ -70,13 +70,13 @@ export class RunningCommands {
   }
 
   /** Reports the cause to the running commands; if there are none, to the next one. */
-  tellAll(exceeded: Exceeded): void {
+  tellAll(exceeded: ExceededLimit): void {
     if (this.#running.size === 0) this.#news.push(exceeded)
     for (const running of this.#running) running.exceeded ??= exceeded
   }
 
   /** Stops the commands during which the disk limit was exceeded. Returns true if there were any. */
-  stopWriters(usedBytes: number, exceeded: Exceeded): boolean {
+  stopWriters(usedBytes: number, exceeded: ExceededLimit): boolean {
     const { diskBytes: limit = Infinity } = this.#options.limits
     const isWriter = (one: Running) => !one.exceeded && usedBytes > Math.max(limit, one.diskBytes + SLACK_BYTES)
     const writers = [...this.#running].filter(isWriter)
@@ -103,11 +103,11 @@ export class RunningCommands {
     }
   }
 
-  #eventsSince(before: CgroupEvents | undefined): Exceeded[] {
+  #eventsSince(before: CgroupEvents | undefined): ExceededLimit[] {
     if (!before) return []
     const { limits, ownProcesses, events } = this.#options
     const now = events()
-    const met: Exceeded[] = []
+    const met: ExceededLimit[] = []
     if (now.memoryKills > before.memoryKills)
       met.push({ resource: 'memory', message: tellMemory(limits, now.memoryKills - before.memoryKills) })
     if (now.forksRefused > before.forksRefused)

@@ -15,20 +15,20 @@ const upToLastBrace = (text: string): string => text.slice(0, text.lastIndexOf('
 
 export type CredentialField = 'env' | 'headers' | 'oauth'
 
-type Addressed = Pick<McpServer, 'url' | 'command' | 'args' | 'env' | 'oauth'>
+type AddressedServer = Pick<McpServer, 'url' | 'command' | 'args' | 'env' | 'oauth'>
 
 /**
  * The receiver of a credential: all of the origin of a URL, an authorization server that it names, or one program with its
  * arguments and its environment. `server` has masked credentials.
  */
-function receiverOf({ url, command, args = [], env = {}, oauth }: Addressed, field: CredentialField): string {
+function receiverOf({ url, command, args = [], env = {}, oauth }: AddressedServer, field: CredentialField): string {
   if (field === 'env' || url === undefined) return canonicalJson([command ?? null, args, env])
   const origin = URL.parse(url)?.origin ?? url
   return field === 'oauth' ? canonicalJson([origin, oauth?.issuer ?? null]) : origin
 }
 
 /** Where a credential of the configuration is stored. Nothing else than its receiver gets it. */
-export const placeOf = (name: string, server: Addressed, field: CredentialField, key: string): string =>
+export const placeOf = (name: string, server: AddressedServer, field: CredentialField, key: string): string =>
   `${formerPlaceOf(name, field, key)} ${createHash('sha256').update(receiverOf(server, field)).digest('hex').slice(0, 16)}`
 
 /** Where it was stored when servers could not be changed. */

@@ -119,7 +119,7 @@ export class Session {
   }
 
   /** No more than are offered, and a few to say that there are more. */
-  async listTools(signal: AbortSignal): Promise<Listed<unknown>> {
+  async listTools(signal: AbortSignal): Promise<ListedItems<unknown>> {
     if (!this.has('tools')) return { items: [], isCut: false }
     return await this.#listAll(signal, MAX_TOOLS, async (cursor, options) => {
       // The SDK refuses the whole list for one tool that is not valid.
@@ -129,7 +129,7 @@ export class Session {
     })
   }
 
-  async listResources(signal: AbortSignal): Promise<Listed<Resource>> {
+  async listResources(signal: AbortSignal): Promise<ListedItems<Resource>> {
     return await this.#listAll(signal, MAX_TOOLS, async (cursor, options) => {
       const { resources, nextCursor } = await this.#client.request(
         { method: 'resources/list', ...pageOf(cursor) },
@@ -139,7 +139,7 @@ export class Session {
     })
   }
 
-  async listPrompts(signal: AbortSignal): Promise<Listed<Prompt>> {
+  async listPrompts(signal: AbortSignal): Promise<ListedItems<Prompt>> {
     return await this.#listAll(signal, MAX_TOOLS, async (cursor, options) => {
       const { prompts, nextCursor } = await this.#client.request({ method: 'prompts/list', ...pageOf(cursor) }, options)
       return { items: prompts, nextCursor }
@@ -190,7 +190,7 @@ export class Session {
     if (this.#isConnected) this.#options.onEnd(this.complaint ?? 'the connection has ended')
   }
 
-  async #listAll<T>(signal: AbortSignal, max: number, page: ReadPage<T>): Promise<Listed<T>> {
+  async #listAll<T>(signal: AbortSignal, max: number, page: ReadPage<T>): Promise<ListedItems<T>> {
     return await withinTime(LIST_MS, signal, async (limited) => {
       const all: T[] = []
       let cursor: string | undefined
@@ -212,7 +212,7 @@ export class Session {
 }
 
 /** `isCut`: the server has more. */
-export type Listed<T> = { readonly items: readonly T[]; readonly isCut: boolean }
+export type ListedItems<T> = { readonly items: readonly T[]; readonly isCut: boolean }
 
 const ToolPage = z.object({ tools: z.array(z.unknown()), nextCursor: z.string().optional() })
 

@@ -1,5 +1,5 @@
 /** Which tools of MCP servers a model request lists: all of them, or a search where they would fill the prompt. */
-import { aborted, settlesWithin } from '../lib/bounded-wait.ts'
+import { untilAborted, settlesWithin } from '../lib/bounded-wait.ts'
 import { CONNECTING_WAIT_MS, notConnected } from './calls/call-tool.ts'
 import type { Tool, ToolContext } from '../tools/tool.ts'
 import type { ToolOutcome } from '../state/tool-call.ts'
@@ -17,11 +17,11 @@ export class ToolList {
   readonly #connections: readonly McpConnection[]
   readonly #deps: ResultDeps
   /** Tools that a search has found, in that order: earlier ones keep their place in the prompt. */
-  readonly #found = new Set<string>()
+  readonly #foundTools = new Set<string>()
   readonly #more: { readonly resources: readonly Tool[]; readonly prompts: readonly Tool[] }
   readonly #always: McpTools
   /** Remembered, so that the list does not change while a server is reconnected. */
-  readonly #seen = { resources: false, prompts: false }
+  readonly #seenKinds = { resources: false, prompts: false }
   #tools: McpTools = new Map()
   #listed: readonly Tool[] = []
   #isStale = false
@@ -60,25 +60,25 @@ export class ToolList {
     )
     this.#tools = new Map(offered.map((tool) => [tool.name, tool]))
     for (const kind of ['resources', 'prompts'] as const)
-      this.#seen[kind] ||= this.#connections.some(({ session }) => session?.has(kind))
+      this.#seenKinds[kind] ||= this.#connections.some(({ session }) => session?.has(kind))
     const more = [
-      ...(this.#seen.resources ? this.#more.resources : []),
-      ...(this.#seen.prompts ? this.#more.prompts : []),
+      ...(this.#seenKinds.resources ? this.#more.resources : []),
+      ...(this.#seenKinds.prompts ? this.#more.prompts : []),
     ]
     this.#listed = [...(isLarge(offered) ? this.#searched() : offered), ...more]
   }
 
   #searched(): Tool[] {
     const search = createToolSearch(this.#connections, this.#tools, (names) => {
-      const before = this.#found.size
-      for (const name of names) this.#found.add(name)
-      if (this.#found.size > before) this.change()
+      const before = this.#foundTools.size
+      for (const name of names) this.#foundTools.add(name)
+      if (this.#foundTools.size > before) this.change()
     })
-    return [search, ...[...this.#found].flatMap((name) => this.#tools.get(name) ?? [])]
+    return [search, ...[...this.#foundTools].flatMap((name) => this.#tools.get(name) ?? [])]
   }
 
   async #runLater(connection: McpConnection, name: string, input: unknown, context: ToolContext): Promise<ToolOutcome> {
-    await Promise.race([settlesWithin(CONNECTING_WAIT_MS, connection.start()), aborted(context.signal)])
+    await Promise.race([settlesWithin(CONNECTING_WAIT_MS, connection.start()), untilAborted(context.signal)])
     this.#update()
     const tool = this.#tools.get(name)
     if (tool) return await tool.run(input, context)

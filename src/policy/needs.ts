@@ -49,14 +49,14 @@ export function needsOf({ tool, action, places }: Question, rules: GateRules): N
   }
 }
 
-type Given = { readonly places: Places; readonly rules: GateRules }
+type NeedsContext = { readonly places: Places; readonly rules: GateRules }
 
 /** A name that a `*` stands for may be a link: `mayBeFree` is for words whose links, if any, are not followed. */
 function fileNeeds(
   kind: 'read' | 'edit',
   word: ShellWord,
   cwds: Redirection['cwds'],
-  given: Given,
+  given: NeedsContext,
   mayBeFree = true,
 ): Need[] {
   const { places, rules } = given
@@ -76,7 +76,7 @@ function isAllowedPath(
   kind: 'read' | 'edit',
   word: ShellWord,
   cwds: Redirection['cwds'],
-  { places, rules }: Given,
+  { places, rules }: NeedsContext,
 ): boolean {
   const paths = places.partsOf(word, cwds)
   return rules.rules.allow.some((rule) => {
@@ -99,7 +99,7 @@ function exactPathRule(kind: 'read' | 'edit', path: string, places: Places): str
   return path.startsWith('~') ? undefined : `${name}(${path})`
 }
 
-function lineNeeds(line: CommandLine, given: Given): Need[] {
+function lineNeeds(line: CommandLine, given: NeedsContext): Need[] {
   const odd = line.hidden ?? line.unusual
   const needs = odd === undefined ? [] : [{ reason: `cannot be decided by rules: ${odd}`, changes: true }]
   if (given.rules.isStrangers && line.commands.length === 0)
@@ -110,7 +110,7 @@ function lineNeeds(line: CommandLine, given: Given): Need[] {
   return [...needs, ...line.commands.flatMap((command) => commandNeeds(command, given)), ...ofFiles]
 }
 
-function commandNeeds(command: SimpleCommand, given: Given): Need[] {
+function commandNeeds(command: SimpleCommand, given: NeedsContext): Need[] {
   const { words, cwds, wraps, unsafeVariable } = command
   if (unsafeVariable !== undefined)
     return [{ reason: `runs ${shownCommand(words)} with another ${unsafeVariable}`, changes: true }]
@@ -141,7 +141,7 @@ function isAllowedBy(rule: PolicyRule, { words, wraps }: SimpleCommand, effort: 
 }
 
 /** Undefined for a command that does more than read. */
-function readingNeeds({ words, cwds }: SimpleCommand, given: Given): Need[] | undefined {
+function readingNeeds({ words, cwds }: SimpleCommand, given: NeedsContext): Need[] | undefined {
   const reading = readingOf(words)
   if (!reading) return undefined
   const { places } = given

@@ -72,7 +72,7 @@ export class Places {
   readonly #linked = new Map<string, boolean>()
   #followed = 0
   readonly #words = new WeakMap<readonly string[], readonly ShellWord[]>()
-  readonly #looked = new Map<string, string | undefined>()
+  readonly #lookedUp = new Map<string, string | undefined>()
   readonly #directories = new Map<string, boolean>()
   readonly #existing = new WeakMap<PathPattern, boolean>()
   /** The same for all rules. */
@@ -281,11 +281,11 @@ export class Places {
   }
 
   #real(path: string): string | undefined {
-    if (!this.#looked.has(path)) {
+    if (!this.#lookedUp.has(path)) {
       if (!this.#takesPath(path)) return undefined
-      this.#looked.set(path, this.#options.realPath(path))
+      this.#lookedUp.set(path, this.#options.realPath(path))
     }
-    return this.#looked.get(path)
+    return this.#lookedUp.get(path)
   }
 
   /** Returns false for a path that must not be looked up: the kernel takes no longer one, or there were too many. */

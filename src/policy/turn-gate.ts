@@ -10,19 +10,22 @@ import type { CallVerdict, PermissionGate } from './permissions.ts'
 import { letsAllRun } from './permissions.ts'
 
 /** Which calls must be decided before any of them begins, and why others will not run. */
-export type Gated = { readonly permissionCalls: readonly AskedToolUse[]; readonly denials: ReadonlyMap<string, string> }
+export type GatedTurn = {
+  readonly permissionCalls: readonly AskedToolUse[]
+  readonly denials: ReadonlyMap<string, string>
+}
 
 /** `calls` have not begun. A call must be allowed by each of the rules. */
 export type ToDecide = { readonly calls: readonly GatedCall[]; readonly rules: readonly GateRules[] }
 
-type Decided = Pick<GatedCall, 'name' | 'input' | 'hook' | 'approved'> & { readonly verdict: CallVerdict }
+type DecidedCall = Pick<GatedCall, 'name' | 'input' | 'hook' | 'approved'> & { readonly verdict: CallVerdict }
 
-const NOTHING: Gated = { permissionCalls: [], denials: new Map() }
+const NOTHING: GatedTurn = { permissionCalls: [], denials: new Map() }
 
 export class TurnGate {
   readonly #gate: Pick<PermissionGate, 'prepare' | 'judge'>
   #rules: readonly GateRules[] = []
-  #decided = new Map<string, Decided>()
+  #decidedCalls = new Map<string, DecidedCall>()
   /** The calls that were decided last, to begin now. */
   #next: ReadonlySet<string> = new Set()
 
@@ -37,9 +40,9 @@ export class TurnGate {
   async decide({ calls, rules }: ToDecide, next: ReadonlySet<string>, signal: AbortSignal): Promise<void> {
     if (letRun(calls, rules)) return this.#forget()
     for (const each of rules) await this.#gate.prepare(each)
-    const known = areSame(rules, this.#rules) ? this.#decided : new Map<string, Decided>()
+    const known = areSame(rules, this.#rules) ? this.#decidedCalls : new Map<string, DecidedCall>()
     this.#forget()
-    const decided = new Map<string, Decided>()
+    const decided = new Map<string, DecidedCall>()
     const slices = createSlices()
     // Those that are about to begin come last: as little as possible may change until then.
     for (const isNext of [false, true]) {
@@ -54,18 +57,18 @@ export class TurnGate {
       }
     }
     this.#rules = rules
-    this.#decided = decided
+    this.#decidedCalls = decided
     this.#next = next
   }
 
   /** Returns undefined if `decide` has to be called again: the rules or a call have changed since, or others begin now. */
-  gated({ calls, rules }: ToDecide, next: readonly string[]): Gated | undefined {
+  gated({ calls, rules }: ToDecide, next: readonly string[]): GatedTurn | undefined {
     if (letRun(calls, rules)) return NOTHING
     if (!areSame(rules, this.#rules) || !next.every((id) => this.#next.has(id))) return undefined
     const permissionCalls: AskedToolUse[] = []
     const denials = new Map<string, string>()
     for (const call of calls) {
-      const decided = this.#decided.get(call.toolUseId)
+      const decided = this.#decidedCalls.get(call.toolUseId)
       if (!decided || !isAbout(decided, call)) return undefined
       const { verdict } = decided
       if (verdict.behavior === 'deny') denials.set(call.toolUseId, verdict.reason)
@@ -75,7 +78,7 @@ export class TurnGate {
   }
 
   #forget(): void {
-    this.#decided = new Map()
+    this.#decidedCalls = new Map()
     this.#next = new Set()
   }
 }
@@ -83,7 +86,7 @@ export class TurnGate {
 const letRun = (calls: readonly GatedCall[], rules: readonly GateRules[]): boolean =>
   rules.every(letsAllRun) && !calls.some(({ hook }) => hook?.decision)
 
-const isAbout = (decided: Decided, { name, input, hook, approved }: GatedCall): boolean =>
+const isAbout = (decided: DecidedCall, { name, input, hook, approved }: GatedCall): boolean =>
   decided.name === name && decided.input === input && decided.hook === hook && decided.approved === approved
 
 function areSame(some: readonly GateRules[], others: readonly GateRules[]): boolean {

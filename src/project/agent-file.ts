@@ -8,7 +8,7 @@ import { NOT_TRUSTED } from './ignored-settings.ts'
 import type { SourceContext } from './load-context.ts'
 import { modeOfFile } from './settings-file.ts'
 
-type Given = Frontmatter & { readonly name: string; readonly path: string }
+type NamedFrontmatter = Frontmatter & { readonly name: string; readonly path: string }
 
 const Parsed = Definition.omit({ description: true })
 
@@ -18,7 +18,7 @@ const Parsed = Definition.omit({ description: true })
  */
 export function readAgent(
   { isTrusted, ignored, canonicalRule }: SourceContext,
-  { name, path, fields, body }: Given,
+  { name, path, fields, body }: NamedFrontmatter,
 ): Omit<AgentDefinition, 'description'> | string | undefined {
   if (!isTrusted) {
     ignored.add(`agent ${name}`, path, NOT_TRUSTED)

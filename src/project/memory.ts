@@ -18,7 +18,7 @@ export class Memory {
     await this.#load(context, { path, depth: 0, from: undefined })
   }
 
-  async #load(context: SourceContext, { path, depth, from }: Wanted): Promise<void> {
+  async #load(context: SourceContext, { path, depth, from }: WantedFile): Promise<void> {
     const { reader, source, ignored } = context
     const what = from === undefined ? 'instructions' : `import in ${from}`
     const found = await reader.read(path)
@@ -40,7 +40,7 @@ export class Memory {
     await this.#loadImports(context, { path, depth, from }, text)
   }
 
-  async #loadImports(context: SourceContext, { path, depth }: Wanted, text: string): Promise<void> {
+  async #loadImports(context: SourceContext, { path, depth }: WantedFile, text: string): Promise<void> {
     for (const name of importsIn(text)) {
       const wanted = inDirectory(dirname(path), name)
       if (wanted === undefined)
@@ -51,7 +51,7 @@ export class Memory {
   }
 }
 
-type Wanted = { readonly path: string; readonly depth: number; readonly from: string | undefined }
+type WantedFile = { readonly path: string; readonly depth: number; readonly from: string | undefined }
 
 const TOO_MUCH = `Instructions have at most ${MAX_MEMORY_BYTES / 1024} KiB in ${MAX_MEMORY_FILES} files.`
 const TOO_DEEP = `Imports are at most ${MAX_IMPORT_DEPTH} levels deep.`

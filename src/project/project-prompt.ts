@@ -7,18 +7,21 @@ import type { MemoryText } from './memory.ts'
 export function projectPrompt({ settings, memory }: LoadedProject, tools: readonly string[]): string[] {
   return [
     ...memoryPrompt(memory),
-    ...(tools.includes('Skill') ? [listOf(SKILLS, offered(settings.skills), '')] : []),
-    ...(tools.includes('SlashCommand') ? [listOf(COMMANDS, offered(settings.commands), '/')] : []),
+    ...(tools.includes('Skill') ? [listOf(SKILLS, offeredEntries(settings.skills), '')] : []),
+    ...(tools.includes('SlashCommand') ? [listOf(COMMANDS, offeredEntries(settings.commands), '/')] : []),
   ]
 }
 
 /** The entries that an agent can use by itself. */
-export const offered = (entries: readonly ProjectEntry[]): readonly ProjectEntry[] =>
+export const offeredEntries = (entries: readonly ProjectEntry[]): readonly ProjectEntry[] =>
   entries.filter((entry) => !entry.user_only)
 
 /** The tools that the settings call for. */
 export function projectTools({ skills, commands }: Pick<ProjectSettings, 'skills' | 'commands'>): string[] {
-  return [...(offered(skills).length > 0 ? ['Skill'] : []), ...(offered(commands).length > 0 ? ['SlashCommand'] : [])]
+  return [
+    ...(offeredEntries(skills).length > 0 ? ['Skill'] : []),
+    ...(offeredEntries(commands).length > 0 ? ['SlashCommand'] : []),
+  ]
 }
 
 function memoryPrompt(memory: readonly MemoryText[]): string[] {

@@ -27,12 +27,12 @@ export type ReaderOptions = {
 }
 
 export class ReadBudget {
-  #left = MAX_TOTAL_BYTES
+  #bytesLeft = MAX_TOTAL_BYTES
 
   /** Returns false if fewer bytes are left. */
   take(bytes: number): boolean {
-    if (bytes > this.#left) return false
-    this.#left -= bytes
+    if (bytes > this.#bytesLeft) return false
+    this.#bytesLeft -= bytes
     return true
   }
 }

@@ -64,13 +64,13 @@ export async function endFork(conversation: Conversation): Promise<void> {
   if (isWaiting || state.status === 'running') await conversation.pause({ interrupt: true, reason: 'replay_ended' })
 }
 
-type Measured = Pick<
+type MeasuredResult = Pick<
   ReplayRow,
   'outcome' | 'steps' | 'input_tokens' | 'output_tokens' | 'cost_usd' | 'duration_ms' | 'changes' | 'message'
 >
 
 /** Call it when the fork does not work any more. `isWaiting`: it was ended because it asked for something. */
-export async function measureFork({ log, state }: Conversation, isWaiting: boolean): Promise<Measured> {
+export async function measureFork({ log, state }: Conversation, isWaiting: boolean): Promise<MeasuredResult> {
   const runs = await runsOf(log)
   const last = runs.stop
   return {

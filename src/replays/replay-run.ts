@@ -18,7 +18,7 @@ export type ReplayRunDeps = {
 }
 
 /** The reason of an aborted signal: why the replay does not continue. */
-type Ended = 'cancelled' | 'closing'
+type EndReason = 'cancelled' | 'closing'
 
 export class ReplayRun {
   readonly #deps: ReplayRunDeps
@@ -36,7 +36,7 @@ export class ReplayRun {
     this.#budget = new CostBudget(record.replay.max_cost_usd)
     for (const { conversation_id: id, status } of record.replay.rows)
       if (status === 'running') this.#budget.keep(id, record.shares[id] ?? 0)
-    if (record.isCancelled) this.#ending.abort('cancelled' satisfies Ended)
+    if (record.isCancelled) this.#ending.abort('cancelled' satisfies EndReason)
     this.ended = this.#run().catch((error: unknown) => {
       deps.logger.error({ err: error, replay_id: record.replay.id }, 'a replay could not continue')
     })
@@ -49,13 +49,13 @@ export class ReplayRun {
   /** Resolves when all forks have ended. If the server ends before, its next start cancels it. */
   async cancel(): Promise<void> {
     this.#record = { ...this.#record, isCancelled: true }
-    this.#ending.abort('cancelled' satisfies Ended)
+    this.#ending.abort('cancelled' satisfies EndReason)
     await Promise.all([this.#write(), this.ended])
   }
 
   /** The next start of the server continues. */
   async close(): Promise<void> {
-    this.#ending.abort('closing' satisfies Ended)
+    this.#ending.abort('closing' satisfies EndReason)
     await this.ended
   }
 

@@ -103,7 +103,7 @@ export function trialArguments(plan: SandboxPlan, features: SandboxFeatures, fil
   ]
 }
 
-type Prepared = {
+type PreparedSandbox = {
   readonly sandbox: SandboxMaker
   readonly shown: readonly ShownPlace[]
   readonly toolchains: readonly string[]
@@ -115,7 +115,7 @@ type Prepared = {
 }
 
 async function launchInSandbox(
-  { sandbox, shown, toolchains, turns }: Prepared,
+  { sandbox, shown, toolchains, turns }: PreparedSandbox,
   argv: readonly string[],
   { workdir, isWorkdirReadOnly, additionalDirectories = [], visible, privateDir, network, ...of }: LaunchOptions,
 ): Promise<Launch> {
@@ -169,7 +169,11 @@ async function launchInSandbox(
 /** Returns the home of the conversation, with links to what it sees of the person's. */
 async function openLinked(
   home: string,
-  { sandbox, toolchains, view }: Pick<Prepared, 'sandbox' | 'toolchains'> & { readonly view: HomeView | undefined },
+  {
+    sandbox,
+    toolchains,
+    view,
+  }: Pick<PreparedSandbox, 'sandbox' | 'toolchains'> & { readonly view: HomeView | undefined },
 ): Promise<OpenedPath> {
   const place = await openHome(home, sandbox.home, toolchains)
   try {

@@ -93,7 +93,8 @@ export class BashSession implements Shell {
     this.#commands++
     const turn = this.#turns.take({ signal: options.signal })
     try {
-      if (!(await turn.given) || !(await mayStart(this.#options.limits, options.signal))) return notStarted(this.cwd)
+      if (!(await turn.admission) || !(await mayStart(this.#options.limits, options.signal)))
+        return notStarted(this.cwd)
       return await this.#runExclusive(command, options)
     } finally {
       turn.leave()
@@ -209,7 +210,7 @@ export class BashSession implements Shell {
       notes: [...before, ...notes],
       hostPidOf: (ownPid) => bash.hostPidOf(ownPid),
     })
-    return { ...result, left: bash.takeNewBackground(), ...(isHeld && { outputsHeld: true }) }
+    return { ...result, processesLeft: bash.takeNewBackground(), ...(isHeld && { outputsHeld: true }) }
   }
 
   /** Applies the changes that the command made to the shell; returns notes for the result. */

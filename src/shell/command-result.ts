@@ -18,7 +18,7 @@ export type Circumstances = {
 export function toCommandResult(
   finished: FinishedCommand,
   circumstances: Circumstances,
-): Omit<ShellResult, 'left' | 'outputsHeld'> {
+): Omit<ShellResult, 'processesLeft' | 'outputsHeld'> {
   const { report, stopped, stdout, stderr } = finished
   const { exit, cwd, durationMs, wasEnded, notes } = circumstances
   const backgroundHostPid = report?.isNewAndRunning ? circumstances.hostPidOf(report.lastBackgroundPid) : undefined
@@ -49,7 +49,7 @@ export function notStarted(cwd: string): ShellResult {
   return {
     ...nothing,
     outputBytes,
-    left: [],
+    processesLeft: [],
     cwd,
     interrupted: true,
     truncated: false,

@@ -13,7 +13,7 @@ export type LimitValues = {
 }
 
 /** The limit that a command reached. */
-export type Exceeded = { readonly resource: 'memory' | 'processes' | 'disk'; readonly message: string }
+export type ExceededLimit = { readonly resource: 'memory' | 'processes' | 'disk'; readonly message: string }
 
 /** Returns the lower limit of each resource. */
 export function lowerLimits(server: LimitValues, requested: RequestedLimits = {}): LimitValues {

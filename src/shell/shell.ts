@@ -1,7 +1,7 @@
 /** The interface of shell sessions: runs commands one at a time, with state that outlives each. */
 import type { ShellStand } from './bash-report.ts'
 import type { InputPipe } from './input-pipe.ts'
-import type { Exceeded } from './limit-values.ts'
+import type { ExceededLimit } from './limit-values.ts'
 import type { ProcessEntry } from './processes/process-table.ts'
 import type { Program, ProgramOptions } from './program.ts'
 import type { ShellProcess } from './processes/shell-processes.ts'
@@ -30,11 +30,11 @@ export type ShellResult = {
   /** Total bytes of each stream, however many were kept. */
   readonly outputBytes: { readonly stdout: number; readonly stderr: number }
   /** Its background processes, as far as the shell reported them. */
-  readonly left: readonly ProcessEntry[]
+  readonly processesLeft: readonly ProcessEntry[]
   /** Background processes still write to its `outputs`. */
   readonly outputsHeld?: true
   /** The limit of its conversation that made it fail. */
-  readonly exceeded?: Exceeded
+  readonly exceeded?: ExceededLimit
   /** A note for the reader: the shell ended and was restarted, the working directory was deleted, … */
   readonly note?: string
 }

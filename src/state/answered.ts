@@ -9,11 +9,11 @@ import { cutReasonOf } from '../contract/finish-reason.ts'
 import { PREVIEW_CHARS } from './preview.ts'
 import { TOOLS_THAT_FINISH } from './tool-roles.ts'
 
-export const Answered = z.object({ stopReason: z.enum(['completed', 'finished']), text: z.string() })
-export type Answered = z.infer<typeof Answered>
+export const StoredAnswer = z.object({ stopReason: z.enum(['completed', 'finished']), text: z.string() })
+export type StoredAnswer = z.infer<typeof StoredAnswer>
 
 /** Undefined unless the agent has nothing more to do: it called no tool, and was not cut off. */
-export function answeredBy(event: EventOf<'AssistantMessage'>): Answered | undefined {
+export function answeredBy(event: EventOf<'AssistantMessage'>): StoredAnswer | undefined {
   const { text, stop_reason, tool_use_ids, partial } = event
   if (partial || tool_use_ids.length > 0 || cutReasonOf(stop_reason) !== undefined) return undefined
   return stop_reason === 'pause_turn' && text !== '' ? undefined : { stopReason: 'completed', text }
@@ -21,10 +21,10 @@ export function answeredBy(event: EventOf<'AssistantMessage'>): Answered | undef
 
 /** After the result of a call of this tool. */
 export function answeredAfterResult(
-  before: Answered | undefined,
+  before: StoredAnswer | undefined,
   name: string | undefined,
   { is_error, output }: EventOf<'ToolResult'>,
-): Answered | undefined {
+): StoredAnswer | undefined {
   if (name === undefined || !TOOLS_THAT_FINISH.has(name) || is_error) return before
   return { stopReason: 'finished', text: typeof output === 'string' ? output : '' }
 }
@@ -32,13 +32,13 @@ export function answeredAfterResult(
 const CUT_OFF: ReadonlySet<StopReason> = new Set(['paused', 'server_restart', 'owner_lost'])
 
 /** The end of a run uses the answer up, unless it was cut off, and is what lists show. */
-export const afterEnd = (before: Answered | undefined, { stop_reason, final_text }: EventOf<'Result'>) => ({
+export const afterEnd = (before: StoredAnswer | undefined, { stop_reason, final_text }: EventOf<'Result'>) => ({
   answered: CUT_OFF.has(stop_reason) ? before : undefined,
   lastWords: Buffer.from(final_text.slice(0, PREVIEW_CHARS)).toString(),
 })
 
 type Ending = {
-  readonly answered: Answered | undefined
+  readonly answered: StoredAnswer | undefined
   readonly openCalls: readonly unknown[]
   readonly runRequestedAt: number
   readonly subagentEndedAt: number
@@ -47,7 +47,7 @@ type Ending = {
 }
 
 /** Undefined if the agent has something to read, or calls to make, before it can end with the answer. */
-export function openAnswer(state: Ending): Answered | undefined {
+export function openAnswer(state: Ending): StoredAnswer | undefined {
   const { answered, openCalls, runRequestedAt, subagentEndedAt, readThrough, run } = state
   if (!answered || openCalls.length > 0 || run?.toolChoice) return undefined
   return Math.max(runRequestedAt, subagentEndedAt) > readThrough ? undefined : answered

@@ -7,17 +7,17 @@ import type { EventDraft, EventOf } from '../contract/events/event.ts'
 import { outcomeOf } from './client-outcome.ts'
 import type { AgentState, State } from './state-shape.ts'
 
-type Ended = Extract<EventOf<'RequestAnswered'>, { kind: 'client_tool' }> | EventOf<'RequestClosed'>
+type EndedToolRequest = Extract<EventOf<'RequestAnswered'>, { kind: 'client_tool' }> | EventOf<'RequestClosed'>
 type Agent = Pick<AgentState, 'openCalls'> & Pick<State, 'requests'>
 
 /** The answer, and a deadline that has passed, end the call with the next step of its run. */
-export function withClientResult(openCalls: readonly ToolCall[], event: Ended): readonly ToolCall[] {
+export function withClientResult(openCalls: readonly ToolCall[], event: EndedToolRequest): readonly ToolCall[] {
   const clientResult = resultIn(event)
   if (!clientResult) return openCalls
   return openCalls.map((call) => (event.tool_use_ids.includes(call.toolUseId) ? { ...call, clientResult } : call))
 }
 
-function resultIn(event: Ended): ClientResult | undefined {
+function resultIn(event: EndedToolRequest): ClientResult | undefined {
   if (event.type === 'RequestClosed') return event.reason === 'timeout' ? 'timeout' : undefined
   return { output: event.answer.output, isError: event.answer.is_error }
 }

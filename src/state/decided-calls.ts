@@ -5,20 +5,20 @@ import type { OpenPermission, PermissionAnswered, StoredDecision } from './open-
 import { releasedRequest, withDecision } from './open-permission.ts'
 import { withInput } from './hooked-calls.ts'
 
-type Decided = {
+type DecidedState = {
   readonly status: Status
   readonly openCalls: readonly ToolCall[]
   readonly request: OpenPermission | undefined
 }
 
 /** Returns the calls as they will run: with the input from their decisions. */
-export function afterDecisions<S extends Decided>(state: S, event: PermissionAnswered): S {
+export function afterDecisions<S extends DecidedState>(state: S, event: PermissionAnswered): S {
   const decided = event.answer.decisions.reduce((before, decision) => afterDecision(before, event, decision), state)
   // While a run is active, only hooks decide, and it continues: nothing else releases the calls.
   return state.status === 'running' ? { ...decided, request: releasedRequest(decided.request) } : decided
 }
 
-function afterDecision<S extends Decided>(state: S, event: PermissionAnswered, decision: StoredDecision): S {
+function afterDecision<S extends DecidedState>(state: S, event: PermissionAnswered, decision: StoredDecision): S {
   const { tool_use_id, updated_input: input } = decision
   const request = withDecision(state.request, event.request_id, decision)
   const decidedCall = request?.calls.find(({ toolUseId }) => toolUseId === tool_use_id)

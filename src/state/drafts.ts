@@ -93,8 +93,8 @@ export function toStatus(state: State, status: Status, reason: string): EventDra
   return { type: 'StatusUpdate', source: 'environment', ...inRun(state), status, previous_status: state.status, reason }
 }
 
-export const queued = (state: State) => toStatus(state, 'running', QUEUED)
-export const dequeued = (state: State) => toStatus(state, 'running', DEQUEUED)
+export const toQueued = (state: State) => toStatus(state, 'running', QUEUED)
+export const toDequeued = (state: State) => toStatus(state, 'running', DEQUEUED)
 
 /** Why calls get a result without having run. */
 export type Unrun = {

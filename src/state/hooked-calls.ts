@@ -5,14 +5,14 @@ import type { HookVerdict } from '../policy/rules/gate-rules.ts'
 import type { PermissionAnswered } from './open-permission.ts'
 import type { Run } from './run-state.ts'
 
-type Hooked = {
+type HookedTurn = {
   readonly openCalls: readonly ToolCall[]
   readonly run: Run | undefined
   readonly hooksAt: number
   readonly answered: unknown
 }
 
-export function afterHook<S extends Hooked>(state: S, event: EventOf<'HookEvent'>): S {
+export function afterHook<S extends HookedTurn>(state: S, event: EventOf<'HookEvent'>): S {
   if (event.hook_point === 'Stop' || event.hook_point === 'SubagentStop')
     return event.action === 'block' ? countBlockedStop(state) : state
   if (event.hook_point !== 'PreToolUse') return state
@@ -38,7 +38,7 @@ function withoutVerdict(call: ToolCall): ToolCall {
   return rest
 }
 
-function countBlockedStop<S extends Hooked>(state: S): S {
+function countBlockedStop<S extends HookedTurn>(state: S): S {
   const { run } = state
   // The agent continues.
   const next = { ...state, answered: undefined }

@@ -21,7 +21,7 @@ export type KeptKey = { readonly key: string; readonly bodyHash: string }
 export type Idempotency = KeptKey & { readonly formerHashes?: readonly string[] }
 
 /** A key whose request body is not completely known yet. */
-export type Keyed = { readonly key: string; readonly with: (body: unknown) => Idempotency }
+export type IdempotencyDraft = { readonly key: string; readonly with: (body: unknown) => Idempotency }
 
 export const keptOf = ({ key, bodyHash }: Idempotency): KeptKey => ({ key, bodyHash })
 
@@ -34,7 +34,7 @@ export const KEY_LIFETIME_MS = 24 * 60 * 60 * 1000
 export const MAX_KEYS = 1000
 
 /** The result of an earlier request with its time, RFC 3339. */
-type Remembered = KeptKey & { readonly at: string }
+type RememberedResult = KeptKey & { readonly at: string }
 
 type Steps<E, T> = {
   /** At least all entries of this key, oldest first. No other work may run between reading them and this call. */
@@ -47,7 +47,7 @@ type Steps<E, T> = {
  * Runs the request, or returns the result of the earlier identical one. Throws a `Problem` if the key was used with
  * another body.
  */
-export function answerOnce<E extends Remembered, T>(
+export function answerOnce<E extends RememberedResult, T>(
   idempotency: Idempotency,
   { remembered, again, make }: Steps<E, T>,
   now = Date.now(),
@@ -57,7 +57,7 @@ export function answerOnce<E extends Remembered, T>(
 }
 
 /** Returns the result of the earlier identical request. Throws a `Problem` if the key was used with another body. */
-export function findEarlier<T extends Remembered>(
+export function findEarlier<T extends RememberedResult>(
   known: readonly T[],
   { key, bodyHash, formerHashes = [] }: Idempotency,
   now: number,

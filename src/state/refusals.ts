@@ -18,7 +18,7 @@ export function refuseNewer(state: State): Problem | undefined {
  * taken the conversation back.
  */
 export function refuseSecond({ lastRun, rewound }: State, afterSeq = Infinity): Problem | undefined {
-  if (rewoundAt(rewound) > afterSeq) return changed(afterSeq, rewoundAt(rewound))
+  if (rewoundAt(rewound) > afterSeq) return changedMeanwhile(afterSeq, rewoundAt(rewound))
   if (!lastRun || lastRun.startSeq <= afterSeq) return undefined
   return new Problem('already_continued', 'A run has begun after this event; read its events.', {
     details: { run_id: lastRun.id },
@@ -27,11 +27,11 @@ export function refuseSecond({ lastRun, rewound }: State, afterSeq = Infinity): 
 
 /** Throws `conversation_changed` to a client that knows the events up to `afterSeq`, if the conversation was rewound later. */
 export function refuseRewound({ rewound }: State, afterSeq: number): void {
-  if (rewoundAt(rewound) > afterSeq) throw changed(afterSeq, rewoundAt(rewound))
+  if (rewoundAt(rewound) > afterSeq) throw changedMeanwhile(afterSeq, rewoundAt(rewound))
 }
 
 /** `seq`: the event that the client does not know. */
-export const changed = (knownSeq: number, seq: number) =>
+export const changedMeanwhile = (knownSeq: number, seq: number) =>
   new Problem(
     'conversation_changed',
     `Event ${seq} has changed this conversation after event ${knownSeq}. Read the events after that, and decide again.`,

@@ -4,13 +4,13 @@ import type { PermissionMode } from '../contract/values/permission.ts'
 import type { RunOverrides, State, Subagent } from './state-shape.ts'
 import { detachedOf } from './subagents.ts'
 
-export type Overridden = Pick<State, 'run' | 'lastRun'>
+export type OverriddenRun = Pick<State, 'run' | 'lastRun'>
 
 /** What the active run has instead of the settings of the conversation. */
-export const overridesOf = ({ run, lastRun }: Overridden): RunOverrides | undefined =>
+export const overridesOf = ({ run, lastRun }: OverriddenRun): RunOverrides | undefined =>
   run && run.id === lastRun?.id ? lastRun.overrides : undefined
 
-export const modeOf = (state: Overridden & Pick<State, 'settings'>): PermissionMode =>
+export const modeOf = (state: OverriddenRun & Pick<State, 'settings'>): PermissionMode =>
   overridesOf(state)?.permissionMode ?? state.settings.permission_mode ?? 'bypass'
 
 /** The state for a subagent: what a run may do, and its model, are not for one in the background of another run. */

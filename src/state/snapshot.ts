@@ -13,12 +13,12 @@ import { Decision, PermissionMode, PermissionRules } from '../contract/values/pe
 import { OpenRequest } from '../contract/request.ts'
 import { UsageByModel } from '../contract/values/message.ts'
 import { TaskProgress } from '../contract/values/task.ts'
-import type { Forgotten as ForgottenEvents, AgentState, RunOverrides, Subagent } from './state-shape.ts'
+import type { ForgottenRange as ForgottenEvents, AgentState, RunOverrides, Subagent } from './state-shape.ts'
 import type { Streak as StreakState } from './repeats/streak.ts'
 import type { Repeats as RepeatsState } from './repeats/repeats.ts'
 import type { ToolCall } from './tool-call.ts'
 import type { OpenPermission } from './open-permission.ts'
-import { Answered } from './answered.ts'
+import { StoredAnswer } from './answered.ts'
 import type { Run as RunState } from './run-state.ts'
 import type { State } from './state.ts'
 import type { OpenTask as TaskState } from './task-state.ts'
@@ -171,7 +171,7 @@ const OpenSubagent = z.object({
     readThrough: z.number(),
     repeats: Repeats,
     granted: PermissionRules.optional(),
-    answered: Answered.optional(),
+    answered: StoredAnswer.optional(),
     forgotten: Forgotten.optional(),
     contextTokens: z.number().optional(),
   } satisfies Fields<AgentState>),
@@ -206,7 +206,7 @@ const Meta = z.object({
   lastOutputs: z.record(z.string(), z.unknown()).default({}),
   granted: PermissionRules.optional(),
   // Missing in files of earlier versions: such a run asks the model once more.
-  answered: Answered.optional(),
+  answered: StoredAnswer.optional(),
   // Missing in files of earlier versions: such a run reads the whole log.
   forgotten: Forgotten.optional(),
   // Missing in files of earlier versions: it is unknown until the next answer.

@@ -11,7 +11,7 @@ import type { PermissionMode, PermissionRules } from '../contract/values/permiss
 import type { OpenPermission } from './open-permission.ts'
 import type { PostedKey } from './idempotency.ts'
 import type { OpenTask } from './task-state.ts'
-import type { Answered } from './answered.ts'
+import type { StoredAnswer } from './answered.ts'
 import type { Run } from './run-state.ts'
 import type { RewoundSpan } from '../contract/events/rewound.ts'
 import type { Settings } from './settings.ts'
@@ -20,7 +20,7 @@ import type { Settings } from './settings.ts'
  * The newest compaction that forgot more than those before it: where it is in the log, and the last event that it
  * forgot.
  */
-export type Forgotten = { readonly seq: number; readonly throughSeq: number }
+export type ForgottenRange = { readonly seq: number; readonly throughSeq: number }
 
 /** A request that waits. Permissions are folded with the calls of their agent. */
 export type StoredRequest = OpenRequestOf<Exclude<StoredKind, 'permission'>>
@@ -43,9 +43,9 @@ export type AgentState = {
   /** What the agent repeated in this run, and in those before it that ended paused. */
   readonly repeats: Repeats
   /** The answer that its run has not ended with yet. */
-  readonly answered: Answered | undefined
+  readonly answered: StoredAnswer | undefined
   /** What the model does not read any more. */
-  readonly forgotten: Forgotten | undefined
+  readonly forgotten: ForgottenRange | undefined
   /** The tokens of its last request and answer, or what a compaction has left of them. */
   readonly contextTokens: number | undefined
 }

@@ -27,7 +27,7 @@ import { Problem } from '../contract/problem.ts'
 import { TOOLS_KEPT_IN_LOG } from './tool-roles.ts'
 import { countInARow, countUsage, runAfter, runAfterAnswer, runAfterOutputRequest, spentBesides } from './run-state.ts'
 import { Settings, settingsIn } from './settings.ts'
-import type { Overridden } from './run-overrides.ts'
+import type { OverriddenRun } from './run-overrides.ts'
 import { afterChange, afterMessage, modeOf, overridesIn, overridesOf } from './run-overrides.ts'
 import type { AgentState, State } from './state-shape.ts'
 import { foldSubagent, releasedSubagents, unjudgedSubagents, withoutAnswered } from './subagents.ts'
@@ -148,7 +148,7 @@ export function gatedCalls({ openCalls, request }: State): GatedCall[] {
 }
 
 /** The rules and the mode of the conversation; `rulesOfAgent` has those of a subagent. */
-export function rulesOf(state: Overridden & Pick<State, 'settings' | 'granted'>): GateRules {
+export function rulesOf(state: OverriddenRun & Pick<State, 'settings' | 'granted'>): GateRules {
   const { settings, granted } = state
   return {
     mode: modeOf(state),

@@ -15,13 +15,13 @@ export function findEntry(entries: readonly ProjectEntry[], name: string): Proje
   return possible.length === 1 ? possible[0] : undefined
 }
 
-type Granted = PermissionRules | undefined
+type GrantedRules = PermissionRules | undefined
 
 /** A message of the user ends what was granted, and may begin with a command. */
 export function grantedByMessage(
   settings: ProjectSettings | undefined,
   { slash_command: command }: EventOf<'UserMessage'>,
-): Granted {
+): GrantedRules {
   if (!settings || !command) return undefined
   return withEntry(undefined, findEntry(settings.commands, command.name) ?? findEntry(settings.skills, command.name))
 }
@@ -29,14 +29,14 @@ export function grantedByMessage(
 type Before = {
   readonly settings: { readonly project_settings?: ProjectSettings | undefined }
   readonly openCalls: readonly { readonly toolUseId: string; readonly name: string; readonly input: unknown }[]
-  readonly granted: Granted
+  readonly granted: GrantedRules
 }
 
 /** After a successful call of a tool. */
 export function grantedByResult(
   { settings: { project_settings: settings }, openCalls, granted }: Before,
   { tool_use_id: id, is_error }: EventOf<'ToolResult'>,
-): Granted {
+): GrantedRules {
   if (!settings || is_error) return granted
   const call = openCalls.find(({ toolUseId }) => toolUseId === id)
   if (call?.name !== 'Skill' && call?.name !== 'SlashCommand') return granted
@@ -48,7 +48,7 @@ export function grantedByResult(
   return withEntry(granted, findEntry(settings.commands, name) ?? findEntry(settings.skills, name))
 }
 
-function withEntry(granted: Granted, entry: ProjectEntry | undefined): Granted {
+function withEntry(granted: GrantedRules, entry: ProjectEntry | undefined): GrantedRules {
   if (!entry?.allowed_tools) return granted
   return { allow: [...new Set([...(granted?.allow ?? []), ...entry.allowed_tools])], ask: [], deny: [] }
 }

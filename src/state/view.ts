@@ -60,12 +60,12 @@ export function changesLists(event: Event): boolean {
   }
 }
 
-type Shown = Pick<ConversationView, NameIn<'shown'>>
+type ShownSettings = Pick<ConversationView, NameIn<'shown'>>
 
-type Converted = { [K in NameIn<'shown'>]: Settings[K] extends Shown[K] ? never : K }[NameIn<'shown'>]
+type ConvertedSettings = { [K in NameIn<'shown'>]: Settings[K] extends ShownSettings[K] ? never : K }[NameIn<'shown'>]
 
 /** The settings that are shown in another form than they are stored in; a missing one is a type error. */
-const CONVERTED: { readonly [K in Converted]: (stored: NonNullable<Settings[K]>) => Shown[K] } = {
+const CONVERTED: { readonly [K in ConvertedSettings]: (stored: NonNullable<Settings[K]>) => ShownSettings[K] } = {
   mcp: shownMcp,
   client_hooks: (clients) => Object.keys(clients),
 }
@@ -78,7 +78,7 @@ const convert = (name: string, stored: unknown): unknown => CONVERTERS.get(name)
 const SHOWN = namesIn('shown')
 
 /** What is not set, or `false`, is left out. */
-function shownSettings(settings: Settings): Shown {
+function shownSettings(settings: Settings): ShownSettings {
   const shown = Object.fromEntries(
     SHOWN.flatMap((name) => {
       const stored = settings[name]
@@ -86,7 +86,7 @@ function shownSettings(settings: Settings): Shown {
     }),
   )
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- each has the type of its entry in the table
-  return shown as Shown
+  return shown as ShownSettings
 }
 
 /** As clients send it. */

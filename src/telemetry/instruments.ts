@@ -85,24 +85,24 @@ export function createReadout(
 }
 
 function createSeries<T>({ labels: names = [], maxSeries = MAX_SERIES }: Description, create: () => T) {
-  const bySeries = new Map<string, { readonly values: readonly string[]; readonly kept: T }>()
+  const bySeries = new Map<string, { readonly values: readonly string[]; readonly series: T }>()
   const other = names.map(() => OTHER)
 
   function of(values: readonly string[]): T {
     const [first = ''] = values
     const key = values.length === 1 ? first : values.join('\n')
     const known = bySeries.get(key)
-    if (known) return known.kept
+    if (known) return known.series
     if (bySeries.size >= maxSeries && values !== other) return of(other)
     const kept = create()
-    bySeries.set(key, { values, kept })
+    bySeries.set(key, { values, series: kept })
     return kept
   }
 
   return {
     of,
     all: () =>
-      [...bySeries.values()].map(({ values, kept }) => ({
+      [...bySeries.values()].map(({ values, series: kept }) => ({
         labels: Object.fromEntries(names.map((name, at) => [name, values[at] ?? ''])),
         kept,
       })),

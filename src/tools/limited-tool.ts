@@ -58,10 +58,10 @@ async function shortened(
   return isCut ? { ...outcome, output, truncated: true } : outcome
 }
 
-type Cut = (text: string) => Promise<string>
+type CutText = (text: string) => Promise<string>
 
 /** Text, or the text parts of a list; images stay. */
-async function cutAny(output: unknown, cut: Cut): Promise<unknown> {
+async function cutAny(output: unknown, cut: CutText): Promise<unknown> {
   if (typeof output === 'string') return await cut(output)
   if (!Array.isArray(output)) return output
   return await Promise.all(output.map((part: unknown) => (isText(part) ? cutPart(part, cut) : part)))
@@ -70,7 +70,7 @@ async function cutAny(output: unknown, cut: Cut): Promise<unknown> {
 const isText = (part: unknown): part is { readonly type: 'text'; readonly text: string } =>
   typeof part === 'object' && part !== null && 'text' in part && typeof part.text === 'string'
 
-const cutPart = async (part: { readonly text: string }, cut: Cut) => ({ ...part, text: await cut(part.text) })
+const cutPart = async (part: { readonly text: string }, cut: CutText) => ({ ...part, text: await cut(part.text) })
 
 /** The end often says how it went: an error, a summary, that text is untrusted. */
 function cutMiddle(text: string, most: number): string {

@@ -9,7 +9,7 @@ import { withoutUndefined } from '../lib/without-undefined.ts'
 const MAX_KEPT = 50
 
 /** An attempt and the resulting state of the delivery. */
-export type Noted = Pick<Delivery, 'event_id' | 'seq' | 'type' | 'status' | 'duration_ms'> & {
+export type NotedAttempt = Pick<Delivery, 'event_id' | 'seq' | 'type' | 'status' | 'duration_ms'> & {
   readonly at: string
   readonly response_status?: number
   readonly error?: string
@@ -17,7 +17,7 @@ export type Noted = Pick<Delivery, 'event_id' | 'seq' | 'type' | 'status' | 'dur
 }
 
 export type DeliveryHistory = {
-  readonly note: (attempt: Noted) => void
+  readonly note: (attempt: NotedAttempt) => void
   /** Attempts are suspended: pending deliveries have no next attempt. */
   readonly rest: () => void
   readonly nextAttemptAt: () => string | undefined

@@ -8,14 +8,14 @@ import type { Credentials } from './callback-record.ts'
 import type { Entry } from './callback-set.ts'
 
 /** `reported` is what the response reports in addition to the callback. */
-export type Updated = { readonly entry: Entry; readonly reported: Pick<UpdatedCallback, 'secret' | 'dropped'> }
+export type UpdatedEntry = { readonly entry: Entry; readonly reported: Pick<UpdatedCallback, 'secret' | 'dropped'> }
 
 /** Throws a `Problem` if it would need credentials that are lost. */
 export function updateCallback(
   before: Entry,
   request: UpdateCallback,
   seal: (credentials: Credentials) => string,
-): Updated {
+): UpdatedEntry {
   const { record } = before
   const isElsewhere = request.url !== undefined && originOf(request.url) !== originOf(record.url)
   const { credentials, reported } = isElsewhere ? forNewOrigin(before, request) : forSameOrigin(before, request)
@@ -39,16 +39,16 @@ export function updateCallback(
   return { entry, reported }
 }
 
-type Chosen = { readonly credentials: Credentials | undefined; readonly reported: Updated['reported'] }
+type ChosenCredentials = { readonly credentials: Credentials | undefined; readonly reported: UpdatedEntry['reported'] }
 
-function forSameOrigin({ credentials }: Entry, { headers }: UpdateCallback): Chosen {
+function forSameOrigin({ credentials }: Entry, { headers }: UpdateCallback): ChosenCredentials {
   if (!headers) return { credentials, reported: {} }
   const kept = requireCredentials(credentials)
   return { credentials: { ...kept, headers: merged(lowerNames(headers), kept.headers) }, reported: {} }
 }
 
 /** The former receiver knows the former secret and could sign requests to the new one with it. */
-function forNewOrigin(before: Entry, { headers = {} }: UpdateCallback): Chosen {
+function forNewOrigin(before: Entry, { headers = {} }: UpdateCallback): ChosenCredentials {
   const sent = merged(lowerNames(headers), {})
   const former = Object.keys(before.credentials?.headers ?? {})
   const isDropped = former.some((name) => sent[name] === undefined)

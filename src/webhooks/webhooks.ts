@@ -29,7 +29,7 @@ import { keysOf } from './callback-set.ts'
 import { createDeliveryHistory } from './delivery-history.ts'
 import { fieldsOfAttempt } from './deliver-events.ts'
 import type { CallbackDispatcher } from './dispatcher.ts'
-import type { Updated } from './update-callback.ts'
+import type { UpdatedEntry } from './update-callback.ts'
 import { lowerNames, requireCredentials, updateCallback } from './update-callback.ts'
 
 export type WebhooksDeps = {
@@ -72,7 +72,7 @@ export class Webhooks {
   async update(id: string, request: UpdateCallback): Promise<UpdatedCallback> {
     this.#find(id)
     await this.#refuse(request)
-    let reported: Updated['reported'] = {}
+    let reported: UpdatedEntry['reported'] = {}
     const callback = await this.#change(id, (before) => {
       const updated = updateCallback(before, request, (credentials) => this.#set.seal(credentials))
       reported = updated.reported

@@ -118,7 +118,7 @@ export async function createManager(
         firehose.attach(log)
       },
     },
-    known,
+    knownConversations: known,
     endOrphans: endLeftProcesses,
     onDeleted: (owner) => firehose.announceDeleted(owner),
     withProfile: async (request) => (await parts.profiles()).applyTo(request),

@@ -20,7 +20,7 @@ import { createReadiness } from '../http/readiness.ts'
 import { keylessLimit } from '../http/guards/keyless-connections.ts'
 import { createHttpServer, cutConnections } from '../http/server.ts'
 import { createFirehoseSlots, createStreamSlots } from '../http/streams/stream-slots.ts'
-import { aborted, orAborted, timerMs } from '../lib/bounded-wait.ts'
+import { untilAborted, orAborted, timerMs } from '../lib/bounded-wait.ts'
 import { openAiRoutes } from '../protocols/openai/routes.ts'
 import { ReplayFiles } from '../replays/replay-files.ts'
 import { Replays } from '../replays/replays.ts'
@@ -187,7 +187,7 @@ function watchMetrics(
   })
 }
 
-type Served = {
+type ServedApp = {
   readonly manager: ConversationManager
   readonly replays: Replays
   readonly firehose: Firehose
@@ -200,7 +200,7 @@ type Served = {
 async function createHttp(
   config: Config,
   services: Services,
-  { manager, replays, firehose, progress, connections, cluster, remote }: Served,
+  { manager, replays, firehose, progress, connections, cluster, remote }: ServedApp,
 ) {
   const {
     storage,
@@ -254,7 +254,7 @@ async function createHttp(
 /** Also for a server that is part of another program, which may not wait for it. */
 function untilTakenOver({ storage, logger }: Services, close: () => Promise<unknown>): Promise<never> {
   const { takenOver } = storage.availability
-  const end = aborted(takenOver).then((): never => {
+  const end = untilAborted(takenOver).then((): never => {
     logger.fatal({ err: takenOver.reason }, 'another server has taken over the database: stopping')
     void close()
     throw takenOver.reason

@@ -9,7 +9,7 @@ import { Problem } from '../../src/contract/problem.ts'
 import { WaitingHooks } from '../../src/conversations/client-hooks/waiting-hooks.ts'
 import { follow } from '../../src/events/event-feed.ts'
 import type { FeedBatch } from '../../src/events/feed-buffer.ts'
-import type { Published } from '../../src/events/sse-frame.ts'
+import type { PublishedRecord } from '../../src/events/sse-frame.ts'
 import { sseFrames } from '../../src/events/sse-frame.ts'
 import type { SharedLog } from '../events/fixtures.ts'
 import { answer, delta, message, seqsOf, sharedLog } from '../events/fixtures.ts'
@@ -89,7 +89,7 @@ async function open(options: Partial<RemoteLogOptions> = {}): Promise<RemoteLog>
 }
 
 async function readFrom(remote: RemoteLog, afterSeq: number) {
-  const records: Published[] = []
+  const records: PublishedRecord[] = []
   const batches: FeedBatch[] = []
   const run = async () => {
     for await (const batch of follow(remote, { afterSeq, deltas: true, requests: remote.requests })) {
@@ -100,8 +100,8 @@ async function readFrom(remote: RemoteLog, afterSeq: number) {
   return { records, batches, done: run() }
 }
 
-const durable = (records: readonly Published[]) => seqsOf(records).filter((seq) => seq !== undefined)
-const typesOf = (records: readonly Published[]) => records.map(({ type }) => type)
+const durable = (records: readonly PublishedRecord[]) => seqsOf(records).filter((seq) => seq !== undefined)
+const typesOf = (records: readonly PublishedRecord[]) => records.map(({ type }) => type)
 
 test('over connections that break at random moments, a reader gets each event once and in order', async () => {
   const random = createRandom(Number(process.env['SEED'] ?? 1))

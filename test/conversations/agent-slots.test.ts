@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { describe, expect, test } from 'vitest'
 import type { AgentSlots } from '../../src/conversations/subagents/agent-slots.ts'
-import { lent, SubagentSlots } from '../../src/conversations/subagents/agent-slots.ts'
+import { lendSlot, SubagentSlots } from '../../src/conversations/subagents/agent-slots.ts'
 import { Queue } from '../../src/lib/queue.ts'
 import { EMPTY_STATE } from '../../src/state/state.ts'
 
@@ -23,14 +23,14 @@ class Work {
 
   async in(slots: AgentSlots, subagents: Agent, signal = new AbortController().signal): Promise<void> {
     const slot = slots.take({ signal })
-    if (await slot.given) await this.by(slots, subagents)
+    if (await slot.admission) await this.by(slots, subagents)
     slot.leave()
   }
 
   /** The agent works, waits for its subagents, and works on. */
   async by(slots: AgentSlots, subagents: Agent): Promise<void> {
     await this.#step()
-    const own = lent(slots)
+    const own = lendSlot(slots)
     await Promise.all(subagents.map((each) => this.in(own, each)))
     await this.#step()
     this.ended++
@@ -91,14 +91,14 @@ test('an agent that is stopped while it waits for one slot gives back the other 
 
 test('a second subagent of an agent gets the next slot that is free', async () => {
   const server = new Queue({ limit: 2 })
-  const slots = lent(server)
+  const slots = lendSlot(server)
   const run = server.take()
   const other = server.take()
   const signal = new AbortController().signal
   const [first, second] = [slots.take({ signal }), slots.take({ signal })]
   expect([first.isFree, second.isFree]).toEqual([true, false])
   other.leave()
-  expect(await second.given).toBe(true)
+  expect(await second.admission).toBe(true)
   second.leave()
   first.leave()
   run.leave()

@@ -221,7 +221,7 @@ export async function setBench({
             firehose.attach(log)
           }),
       },
-      known,
+      knownConversations: known,
       endProcesses: async () => [],
       ...managerDeps,
       endOrphans,

@@ -6,7 +6,7 @@ import { follow } from '../../src/events/event-feed.ts'
 import type { FollowOptions } from '../../src/events/event-feed.ts'
 import type { FeedBatch } from '../../src/events/feed-buffer.ts'
 import { WaitingHooks } from '../../src/conversations/client-hooks/waiting-hooks.ts'
-import type { Published } from '../../src/events/sse-frame.ts'
+import type { PublishedRecord } from '../../src/events/sse-frame.ts'
 import { uuid7 } from '../../src/lib/uuid7.ts'
 import type { SharedLog } from './fixtures.ts'
 import { answer, delta, message, seqsOf, sharedLog, tempDirectory, reportedLate, toolResult } from './fixtures.ts'
@@ -29,13 +29,13 @@ afterEach(async () => {
 const append = (count: number) => log.append(Array.from({ length: count }, (_, i) => message(`${i}`)))
 const range = (first: number, last: number) => Array.from({ length: last - first + 1 }, (_, i) => first + i)
 
-type Reader = { records: Published[]; batches: FeedBatch[]; done: Promise<void>; stop: () => void }
+type Reader = { records: PublishedRecord[]; batches: FeedBatch[]; done: Promise<void>; stop: () => void }
 
 /** Follows the log in the background. `pause` is what the reader does between batches. */
 function read(options: FollowOptions = {}, pause?: () => Promise<unknown>): Reader {
   const abort = new AbortController()
   const feed = follow(log, { signal: abort.signal, ...options })
-  const records: Published[] = []
+  const records: PublishedRecord[] = []
   const batches: FeedBatch[] = []
   const run = async () => {
     for await (const batch of feed) {

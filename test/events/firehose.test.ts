@@ -9,7 +9,7 @@ import { Firehose } from '../../src/events/firehose.ts'
 import { FirehoseFile } from '../../src/storage/files/firehose/firehose-file.ts'
 import type { FirehoseEvent } from '../../src/events/firehose/firehose-record.ts'
 import { createJsonlStore } from '../../src/storage/files/log/jsonl-store.ts'
-import type { Published } from '../../src/events/sse-frame.ts'
+import type { PublishedRecord } from '../../src/events/sse-frame.ts'
 import { uuid7 } from '../../src/lib/uuid7.ts'
 import { effort } from '../support/patience.ts'
 import { createRandom } from '../support/random.ts'
@@ -297,8 +297,8 @@ describe('the firehose', () => {
     const messageId = uuid7()
     const seen: Record<'early' | 'late', string[]> = { early: [], late: [] }
     const tell = (whose: 'early' | 'late') => ({
-      onEvents: (events: readonly Published[]) => void seen[whose].push(...events.map(({ type }) => type)),
-      onTransient: ({ event }: Published) => {
+      onEvents: (events: readonly PublishedRecord[]) => void seen[whose].push(...events.map(({ type }) => type)),
+      onTransient: ({ event }: PublishedRecord) => {
         if (event.type === 'AssistantDelta') seen[whose].push(event.text_delta!)
       },
     })

@@ -6,6 +6,7 @@ import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import {
+  findBareNames,
   findNames,
   findPhrases,
   identifiersOf,
@@ -48,6 +49,31 @@ describe('a phrase is found', () => {
   test('across a line break, also one in a comment, and is reported with the line that it begins in', () => {
     expect(findPhrases('One.\nIt takes\nits place.')).toMatchObject([{ line: 2, found: 'takes its place' }])
     expect(findPhrases('/**\n * It takes\n * its place.\n */')).toMatchObject([{ line: 2 }])
+  })
+})
+
+describe('a bare participle is refused as the name of', () => {
+  test.each([
+    'type Kept = string',
+    'export type Asked = {}',
+    'class Refused extends Error {}',
+    'export function updated(): void {}',
+    'export const offered = 1',
+    'type Options = { readonly left: number }',
+    'class Log {\n  #known = new Map()\n}',
+  ])('a declaration: %s', (source) => {
+    expect(findBareNames(identifiersOf(source))).toHaveLength(1)
+  })
+
+  test.each([
+    'type KeptKey = string',
+    'export const DONE = 0',
+    'export type Need = {}',
+    'const left = 1',
+    'type Counts = { readonly removed: number; readonly bytesLeft: number }',
+    'export const isRefused = true',
+  ])('none of these: %s', (source) => {
+    expect(findBareNames(identifiersOf(source))).toEqual([])
   })
 })
 

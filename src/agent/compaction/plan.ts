@@ -3,7 +3,7 @@
  * what is kept.
  */
 import type { ListedMessage } from '../history/message-list.ts'
-import { condensed } from '../history/message-list.ts'
+import { condenseMessages } from '../history/message-list.ts'
 import { tokensOfMessage } from '../history/context-size.ts'
 
 /** All parts are of the limit. */
@@ -83,7 +83,7 @@ export function tokensAfter(
   { entries, forgottenThrough, fixedTokens, scaled }: PlanInput,
   summary = '',
 ): number {
-  const after = condensed(entries, forgottenThrough, { ...plan, summary })
+  const after = condenseMessages(entries, forgottenThrough, { ...plan, summary })
   return fixedTokens + after.reduce((sum, { message }) => sum + scaled(tokensOfMessage(message)), 0)
 }
 

@@ -20,13 +20,13 @@ import {
 } from './event-words.ts'
 import { imagesOf, type RenderOutput, type ResultDraft, toModelCall, toToolMessage } from './tool-messages.ts'
 import { isSent } from './history-types.ts'
-import type { Forgotten } from '../../state/state-shape.ts'
+import type { ForgottenRange } from '../../state/state-shape.ts'
 import { ContextSize, tokensOfText } from './context-size.ts'
 import { type ListedMessage, MessageList } from './message-list.ts'
 import type { ResultPlace } from './shorten.ts'
 import { type OpenTurn, openTurn, waitsOnlyFor } from './open-turn.ts'
 
-type HistoryOptions = { readonly agentId?: string | undefined; readonly forgotten?: Forgotten | undefined }
+type HistoryOptions = { readonly agentId?: string | undefined; readonly forgotten?: ForgottenRange | undefined }
 
 export class History {
   readonly size = new ContextSize()

@@ -24,7 +24,7 @@ export type ListedMessage = {
   readonly origin?: ResultPlace | undefined
 }
 
-type Condensed = Pick<
+type CondensationRange = Pick<
   EventOf<'Condensation'>,
   | 'forgotten_through_seq'
   | 'kept_message_seqs'
@@ -74,18 +74,18 @@ export class MessageList {
     return at
   }
 
-  condense(event: Condensed): void {
-    this.#entries = condensed(this.#entries, this.#forgottenThrough, event)
+  condense(event: CondensationRange): void {
+    this.#entries = condenseMessages(this.#entries, this.#forgottenThrough, event)
     this.#forgottenThrough = Math.max(this.#forgottenThrough, event.forgotten_through_seq)
     this.#messages = this.#entries.map(({ message }) => message)
   }
 }
 
 /** Also tells what a compaction would lead to, before its event is stored. */
-export function condensed(
+export function condenseMessages(
   entries: readonly ListedMessage[],
   forgottenThrough: number,
-  event: Condensed,
+  event: CondensationRange,
 ): ListedMessage[] {
   const { forgotten_through_seq: through } = event
   const shortened = entries.flatMap((entry) => shortenedEntry(entry, event))
@@ -105,7 +105,7 @@ const MAY_BE_KEPT: Readonly<Record<string, true>> = { user: true, move: true, sc
 /** Returns nothing for the images of shortened results. */
 function shortenedEntry(
   entry: ListedMessage,
-  { shortened_through_seq, max_result_chars }: Condensed,
+  { shortened_through_seq, max_result_chars }: CondensationRange,
 ): ListedMessage | [] {
   const { message, origin } = entry
   if (entry.seq > shortened_through_seq) return entry

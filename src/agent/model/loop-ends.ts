@@ -13,14 +13,14 @@ export type RunLimits = {
 }
 
 /** `unpriced` is the model of an answer of this run whose cost is not known. */
-export type Spent = {
+export type RunCosts = {
   readonly tokens: number
   readonly costUsd: number | undefined
   readonly unpriced?: string | undefined
 }
 
 /** What limits compare. The functions return current values. */
-export type Limited = {
+export type LimitReadings = {
   /** Returns the number of model answers in this run. */
   readonly steps: () => number
   /** Returns what the agent repeats too often. */
@@ -29,7 +29,7 @@ export type Limited = {
   readonly isNearlyStuck: () => boolean
   readonly limits: () => RunLimits
   /** Returns what limits compare: tokens of this run, and the cost of the conversation. */
-  readonly spent: () => Spent
+  readonly spent: () => RunCosts
 }
 
 /** The missing part may have been a tool call, so the model did not choose this end. */
@@ -62,7 +62,7 @@ export const CUT_OFF: Readonly<Record<CutReason, LoopEnd>> = {
 }
 
 /** Returns the limit that the run has reached. */
-export function metLimit(context: Limited): LoopEnd | undefined {
+export function metLimit(context: LimitReadings): LoopEnd | undefined {
   const { maxSteps, maxIterations, maxTokens, maxBudgetUsd } = context.limits()
   const habit = context.stuckIn()
   if (habit) return stuck(STUCK[habit])
@@ -76,7 +76,7 @@ export function metLimit(context: Limited): LoopEnd | undefined {
 }
 
 /** The run ends at the first answer without a cost: nothing would limit the next ones. */
-export function unpricedLimit({ limits, spent }: Pick<Limited, 'limits' | 'spent'>): LoopEnd | undefined {
+export function unpricedLimit({ limits, spent }: Pick<LimitReadings, 'limits' | 'spent'>): LoopEnd | undefined {
   const { maxBudgetUsd, allowsUnpriced } = limits()
   if (maxBudgetUsd === undefined || allowsUnpriced) return undefined
   const { unpriced } = spent()
@@ -87,7 +87,7 @@ export function unpricedLimit({ limits, spent }: Pick<Limited, 'limits' | 'spent
 
 function spendingLimit(
   { maxTokens, maxBudgetUsd }: Pick<RunLimits, 'maxTokens' | 'maxBudgetUsd'>,
-  { tokens, costUsd = 0 }: Spent,
+  { tokens, costUsd = 0 }: RunCosts,
 ): LoopEnd | undefined {
   if (maxTokens !== undefined && tokens >= maxTokens) {
     const message = `The run used ${tokens} tokens, and its limit is ${maxTokens}; raise max_tokens_per_run, or run it again.`

@@ -9,7 +9,7 @@ import type { AgentContext } from '../loop-context.ts'
 import { metLimit } from './loop-ends.ts'
 import type { ResultDraft } from '../history/tool-messages.ts'
 
-type Sent = {
+type SentAhead = {
   readonly llm: Llm
   readonly request: LlmRequest
   /** The number of its messages: the list grows. */
@@ -21,7 +21,7 @@ type Sent = {
 export class RequestAhead implements Disposable {
   readonly #context: AgentContext
   readonly #signal: AbortSignal
-  #sent: Sent | undefined
+  #sent: SentAhead | undefined
   /** Aborts the request that was sent ahead, also when its answer is being read. */
   #abort = new AbortController()
   readonly #onAbort = () => this.#abort.abort(this.#signal.reason)
@@ -57,7 +57,7 @@ export class RequestAhead implements Disposable {
       return undefined
     }
     this.#sent = undefined
-    let first: Sent['first'] | undefined = sent.first
+    let first: SentAhead['first'] | undefined = sent.first
     const next = () => {
       const current = first ?? sent.stream.next()
       first = undefined
@@ -93,7 +93,7 @@ function isFollowedByRequest(context: AgentContext, result: ResultDraft): boolea
   return !context.hooks() && !context.output && context.steps() > 0 && !context.isNearlyStuck() && !metLimit(context)
 }
 
-function isSame({ llm, request, count }: Sent, nextLlm: Llm, next: LlmRequest): boolean {
+function isSame({ llm, request, count }: SentAhead, nextLlm: Llm, next: LlmRequest): boolean {
   return (
     llm === nextLlm &&
     request.messages === next.messages &&

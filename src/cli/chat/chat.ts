@@ -34,7 +34,7 @@ export class Chat {
   readonly #options: ChatOptions
   readonly #theme: Theme
   readonly #screen: Screen
-  readonly #left = Promise.withResolvers<number>()
+  readonly #exit = Promise.withResolvers<number>()
   #session: ChatSession
   #answers: AnswerPanels
   #outbox: Outbox
@@ -85,7 +85,7 @@ export class Chat {
     greet(this.#session, this.#options)
     this.#open()
     if (this.#options.prompt !== undefined) this.#guard(this.#send(this.#options.prompt))
-    return await this.#left.promise
+    return await this.#exit.promise
   }
 
   /** Keys of the editor are signals for all programs of the terminal. */
@@ -95,11 +95,11 @@ export class Chat {
   }
 
   leave(exitCode: number): void {
-    this.#left.resolve(exitCode)
+    this.#exit.resolve(exitCode)
   }
 
   fail(error: unknown): void {
-    this.#left.reject(error)
+    this.#exit.reject(error)
   }
 
   /** Gives the terminal back; safe at any time. */

@@ -18,7 +18,7 @@ import { HistorySearch } from './input/history-search.ts'
 import { cleanText } from './state/clean-text.ts'
 import type { ChatState } from './state/chat-state.ts'
 import { EMPTY_STATE, isBusy } from './state/chat-state.ts'
-import { fit, wrapped } from './render/lines.ts'
+import { fit, wrapText } from './render/lines.ts'
 import { safeLines } from './render/safe-lines.ts'
 import type { Panel } from './render/panel.ts'
 import { ReadyPanel } from './render/ready-panel.ts'
@@ -278,7 +278,7 @@ export class Screen {
 
   #lastLines(width: number): string[] {
     const { theme, facts } = this.#options
-    if (this.#closing !== undefined) return [...wrapped(this.#closing, width), '']
+    if (this.#closing !== undefined) return [...wrapText(this.#closing, width), '']
     return [statusLine(this.#state, facts(this.#state), { width, theme, now: Date.now() })]
   }
 }

@@ -2,9 +2,9 @@
 import { parseArgs } from 'node:util'
 import { OPTIONS } from './options.ts'
 
-type Parsed = ReturnType<typeof parseOptions>
-export type Values = Parsed['values']
-export type Token = Parsed['tokens'][number]
+type ParsedOptions = ReturnType<typeof parseOptions>
+export type Values = ParsedOptions['values']
+export type Token = ParsedOptions['tokens'][number]
 
 export const parseOptions = (args: string[]) =>
   parseArgs({ args, options: OPTIONS, allowPositionals: true, tokens: true })

@@ -102,13 +102,13 @@ function suggest(option: string, tokens: readonly { readonly kind: string; reado
   return isRun ? '; put -- before a prompt that begins with a dash.' : '.'
 }
 
-type Named = { readonly name: CommandName | undefined; readonly words: readonly string[] }
+type NamedCommand = { readonly name: CommandName | undefined; readonly words: readonly string[] }
 
 /**
  * The first word is the command, unless it follows an option of the chat, or is several words on a terminal: then it is the prompt. Without
  * a word the chat is meant, if its options are given or on a terminal.
  */
-function commandOf(words: readonly string[], tokens: readonly Token[], isTerminal: boolean): Named {
+function commandOf(words: readonly string[], tokens: readonly Token[], isTerminal: boolean): NamedCommand {
   const [first, ...rest] = words
   const firstWord = tokens.findIndex(({ kind }) => kind === 'positional' || kind === 'option-terminator')
   const before = firstWord < 0 ? tokens : tokens.slice(0, firstWord)

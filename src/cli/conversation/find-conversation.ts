@@ -44,7 +44,7 @@ export async function latestConversation(
   return latest
 }
 
-type Wanted = {
+type WantedConversation = {
   readonly count: number
   readonly workdir?: string | undefined
   readonly search?: string | undefined
@@ -52,18 +52,18 @@ type Wanted = {
 }
 
 /** The filter of a list: all of these labels. */
-export const labelled = (labels: readonly string[] = []) => (labels.length > 0 ? { label: [...labels] } : {})
+export const labelFilter = (labels: readonly string[] = []) => (labels.length > 0 ? { label: [...labels] } : {})
 
 /** At most `count`, the one with the latest event first. */
 export async function latestConversations(
   client: AgentServerClient,
-  { count, workdir, search, labels }: Wanted,
+  { count, workdir, search, labels }: WantedConversation,
   signal: AbortSignal,
 ): Promise<ConversationView[]> {
   const since = RECENT_DAYS.map((days) => ({ updated_after: new Date(Date.now() - days * DAY_MS).toISOString() }))
   let found: ConversationView[] = []
   for (const filter of [...since, {}]) {
-    const wanted = { ...filter, ...labelled(labels), ...(search !== undefined && { q: search }) }
+    const wanted = { ...filter, ...labelFilter(labels), ...(search !== undefined && { q: search }) }
     const all = await recentConversations(client, wanted, signal)
     found = workdir === undefined ? all : all.filter((view) => view.workdir === workdir)
     if (found.length >= count) break

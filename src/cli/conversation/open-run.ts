@@ -20,7 +20,7 @@ type RunRequest = {
   readonly before?: BeforeOpening
 }
 
-export type Opened = OpenedConversation & {
+export type OpenedRun = OpenedConversation & {
   readonly host: AgentHost
   readonly info: Info
   /** Creates another conversation with the same settings. */
@@ -31,7 +31,10 @@ export type Opened = OpenedConversation & {
  * `check` and `before` can throw before a conversation is created or changed. Closes everything it has opened if a later step fails.
  * The caller closes `host`.
  */
-export async function openRun({ server, settings, check, before }: RunRequest, signal: AbortSignal): Promise<Opened> {
+export async function openRun(
+  { server, settings, check, before }: RunRequest,
+  signal: AbortSignal,
+): Promise<OpenedRun> {
   const { dataDir, serverKey, secretFiles, serverSettings } = settings
   await using stack = new AsyncDisposableStack()
   const host = stack.use(

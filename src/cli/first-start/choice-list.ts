@@ -1,6 +1,6 @@
 /** A list to choose from with the arrows. What is typed searches it. */
 import { matchesKey, visibleWidth } from '@earendil-works/pi-tui'
-import { oneLine, wrapped } from '../chat/render/lines.ts'
+import { oneLine, wrapText } from '../chat/render/lines.ts'
 import type { Theme } from '../chat/render/theme.ts'
 import { cleanLine } from '../chat/state/clean-text.ts'
 import type { ShownQuestion } from './shown-question.ts'
@@ -58,8 +58,8 @@ export class ChoiceList implements ShownQuestion {
   render(width: number, rows: number): string[] {
     const { title, text, canGoBack } = this.#list
     const head = [
-      ...wrapped(this.#theme.bold(title), width),
-      ...(text === '' ? [] : wrapped(this.#theme.dim(text), width)),
+      ...wrapText(this.#theme.bold(title), width),
+      ...(text === '' ? [] : wrapText(this.#theme.dim(text), width)),
     ]
     const found = this.#found()
     const space = Math.max(1, Math.min(MAX_ROWS, rows - head.length - 3))

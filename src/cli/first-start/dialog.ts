@@ -3,7 +3,7 @@
  * restores it however it ends.
  */
 import { decodeKittyPrintable, isKeyRelease, matchesKey, ProcessTerminal, TuiMainScreen } from '@earendil-works/pi-tui'
-import { fit, wrapped } from '../chat/render/lines.ts'
+import { fit, wrapText } from '../chat/render/lines.ts'
 import { safeLines } from '../chat/render/safe-lines.ts'
 import { createTheme } from '../chat/render/theme.ts'
 import type { Theme } from '../chat/render/theme.ts'
@@ -35,9 +35,9 @@ export class Dialog implements Disposable {
   readonly #tui = new TuiMainScreen(new ProcessTerminal(), false)
   readonly #theme: Theme
   readonly #listeners = new DisposableStack()
-  readonly #left = new AbortController()
+  readonly #exit = new AbortController()
   /** What was said and answered so far. */
-  #said: string[] = []
+  #saidLines: string[] = []
   #question: ShownQuestion | undefined
   #isOpen = false
 
@@ -53,7 +53,7 @@ export class Dialog implements Disposable {
 
   /** Ends `wait` when the person leaves. */
   get signal(): AbortSignal {
-    return this.#left.signal
+    return this.#exit.signal
   }
 
   open(): void {
@@ -81,7 +81,7 @@ export class Dialog implements Disposable {
     this.#isOpen = false
     this.#listeners.dispose()
     this.#question = undefined
-    if (this.signal.aborted) this.#said = []
+    if (this.signal.aborted) this.#saidLines = []
     try {
       this.#tui.renderNow()
     } finally {
@@ -96,7 +96,7 @@ export class Dialog implements Disposable {
 
   /** Shows a text that stays. */
   say(text: string): void {
-    this.#said.push(text)
+    this.#saidLines.push(text)
     this.#draw()
   }
 
@@ -114,7 +114,7 @@ export class Dialog implements Disposable {
   async wait<T>(text: string, work: Promise<T>): Promise<T> {
     const ignored = () => {}
     this.#show({
-      render: (width) => wrapped(this.#theme.dim(text), width),
+      render: (width) => wrapText(this.#theme.dim(text), width),
       handleKey: ignored,
       handlePaste: ignored,
     })
@@ -145,7 +145,7 @@ export class Dialog implements Disposable {
   }
 
   #leave(exitCode: number | undefined): void {
-    this.#left.abort(new DialogLeft(exitCode))
+    this.#exit.abort(new DialogLeft(exitCode))
   }
 
   #show(question: ShownQuestion | undefined): void {
@@ -169,7 +169,7 @@ export class Dialog implements Disposable {
   }
 
   #render(width: number): string[] {
-    const said = this.#said.flatMap((text) => wrapped(cleanText(text), width))
+    const said = this.#saidLines.flatMap((text) => wrapText(cleanText(text), width))
     if (!this.#question) return said
     const rows = this.#tui.terminal.rows - said.length - MARGIN_ROWS
     return [...said, ...(said.length > 0 ? [''] : []), ...this.#question.render(width, rows)]

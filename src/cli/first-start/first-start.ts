@@ -59,12 +59,12 @@ type Connection = { readonly key: string | undefined; readonly models: readonly 
 class FirstStart {
   readonly #dialog: Dialog
   readonly #missing: MissingModel
-  readonly #known: KnownPlaces
+  readonly #knownPlaces: KnownPlaces
 
   constructor(dialog: Dialog, missing: MissingModel, known: KnownPlaces) {
     this.#dialog = dialog
     this.#missing = missing
-    this.#known = known
+    this.#knownPlaces = known
   }
 
   async run(): Promise<ChosenModel> {
@@ -99,7 +99,7 @@ class FirstStart {
     const { llm, nameOfKey = 'the settings' } = this.#missing
     const given = llm.api_key === undefined ? undefined : { value: llm.api_key, name: nameOfKey }
     // Somebody who has set a key means a vendor, and a program at a port of this machine must not get it.
-    const { localServers, localTimeoutMs, vendors } = this.#known
+    const { localServers, localTimeoutMs, vendors } = this.#knownPlaces
     const limit = { signal: this.#dialog.signal, timeoutMs: localTimeoutMs }
     const searching = findLocalEndpoints(given ? [] : localServers, limit)
     const found = await this.#dialog.wait('Looking for models on this machine…', searching)

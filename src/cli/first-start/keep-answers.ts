@@ -8,10 +8,10 @@ import { keepSettings } from '../settings/keep-settings.ts'
 import type { SettingsFile } from '../settings/settings-file.ts'
 import type { Dialog } from './dialog.ts'
 
-type Kept = Pick<ChosenModel, 'keepsKey' | 'notices'>
+type KeptAnswers = Pick<ChosenModel, 'keepsKey' | 'notices'>
 
 /** Writes nothing unless the person agrees. Rejects with `DialogLeft`. */
-export async function keepAnswers(dialog: Dialog, file: SettingsFile, values: LlmConfig): Promise<Kept> {
+export async function keepAnswers(dialog: Dialog, file: SettingsFile, values: LlmConfig): Promise<KeptAnswers> {
   const { path } = file
   const why = whyNotKept(file, values)
   if (why !== undefined) return notKept(why)
@@ -36,7 +36,7 @@ export async function keepAnswers(dialog: Dialog, file: SettingsFile, values: Ll
   }
 }
 
-const notKept = (why: string): Kept => ({
+const notKept = (why: string): KeptAnswers => ({
   keepsKey: false,
   notices: [`The model and its key are not kept, and hold until the chat ends: ${why}`],
 })

@@ -14,7 +14,7 @@ export type ModelOption = ListOption & { readonly model: string }
 const MAX_MODELS = 2000
 const MAX_NAME_CHARS = 300
 
-type Endpointed = LlmConfig & { readonly base_url: string }
+type LlmWithEndpoint = LlmConfig & { readonly base_url: string }
 
 /** Models that do not answer with text, or not to text. */
 const FOR_OTHER_WORK =
@@ -23,7 +23,7 @@ const FOR_OTHER_WORK =
 export const isForOtherWork = (id: string): boolean => FOR_OTHER_WORK.test(id)
 
 /** `config` is that of the endpoint, without a model. */
-export function modelOptions(models: readonly ListedModel[], config: Endpointed): ModelOption[] {
+export function modelOptions(models: readonly ListedModel[], config: LlmWithEndpoint): ModelOption[] {
   const catalog = new ModelCatalog({ readBundled: () => readAsset(MODEL_CATALOG).toString() })
   const options = models.slice(0, MAX_MODELS).flatMap((listed) => {
     // Gemini lists them with their path.
@@ -45,7 +45,7 @@ export function modelOptions(models: readonly ListedModel[], config: Endpointed)
 }
 
 /** The first part of a name can look like the vendor of a configuration, which is removed: then another one is put in front. */
-function configuredName(id: string, config: Endpointed): string {
+function configuredName(id: string, config: LlmWithEndpoint): string {
   const names = [id, `openai/${id}`, `${vendorAt(config.base_url)?.id}/${id}`]
   return names.find((model) => endpointOf({ ...config, model }).model === id) ?? id
 }

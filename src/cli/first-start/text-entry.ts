@@ -1,6 +1,6 @@
 /** A line that a person types or pastes. A key is shown as dots. */
 import { matchesKey } from '@earendil-works/pi-tui'
-import { oneLine, wrapped } from '../chat/render/lines.ts'
+import { oneLine, wrapText } from '../chat/render/lines.ts'
 import type { Theme } from '../chat/render/theme.ts'
 import { cleanLine } from '../chat/state/clean-text.ts'
 import type { ShownQuestion } from './shown-question.ts'
@@ -55,11 +55,11 @@ export class TextEntry implements ShownQuestion {
     const shown = isSecret ? '•'.repeat(Math.min(MAX_DOTS, this.#value.length)) : this.#value
     const keys = ['Enter', ...(canGoBack ? ['Left goes back'] : []), 'Esc leaves']
     return [
-      ...wrapped(this.#theme.bold(title), width),
-      ...(text === '' ? [] : wrapped(this.#theme.dim(text), width)),
+      ...wrapText(this.#theme.bold(title), width),
+      ...(text === '' ? [] : wrapText(this.#theme.dim(text), width)),
       // The end of a long text is what is being typed.
-      ...wrapped(`${this.#theme.cyan('>')} ${shown}▏`, width).slice(-2),
-      ...(this.#fault === undefined ? [] : wrapped(this.#theme.yellow(this.#fault), width)),
+      ...wrapText(`${this.#theme.cyan('>')} ${shown}▏`, width).slice(-2),
+      ...(this.#fault === undefined ? [] : wrapText(this.#theme.yellow(this.#fault), width)),
       this.#theme.dim(oneLine(keys.join(' · '), width)),
     ]
   }

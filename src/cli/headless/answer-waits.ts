@@ -3,7 +3,7 @@ import { AgentServerError } from '../../client/request/agent-server-error.ts'
 import type { ConversationHandle } from '../../client/conversation/conversation-handle.ts'
 import type { Event, EventOf } from '../../contract/events/event.ts'
 
-export type Denied = {
+export type DeniedCall = {
   /** Name of the tool, or `network`. */
   readonly tool: string
   /** The call, or host and port. */
@@ -26,7 +26,7 @@ export type Wait = Exclude<EventOf<'RequestOpened'>, { kind: 'client_tool' }>
 export const isWait = (event: Event): event is Wait => event.type === 'RequestOpened' && event.kind !== 'client_tool'
 
 /** Returns what it has denied: nothing if another client has answered. */
-export async function answerWait({ requests }: ConversationHandle, event: Wait): Promise<readonly Denied[]> {
+export async function answerWait({ requests }: ConversationHandle, event: Wait): Promise<readonly DeniedCall[]> {
   const { request_id: id, kind, payload } = event
   switch (kind) {
     case 'permission':
@@ -45,7 +45,7 @@ export async function answerWait({ requests }: ConversationHandle, event: Wait):
 }
 
 /** Hooks, or another client, may have decided some of the calls. */
-async function denyLeft(requests: ConversationHandle['requests'], id: string): Promise<readonly Denied[]> {
+async function denyLeft(requests: ConversationHandle['requests'], id: string): Promise<readonly DeniedCall[]> {
   const open = await requests.get(id).catch((error: unknown) => {
     if (isNotPending(error)) return undefined
     throw error

@@ -1,7 +1,7 @@
 /** A run without the chat: prompts in, answers out, and an exit code. Waits for a person only with `--ask`. */
 import type { ConversationHandle } from '../../client/conversation/conversation-handle.ts'
 import type { Info } from '../../contract/server.ts'
-import type { Stopped } from '../../sdk/session/stopped-session.ts'
+import type { StoppedSession } from '../../sdk/session/stopped-session.ts'
 import { readStopped } from '../../sdk/session/stopped-session.ts'
 import type { RunInvocation } from '../command-line/run-options.ts'
 import { UsageError } from '../command-line/usage-error.ts'
@@ -9,7 +9,7 @@ import type { BeforeOpening } from '../conversation/open-conversation.ts'
 import { describeWeakMode, refuseDisturbance } from '../conversation/refuse-resume.ts'
 import { Interrupts } from '../terminal/interrupts.ts'
 import type { AgentHost } from '../conversation/open-host.ts'
-import type { Opened } from '../conversation/open-run.ts'
+import type { OpenedRun } from '../conversation/open-run.ts'
 import { describeSandbox, openRun } from '../conversation/open-run.ts'
 import { withSettingNames } from '../settings/refused-settings.ts'
 import { runOverrides } from '../settings/conversation-settings.ts'
@@ -92,7 +92,7 @@ const deletion = (conversation: ConversationHandle, output: HeadlessOutput): Asy
 })
 
 function sayStart(
-  { view, isResumed, info, notices }: Opened,
+  { view, isResumed, info, notices }: OpenedRun,
   { server, permissionMode }: RunInvocation,
   output: HeadlessOutput,
 ): void {
@@ -118,7 +118,7 @@ class HeadlessRun {
 
   constructor(
     { invocation, settings }: { readonly invocation: RunInvocation; readonly settings: RunSettings },
-    { host, view, isResumed }: Opened,
+    { host, view, isResumed }: OpenedRun,
     output: HeadlessOutput,
     interrupts: Interrupts,
   ) {
@@ -152,7 +152,7 @@ class HeadlessRun {
   }
 
   /** A message takes the place of the answers: it is sent at once. */
-  async #continueUntilMessage(stopped: Stopped, turns: AsyncGenerator<TurnLine, void>) {
+  async #continueUntilMessage(stopped: StoppedSession, turns: AsyncGenerator<TurnLine, void>) {
     const message = nextMessage(turns)
     this.#unseen = stopped.after
     const code = await this.#runOne({ content: undefined, stopped, until: message.signal })
@@ -160,7 +160,7 @@ class HeadlessRun {
   }
 
   /** Undefined if the conversation waits for nothing that stdin can answer. */
-  async #readAsked(): Promise<Stopped | undefined> {
+  async #readAsked(): Promise<StoppedSession | undefined> {
     if (!this.#isResumed || !answersOnStdin(this.#invocation)) return undefined
     const stopped = await readStopped(this.#conversation, await this.#conversation.get())
     return stopped.waiting.length > 0 ? stopped : undefined

@@ -8,13 +8,13 @@ import type { TransientEvent } from '../../contract/events/transient-event.ts'
 import type { Status } from '../../contract/events/status.ts'
 import type { UserInput } from '../../contract/values/message.ts'
 import { withoutUndefined } from '../../lib/without-undefined.ts'
-import type { Stopped } from '../../sdk/session/stopped-session.ts'
+import type { StoppedSession } from '../../sdk/session/stopped-session.ts'
 import { BackgroundWork } from '../../sdk/session/background-work.ts'
 import { AT_REST, continueStopped, hasWork, readStopped } from '../../sdk/session/stopped-session.ts'
 import { UsageError } from '../command-line/usage-error.ts'
 import type { OverrideOptions } from '../settings/conversation-settings.ts'
 import { startRun } from '../conversation/start-run.ts'
-import type { Denied } from './answer-waits.ts'
+import type { DeniedCall } from './answer-waits.ts'
 import type { Waits } from './waits.ts'
 
 export type TurnRequest = {
@@ -23,7 +23,7 @@ export type TurnRequest = {
   /** Undefined: the conversation continues where it stopped. */
   readonly content: UserInput['content'] | undefined
   /** Where it stopped, if that was read already. */
-  readonly stopped?: Stopped | undefined
+  readonly stopped?: StoppedSession | undefined
   /** Seq of the last event that was read; undefined: of the last one. */
   readonly after?: number | undefined
   /** Ends only this turn, and not the run. */
@@ -47,7 +47,7 @@ export type TurnEnd = {
   readonly status: EventOf<'StatusUpdate'>['status']
   readonly result: EventOf<'Result'> | undefined
   readonly error: EventOf<'ErrorEvent'> | undefined
-  readonly denied: readonly Denied[]
+  readonly denied: readonly DeniedCall[]
   /** The steps of all runs of the turn. */
   readonly steps: number
 }
@@ -66,9 +66,9 @@ export async function runTurn(turn: TurnRequest): Promise<TurnEnd | undefined> {
 }
 
 /** `runId` is undefined for any run of the main agent: one that was active or waited when the turn began. */
-type Begun = { readonly after: number; readonly runId: string | undefined }
+type BegunTurn = { readonly after: number; readonly runId: string | undefined }
 
-async function beginTurn(turn: TurnRequest): Promise<Begun> {
+async function beginTurn(turn: TurnRequest): Promise<BegunTurn> {
   const { conversation, content, isStopped } = turn
   if (content === undefined) return await beginWithoutMessage(turn)
   const after = turn.after ?? (await conversation.get()).last_seq
@@ -77,7 +77,7 @@ async function beginTurn(turn: TurnRequest): Promise<Begun> {
   return { after, runId }
 }
 
-async function beginWithoutMessage(turn: TurnRequest): Promise<Begun> {
+async function beginWithoutMessage(turn: TurnRequest): Promise<BegunTurn> {
   const { conversation, waits, onEvent, isStopped } = turn
   const stopped = turn.stopped ?? (await readStopped(conversation, await conversation.get()))
   await requireWork(conversation, stopped)
@@ -92,18 +92,18 @@ async function beginWithoutMessage(turn: TurnRequest): Promise<Begun> {
 }
 
 /** A run that waits has what it began with. Another run begins with what this command gives; what waits still waits. */
-async function withoutRun({ conversation, overrides }: TurnRequest, { status }: Stopped): Promise<Status> {
+async function withoutRun({ conversation, overrides }: TurnRequest, { status }: StoppedSession): Promise<Status> {
   if (!WAITS.has(status) || Object.keys(overrides).length === 0) return status
   return (await conversation.pause()).status
 }
 
 /** Throws a `UsageError` if only a message can continue it. */
-export async function requireWork(conversation: ConversationHandle, stopped: Stopped): Promise<void> {
+export async function requireWork(conversation: ConversationHandle, stopped: StoppedSession): Promise<void> {
   if (await hasWork(conversation, stopped)) return
   throw new UsageError('there is nothing to continue: no message is unanswered, and nothing waits; give a prompt.')
 }
 
-async function followTurn(turn: TurnRequest, begun: Begun): Promise<TurnEnd> {
+async function followTurn(turn: TurnRequest, begun: BegunTurn): Promise<TurnEnd> {
   const { conversation, waits, onEvent, onDelta, until } = turn
   let { runId } = begun
   let end: Pick<TurnEnd, 'result' | 'error'> = { result: undefined, error: undefined }

@@ -1,7 +1,7 @@
 /** What a run waits for, and who answers it: nobody, the lines of stdin while there are some, or other clients. */
 import type { ConversationHandle } from '../../client/conversation/conversation-handle.ts'
 import type { Event } from '../../contract/events/event.ts'
-import type { Denied, Wait } from './answer-waits.ts'
+import type { DeniedCall, Wait } from './answer-waits.ts'
 import { answerWait, isWait } from './answer-waits.ts'
 
 export class Waits {
@@ -10,7 +10,7 @@ export class Waits {
   #hasAnswerer: boolean
   /** Also those that were answered meanwhile. */
   #waiting: Wait[] = []
-  #denied: Denied[] = []
+  #denied: DeniedCall[] = []
 
   /** `hasAnswerer` is true if somebody else answers, until `leave`. */
   constructor(conversation: ConversationHandle, hasAnswerer: boolean) {
@@ -40,7 +40,7 @@ export class Waits {
   }
 
   /** Returns what was denied since the last call. */
-  takeDenied(): readonly Denied[] {
+  takeDenied(): readonly DeniedCall[] {
     return this.#denied.splice(0)
   }
 

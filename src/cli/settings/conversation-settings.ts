@@ -42,7 +42,7 @@ export type ConversationSettings = Pick<RunInvocation, FromOptions> & {
   /** The person's own, as parts of the system prompt. */
   readonly instructions: readonly string[]
   /** From options that are settings. */
-  readonly given: GivenSettings
+  readonly givenSettings: GivenSettings
   /** Whether mode, rules and model of the command line hold for its runs, and do not change a resumed conversation. */
   readonly overridesRuns: boolean
   /** Whether instructions and skills of the directory are loaded. They give no rights. */
@@ -56,7 +56,16 @@ const TOOLS = ['Bash', 'FileEditor', 'TaskTracker', 'AskUserQuestion', 'Task']
 const DEFAULT_MODE = 'default'
 
 export function newConversation(settings: ConversationSettings): BodyOf<'createConversation'> {
-  const { cwd, llm, permissionMode = DEFAULT_MODE, allowedTools, disallowedTools, mcp, given, loadsProject } = settings
+  const {
+    cwd,
+    llm,
+    permissionMode = DEFAULT_MODE,
+    allowedTools,
+    disallowedTools,
+    mcp,
+    givenSettings: given,
+    loadsProject,
+  } = settings
   const { addDirs, tools, hooks, instructions, systemPrompt, appendSystemPrompt } = settings
   const extensions = [...instructions, ...(appendSystemPrompt === undefined ? [] : [appendSystemPrompt])]
   const llm_config = { ...llm, ...toolChoiceOf(settings) }
@@ -103,13 +112,18 @@ export function changesOfResumed(
     additional_directories: addDirs.length > 0 ? [...new Set([...directories, ...addDirs])] : undefined,
     permission_mode: given.permissionMode,
     llm_config: Object.keys(llm_config).length > 0 ? llm_config : undefined,
-    ...given.given,
+    ...given.givenSettings,
   })
   return Object.keys(changes).length > 0 ? changes : undefined
 }
 
 /** What the runs of this command have instead of the settings of a resumed conversation. */
-export function runOverrides({ permissionMode, allowedTools, givenLlm, given }: ConversationSettings): OverrideOptions {
+export function runOverrides({
+  permissionMode,
+  allowedTools,
+  givenLlm,
+  givenSettings: given,
+}: ConversationSettings): OverrideOptions {
   return withoutUndefined({
     model: hasModelOnly(givenLlm) ? givenLlm.model : undefined,
     permission_mode: permissionMode,
@@ -122,8 +136,8 @@ export function runOverrides({ permissionMode, allowedTools, givenLlm, given }: 
 const hasModelOnly = ({ model, ...others }: LlmConfig): boolean =>
   model !== undefined && Object.values(others).every((value) => value === undefined)
 
-const withoutOverrides = ({ givenLlm, given }: ConversationSettings) => ({
-  given: splitByEffect(given).changes,
+const withoutOverrides = ({ givenLlm, givenSettings: given }: ConversationSettings) => ({
+  givenSettings: splitByEffect(given).changes,
   permissionMode: undefined,
   givenLlm: hasModelOnly(givenLlm) ? {} : givenLlm,
 })

@@ -31,14 +31,14 @@ export const NO_HOME: HomeSettings = { access: undefined, isRequested: false, no
 type Readable = HomeAccess['readable'][number]
 /** What is wrong, as a sentence. */
 type Fault = { readonly fault: string }
-type Given = Pick<RunInvocation, 'homeReadable' | 'sshAgent' | 'packageCache'>
+type HomeOptions = Pick<RunInvocation, 'homeReadable' | 'sshAgent' | 'packageCache'>
 
 /**
  * Throws a `UsageError` for an option that cannot be used. What a settings file names need not exist on each machine:
  * that is a notice. `hidden`: what stays hidden from every agent. `workdirs`: where the agent may change each link.
  */
 export async function readHomeSettings(
-  { homeReadable, sshAgent, packageCache: wantsCache }: Given,
+  { homeReadable, sshAgent, packageCache: wantsCache }: HomeOptions,
   { home_readable = [], ssh_agent = false, package_cache = false }: SandboxSettings = {},
   { hidden, workdirs }: { readonly hidden: readonly string[]; readonly workdirs: readonly string[] },
 ): Promise<HomeSettings> {

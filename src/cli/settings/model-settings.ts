@@ -1,7 +1,7 @@
 /** Combines the settings of the model: options take precedence over the environment, and that over the settings file. */
 import { z } from 'zod'
 import { DROPPED_CREDENTIALS, LlmConfig, LLM_PROVIDERS } from '../../contract/values/llm-config.ts'
-import { checked, createReader, modelVariables, sourceOf } from '../../config/environment.ts'
+import { checkVariable, createReader, modelVariables, sourceOf } from '../../config/environment.ts'
 import { readLlmKey, readLlmUrl } from '../../config/keys.ts'
 import { readKeyCommand, withOwnVendorKey } from '../../config/model-keys.ts'
 import { UsageError } from '../command-line/usage-error.ts'
@@ -57,14 +57,14 @@ export type ModelSettings = {
   readonly missing: { readonly field: 'model' | 'endpoint' | 'api_key'; readonly message: string } | undefined
 }
 
-type Given = Pick<RunInvocation, 'model' | 'apiKey' | 'baseUrl'> &
+type GivenModel = Pick<RunInvocation, 'model' | 'apiKey' | 'baseUrl'> &
   Partial<Pick<RunInvocation, 'effort' | 'fallbackModels'>>
 
 /** The options that have other names than their fields. */
 const OPTION_OF: Partial<Record<Field, string>> = { reasoning_effort: 'effort', fallback_models: 'fallback-model' }
 
 /** Throws a `UsageError`. */
-export const fromOptions = ({ model, apiKey, baseUrl, effort, fallbackModels = [] }: Given): ModelSource => ({
+export const fromOptions = ({ model, apiKey, baseUrl, effort, fallbackModels = [] }: GivenModel): ModelSource => ({
   values: withoutUndefined({
     model,
     api_key: apiKey,
@@ -98,7 +98,7 @@ export function fromEnvironment(environment = modelVariables()): ModelSource {
     model: read('LLM_MODEL'),
     api_key: readLlmKey(read('LLM_API_KEY')),
     base_url: readLlmUrl(read),
-    provider: checked('LLM_PROVIDER', z.enum(LLM_PROVIDERS).optional(), read),
+    provider: checkVariable('LLM_PROVIDER', z.enum(LLM_PROVIDERS).optional(), read),
   }
   const others = FIELDS.filter((field) => !Object.hasOwn(known, field))
   const values = withoutUndefined({

@@ -36,7 +36,7 @@ class ImportReader {
   readonly #look: (path: string) => Promise<FoundEntry>
   readonly #files: ReadFile[] = []
   readonly #refused: string[] = []
-  readonly #seen = new Set<string>()
+  readonly #seenPaths = new Set<string>()
   #bytes: number
 
   constructor(root: ReadFile, home: string, hidden: readonly string[]) {
@@ -49,7 +49,7 @@ class ImportReader {
   }
 
   async read(): Promise<Imports> {
-    this.#seen.add(await realpath(this.#root.path))
+    this.#seenPaths.add(await realpath(this.#root.path))
     await this.#importsOf(this.#root, undefined, 0)
     return { files: this.#files, refused: this.#refused }
   }
@@ -73,8 +73,8 @@ class ImportReader {
     if (found.kind !== 'file') return found.kind === 'large' ? TOO_MUCH : 'it is not a regular file'
     const isOwn = scope === undefined && dirname(path) === this.#own
     if (!isOwn && !this.#isUnlinked(path, found.path)) return 'a link is in its path'
-    if (this.#seen.has(found.path)) return undefined
-    this.#seen.add(found.path)
+    if (this.#seenPaths.has(found.path)) return undefined
+    this.#seenPaths.add(found.path)
     this.#bytes += found.bytes.length
     if (this.#bytes > MAX_INSTRUCTIONS_BYTES || this.#files.length >= MAX_MEMORY_FILES) return TOO_MUCH
     if (found.bytes.includes(0)) return 'it is not a text'

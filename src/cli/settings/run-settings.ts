@@ -100,7 +100,7 @@ export async function readRunSettings(
       // Commands of the person are for this machine.
       hooks: isRemote ? undefined : file.settings.hooks,
       instructions: instructions.texts,
-      given,
+      givenSettings: given,
     },
     dataDir,
     serverSettings: keyCommand === undefined || isRemote ? {} : settingsOf(keyCommand, llm),

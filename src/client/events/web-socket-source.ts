@@ -67,7 +67,7 @@ export function webSocketSource(options: WebSocketSourceOptions): StreamSource {
         return
       } catch (error) {
         request.signal.throwIfAborted()
-        if (isOpen || !(error instanceof Unopened)) throw error
+        if (isOpen || !(error instanceof UnopenedSocket)) throw error
         if (!options.ticket) await requireReadable(transport, request)
         if (failures > request.maxRetries) throw error
         await sleep(delayAfter(failures), request.signal)
@@ -139,7 +139,7 @@ async function* framesOf(socket: Socket, { signal, maxSilenceMs, isFirehose }: R
     if (unreadChars > MAX_UNREAD_CHARS) end()
   })
   for (const type of ['error', 'close'] as const)
-    socket.addEventListener(type, () => end(isReady ? undefined : new Unopened()))
+    socket.addEventListener(type, () => end(isReady ? undefined : new UnopenedSocket()))
   const stop = () => end()
   signal.addEventListener('abort', stop, { once: true })
   try {
@@ -198,7 +198,7 @@ const unreadable = () =>
   new AgentServerError('unexpected_response', 'The WebSocket sent a frame that is not a JSON object.')
 
 /** A browser does not say why. */
-class Unopened extends AgentServerError {
+class UnopenedSocket extends AgentServerError {
   constructor() {
     super(
       'connection_failed',

@@ -17,10 +17,10 @@ export type CallOptions = {
 }
 
 /** What one operation accepts. Fields that can be empty can be left out. */
-export type CallInput<Id extends OperationId> = Given<'params', ParamsFor<Id>> &
-  Given<'query', QueryFor<Id>> &
-  Given<'body', BodyOf<Id>>
-type Given<Name extends string, Type> = unknown extends Type
+export type CallInput<Id extends OperationId> = OptionalField<'params', ParamsFor<Id>> &
+  OptionalField<'query', QueryFor<Id>> &
+  OptionalField<'body', BodyOf<Id>>
+type OptionalField<Name extends string, Type> = unknown extends Type
   ? unknown
   : [Type] extends [undefined]
     ? unknown

@@ -56,7 +56,7 @@ export async function startOf({ body }: Response): Promise<string> {
   return start
 }
 
-export function redirected({ status, headers }: Response, url: string): AgentServerError {
+export function redirectError({ status, headers }: Response, url: string): AgentServerError {
   const target = headers.get('location')
   const where = target === null ? '' : ` to ${target.slice(0, MAX_QUOTE)}`
   return new AgentServerError(

@@ -5,7 +5,7 @@
 import { faultOfHeaderValue } from '../../contract/values/http-header.ts'
 import { AgentServerError, isGatewayStatus } from './agent-server-error.ts'
 import { delayAfter, MAX_DELAY_MS, sleep } from './delay.ts'
-import { connectionError, errorOf, redirected } from './response-error.ts'
+import { connectionError, errorOf, redirectError } from './response-error.ts'
 import { mistake, requireSignal, sendableHeaders } from './sendable.ts'
 
 export type TransportOptions = {
@@ -103,7 +103,7 @@ export class Transport {
     }).catch((error: unknown) => {
       throw connectionError(error, url)
     })
-    if (isRedirect(response)) throw redirected(response, url)
+    if (isRedirect(response)) throw redirectError(response, url)
     if (response.status >= 400) throw await errorOf(response)
     return await read(response)
   }

@@ -1,6 +1,6 @@
 /** Reads the messages that the model has read from the log of a conversation. */
 import type { RenderOutput } from '../../agent/history/tool-messages.ts'
-import type { Forgotten } from '../../state/state-shape.ts'
+import type { ForgottenRange } from '../../state/state-shape.ts'
 import { HISTORY_TYPES, TYPES_OF_FORGOTTEN } from '../../agent/history/history-types.ts'
 import { History } from '../../agent/history/history.ts'
 import type { EventLog } from '../../events/event-log.ts'
@@ -18,7 +18,7 @@ export type OfSubagent = { readonly agentId: string; readonly firstSeq: number }
 
 /** Whose history it is. The main agent has no id and begins at the first event. */
 export type OfAgent = Partial<OfSubagent> & {
-  readonly forgotten: Forgotten | undefined
+  readonly forgotten: ForgottenRange | undefined
   /** What the agent does not read because the conversation went back. */
   readonly rewound: readonly RewoundSpan[]
 }

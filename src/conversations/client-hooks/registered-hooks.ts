@@ -10,7 +10,7 @@ import type { RegisteredHook, WaitingHooks } from './waiting-hooks.ts'
 export class RegisteredHooks {
   readonly #state: LiveState
   readonly #waiting: WaitingHooks
-  #made: StoredClientHooks | undefined
+  #storedHooks: StoredClientHooks | undefined
   #hooks: readonly CallbackHook[] = []
 
   constructor(state: LiveState, waiting: WaitingHooks) {
@@ -29,8 +29,8 @@ export class RegisteredHooks {
 
   #current(): readonly CallbackHook[] {
     const { client_hooks: registered } = this.#state.current.settings
-    if (registered !== this.#made) {
-      this.#made = registered
+    if (registered !== this.#storedHooks) {
+      this.#storedHooks = registered
       this.#hooks = inOrder(registered ?? {}).flatMap(([client, { hooks }]) => this.#hooksOf(client, hooks))
     }
     return this.#hooks

@@ -13,7 +13,7 @@ const AnyInput = z.record(z.string(), z.unknown())
 export class DeclaredTools implements ChangingTools {
   readonly #state: LiveState
   readonly #calls: HandedOverCalls
-  #made: readonly ClientTool[] | undefined
+  #clientTools: readonly ClientTool[] | undefined
   #tools: readonly Tool[] = []
 
   constructor(state: LiveState, calls: HandedOverCalls) {
@@ -23,8 +23,8 @@ export class DeclaredTools implements ChangingTools {
 
   get listed(): readonly Tool[] {
     const { client_tools: declared } = this.#state.current.settings
-    if (declared !== this.#made) {
-      this.#made = declared
+    if (declared !== this.#clientTools) {
+      this.#clientTools = declared
       // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the input is parsed before `run`
       this.#tools = (declared ?? []).map((tool) => this.#create(tool) as Tool)
     }

@@ -57,7 +57,7 @@ export function changeOf(stored: LlmConfig, update: LlmConfig): LlmChange {
 }
 
 /** The stored configuration after the change. */
-export function updated(stored: LlmConfig, { update, dropped }: Pick<LlmChange, 'update' | 'dropped'>): LlmConfig {
+export function updateLlm(stored: LlmConfig, { update, dropped }: Pick<LlmChange, 'update' | 'dropped'>): LlmConfig {
   const names = new Set<string>(dropped)
   return { ...Object.fromEntries(Object.entries(stored).filter(([name]) => !names.has(name))), ...update }
 }

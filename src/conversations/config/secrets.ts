@@ -27,7 +27,7 @@ export type SecretsChange = { readonly added: readonly string[]; readonly remove
 
 export type ConversationSecretsDeps = {
   readonly redactor: Redactor
-  readonly kept: SecretValues
+  readonly keptValues: SecretValues
   /** Why what is stored could not be decrypted. */
   readonly locked?: Problem
   readonly write: (values: SecretValues) => Promise<void>
@@ -57,7 +57,7 @@ export class ConversationSecrets {
   // Until the log has a change, the former configuration applies, and with it the former credentials.
   #formerLlm: Values
 
-  constructor({ redactor, kept, locked, write, id, logger }: ConversationSecretsDeps) {
+  constructor({ redactor, keptValues: kept, locked, write, id, logger }: ConversationSecretsDeps) {
     this.#write = write
     this.#locked = locked
     this.#onFault = (error) =>

@@ -126,7 +126,7 @@ export function newSettings(parts: NewSettings): Settings {
   const { request, idempotency, llm, workdir, additionalDirectories, tools, hooks, project, mcp, agents, redact } =
     parts
   const { permission_mode, client_tools } = request
-  const derived: Derived = {
+  const derived: DerivedValues = {
     workdir,
     additional_directories: additionalDirectories,
     made_workdir: request.workdir === undefined ? workdir : undefined,
@@ -147,7 +147,7 @@ export function newSettings(parts: NewSettings): Settings {
 }
 
 /** A value for each setting that is computed; one without would be a type error. */
-type Derived = { readonly [K in DerivedName]: Settings[K] | undefined }
+type DerivedValues = { readonly [K in DerivedName]: Settings[K] | undefined }
 
 /** The settings that are stored as they were sent, or with secret values redacted. */
 function sentSettings(request: CreateConversation, redact: (text: string) => string): Record<string, unknown> {

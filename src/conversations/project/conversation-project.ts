@@ -9,7 +9,7 @@ import { bodyOf } from '../../project/frontmatter.ts'
 import type { CommandCall } from '../../state/command-text.ts'
 import { parseCommandCall } from '../../state/command-text.ts'
 import { withoutHidden } from '../../project/one-line.ts'
-import { offered } from '../../project/project-prompt.ts'
+import { offeredEntries } from '../../project/project-prompt.ts'
 import { ReadBudget, SettingsReader } from '../../project/settings-reader.ts'
 import type { PermissionGate } from '../../policy/permissions.ts'
 import type { ToolAccess } from '../../policy/tool-access.ts'
@@ -62,7 +62,7 @@ export class ConversationProject implements ProjectAccess {
 
   readonly useSkill = async (name: string, args: string): Promise<ToolOutcome> => {
     const entry = findEntry(this.#skills, name)
-    if (!entry || entry.user_only) return refusal(unknown('skill', name, offered(this.#skills)))
+    if (!entry || entry.user_only) return refusal(unknown('skill', name, offeredEntries(this.#skills)))
     const read = await this.read(entry)
     return 'fault' in read ? refusal(read.fault) : { output: skillText(read, args) }
   }
@@ -74,7 +74,7 @@ export class ConversationProject implements ProjectAccess {
     const call = parseCommandCall(text)
     if (!call) return refusal('Write the command as `/name arguments`.')
     const entry = this.#find(call.name)
-    if (!entry || entry.user_only) return refusal(unknown('slash command', call.name, offered(this.#commands)))
+    if (!entry || entry.user_only) return refusal(unknown('slash command', call.name, offeredEntries(this.#commands)))
     const expanded = await this.expand(entry, call, { session: AGENT_SESSION, signal }, user)
     return 'fault' in expanded ? refusal(expanded.fault) : { output: expanded.text }
   }

@@ -9,7 +9,7 @@ import type { LoadedProject } from '../../project/load-project.ts'
 import type { ConversationSecrets } from '../config/secrets.ts'
 
 export type JoinMcpOptions = {
-  readonly asked: ReadMcp | undefined
+  readonly requested: ReadMcp | undefined
   readonly loaded: LoadedProject | undefined
   readonly secrets: Pick<ConversationSecrets, 'addMcp'>
   /** Throws a `Problem` if the client may not use these servers. */
@@ -17,7 +17,12 @@ export type JoinMcpOptions = {
 }
 
 /** Joins the servers of the request and of files: of two with one name, that of the request counts. Throws a `Problem`. */
-export async function joinMcp({ asked, loaded, secrets, mayConnect }: JoinMcpOptions): Promise<McpServers | undefined> {
+export async function joinMcp({
+  requested: asked,
+  loaded,
+  secrets,
+  mayConnect,
+}: JoinMcpOptions): Promise<McpServers | undefined> {
   const entries = Object.entries(loaded?.mcpServers ?? {}).filter(
     ([name]) => !Object.hasOwn(asked?.servers ?? {}, name),
   )

@@ -10,14 +10,14 @@ import type { OpenConversations } from '../open-conversations.ts'
 import type { Attendance } from './attendance.ts'
 import type { KnownConversations } from './known-conversations.ts'
 import type { IsVisible } from './listing.ts'
-import { damaged } from './resting-views.ts'
+import { damagedView } from './resting-views.ts'
 import { liveSummaryRow, summaryRow } from './summary-rows.ts'
 
 /** The number of conversations that are read at the same time. */
 const VIEW_CONCURRENCY = 64
 
 type Sources = {
-  readonly known: KnownConversations
+  readonly knownConversations: KnownConversations
   readonly open: OpenConversations
   readonly attendance: Attendance
   readonly conversations: ConversationDeps
@@ -34,7 +34,7 @@ export class ConversationPages {
 
   /** Throws a `Problem` for an invalid `page_id`. */
   async page(query: ListConversations, isVisible?: IsVisible): Promise<ViewPage> {
-    const { known, conversations } = this.#sources
+    const { knownConversations: known, conversations } = this.#sources
     const { ids, nextPageId } = known.page(query, isVisible)
     const views = await mapBounded(ids, VIEW_CONCURRENCY, (id) => this.viewWithoutOpening(id))
     const { catalog } = conversations.models
@@ -44,7 +44,7 @@ export class ConversationPages {
 
   /** Returns the same page as short rows, from memory. */
   async summaries(query: ListConversations, isVisible?: IsVisible): Promise<ConversationSummaries> {
-    const { known, open, attendance } = this.#sources
+    const { knownConversations: known, open, attendance } = this.#sources
     const { ids, nextPageId } = known.page(query, isVisible)
     const rows = await mapBounded(ids, VIEW_CONCURRENCY, async (id) => {
       const conversation = await open.ifOpen(id)
@@ -58,7 +58,7 @@ export class ConversationPages {
 
   /** Undefined if it does not exist. */
   async viewWithoutOpening(id: string): Promise<ConversationView | undefined> {
-    const { known, open, conversations } = this.#sources
+    const { knownConversations: known, open, conversations } = this.#sources
     const conversation = await open.ifOpen(id)
     if (conversation && known.has(id)) return conversation.view()
     const view = await known.viewAtRest(id)
@@ -72,6 +72,6 @@ export class ConversationPages {
     }
     const state = await readSnapshot(conversations.storage, id)
     const now = known.get(id)
-    return now && viewOf(damaged(state, now))
+    return now && viewOf(damagedView(state, now))
   }
 }

@@ -86,7 +86,7 @@ export class KnownConversations {
       set: (summary: Summary) => this.#set(summary),
       delete: (id: string) => this.delete(id),
     }
-    this.#shared = new List({ ...this.#deps, shared, known }, position)
+    this.#shared = new List({ ...this.#deps, shared, summaries: known }, position)
   }
 
   /** Stores what was read from the log. Ignores unknown conversations. */

@@ -53,13 +53,13 @@ export function compareSummaries(a: Position, b: Position): number {
 type Position = Pick<Summary, 'id' | 'createdAt'>
 
 /** The summaries of one status, or all, in the order of their creation. */
-type Listed = SortedList<Summary>
+type ListedSummaries = SortedList<Summary>
 
 /** True if every conversation matches. */
 export const matchesAll = (filter: CountedConversations): boolean =>
   Object.values(filter).every((value) => value === undefined)
 
-export function countMatching(listed: Listed, filter: CountedConversations, isVisible?: IsVisible): number {
+export function countMatching(listed: ListedSummaries, filter: CountedConversations, isVisible?: IsVisible): number {
   const [first, end] = placesWithin(listed, filter)
   const isWanted = createMatcher(filter, isVisible)
   let count = 0
@@ -70,7 +70,7 @@ export function countMatching(listed: Listed, filter: CountedConversations, isVi
 
 /** Throws a `Problem` for an invalid `page_id`. */
 export function listPage(
-  listed: Listed,
+  listed: ListedSummaries,
   query: ListConversations,
   isVisible?: IsVisible,
 ): { ids: string[]; nextPageId: string | null } {
@@ -85,10 +85,14 @@ export function listPage(
   }
 }
 
-type Wanted = { readonly after: Position | undefined; readonly isVisible: IsVisible | undefined }
+type WantedPage = { readonly after: Position | undefined; readonly isVisible: IsVisible | undefined }
 
 /** Returns the summaries that follow `after` by time of creation: at most one more than the limit. */
-function firstByCreation(listed: Listed, query: ListConversations, { after, isVisible }: Wanted): Summary[] {
+function firstByCreation(
+  listed: ListedSummaries,
+  query: ListConversations,
+  { after, isVisible }: WantedPage,
+): Summary[] {
   const isWanted = createMatcher(query, isVisible)
   const [first, end] = placesWithin(listed, query)
   const found: Summary[] = []
@@ -109,7 +113,7 @@ function firstByCreation(listed: Listed, query: ListConversations, { after, isVi
 }
 
 /** Returns the same by time of change. Each event changes that time, so no sorted list is kept: this reads all summaries. */
-function firstByUpdate(listed: Listed, query: ListConversations, { after, isVisible }: Wanted): Summary[] {
+function firstByUpdate(listed: ListedSummaries, query: ListConversations, { after, isVisible }: WantedPage): Summary[] {
   const isWanted = createMatcher(query, isVisible)
   const direction = query.order === 'asc' ? 1 : -1
   const compare = (a: Position, b: Position) => direction * compareSummaries(a, b)
@@ -144,7 +148,10 @@ function positionOf(pageId: string, isByUpdate: boolean): Position {
   )
 }
 
-function placesWithin(listed: Listed, { created_after, created_before }: CountedConversations): [number, number] {
+function placesWithin(
+  listed: ListedSummaries,
+  { created_after, created_before }: CountedConversations,
+): [number, number] {
   const [after, before] = [timeOf(created_after), timeOf(created_before)]
   return [
     after === undefined ? 0 : listed.firstPlace(({ createdAt }) => createdAt >= after),

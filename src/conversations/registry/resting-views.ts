@@ -11,13 +11,13 @@ import { viewOf } from '../../state/view.ts'
 /** Bytes of JSON for all cached views: some ten thousand, because one takes about a kilobyte. */
 const MAX_KEPT_BYTES = 8 * 1024 * 1024
 
-type Kept = { readonly view: ConversationView; readonly updatedAt: number; readonly bytes: number }
+type KeptView = { readonly view: ConversationView; readonly updatedAt: number; readonly bytes: number }
 
 export class RestingViews {
   readonly #read: (summary: Summary) => Promise<State | undefined>
   readonly #mayBeNewer: boolean
   /** Most recently requested last. */
-  readonly #kept = new Map<string, Kept>()
+  readonly #views = new Map<string, KeptView>()
   #bytes = 0
 
   /** `mayBeNewer`: another instance appends, so that what is read can be newer than the summary. */
@@ -28,14 +28,14 @@ export class RestingViews {
 
   /** Returns undefined if what was read is not current: the log must be opened then. */
   async view(summary: Summary): Promise<ConversationView | undefined> {
-    const kept = this.#kept.get(summary.id)
+    const kept = this.#views.get(summary.id)
     if (kept && isOf(kept.view.last_seq, kept.updatedAt, summary)) {
       this.#keep(kept)
       return withStatus(kept.view, summary)
     }
     const state = await this.#read(summary)
     // The log cannot be read, so this is all there is.
-    if (summary.lastSeq === 0) return viewOf(damaged(state, summary))
+    if (summary.lastSeq === 0) return viewOf(damagedView(state, summary))
     if (state && this.#mayBeNewer && state.lastSeq > summary.lastSeq) return viewOf(state)
     if (!state || !isOf(state.lastSeq, Date.parse(state.updatedAt), summary)) return undefined
     const view = viewOf(state)
@@ -44,15 +44,15 @@ export class RestingViews {
   }
 
   forget(id: string): void {
-    this.#bytes -= this.#kept.get(id)?.bytes ?? 0
-    this.#kept.delete(id)
+    this.#bytes -= this.#views.get(id)?.bytes ?? 0
+    this.#views.delete(id)
   }
 
-  #keep(one: Kept): void {
+  #keep(one: KeptView): void {
     this.forget(one.view.id)
-    this.#kept.set(one.view.id, one)
+    this.#views.set(one.view.id, one)
     this.#bytes += one.bytes
-    for (const id of this.#kept.keys()) {
+    for (const id of this.#views.keys()) {
       if (this.#bytes <= MAX_KEPT_BYTES) break
       this.forget(id)
     }
@@ -67,7 +67,7 @@ function withStatus(view: ConversationView, { status }: Summary): ConversationVi
   return view.status === status ? view : { ...view, status }
 }
 
-export function damaged(state: State | undefined, { id, status, createdAt, title }: Summary): State {
+export function damagedView(state: State | undefined, { id, status, createdAt, title }: Summary): State {
   if (state) return { ...state, status }
   const found = damagedState(id, new Date(createdAt).toISOString())
   return { ...found, status, settings: { ...found.settings, title } }

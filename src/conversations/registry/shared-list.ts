@@ -16,7 +16,7 @@ import { sharedSummary } from './summary-rows.ts'
 export type SharedListDeps = {
   readonly shared: SharedConversations
   readonly storage: Storage
-  readonly known: Pick<Summaries, 'get' | 'set' | 'delete'>
+  readonly summaries: Pick<Summaries, 'get' | 'set' | 'delete'>
   readonly logger: Logger
 }
 
@@ -90,7 +90,7 @@ export class SharedList {
   }
 
   #forget(id: string): void {
-    const { known } = this.#deps
+    const { summaries: known } = this.#deps
     // Undefined if it was created a moment ago: no reader has received an event of it here.
     const { userId, profile } = known.get(id) ?? {}
     known.delete(id)
@@ -99,7 +99,7 @@ export class SharedList {
   }
 
   async #learn({ id, lastSeq, summary }: ListedConversation): Promise<void> {
-    const { known, logger } = this.#deps
+    const { summaries: known, logger } = this.#deps
     // It is returned again, or this instance has taken it over since.
     const isKnown = (seq: number) => seq <= (known.get(id)?.lastSeq ?? 0)
     if (isKnown(lastSeq)) return

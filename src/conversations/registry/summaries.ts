@@ -10,20 +10,21 @@ import type { IsVisible } from './listing.ts'
 import { matchesAll, compareSummaries, countMatching, listPage } from './listing.ts'
 
 /** One object per conversation for its whole life, so that a change that affects no order is a plain assignment. */
-type Kept = { -readonly [Field in keyof Summary]: Summary[Field] }
+type KeptSummary = { -readonly [Field in keyof Summary]: Summary[Field] }
 
 export class Summaries {
-  readonly #byId = new Map<string, Kept>()
-  #all = new SortedList<Kept>(compareSummaries)
-  readonly #byStatus = new Map<Status, SortedList<Kept>>(
-    Status.options.map((status) => [status, new SortedList<Kept>(compareSummaries)] as const),
+  readonly #byId = new Map<string, KeptSummary>()
+  #all = new SortedList<KeptSummary>(compareSummaries)
+  readonly #byStatus = new Map<Status, SortedList<KeptSummary>>(
+    Status.options.map((status) => [status, new SortedList<KeptSummary>(compareSummaries)] as const),
   )
 
   /** Replaces all summaries. */
   load(summaries: readonly Summary[]): void {
     this.#byId.clear()
-    this.#all = new SortedList<Kept>(compareSummaries, summaries)
-    for (const status of this.#byStatus.keys()) this.#byStatus.set(status, new SortedList<Kept>(compareSummaries))
+    this.#all = new SortedList<KeptSummary>(compareSummaries, summaries)
+    for (const status of this.#byStatus.keys())
+      this.#byStatus.set(status, new SortedList<KeptSummary>(compareSummaries))
     for (let place = 0; place < this.#all.length; place++) {
       // oxlint-disable-next-line typescript/no-non-null-assertion -- the index is within bounds
       const summary = this.#all.at(place)!
@@ -88,7 +89,7 @@ export class Summaries {
     return listPage(first && others.length === 0 ? this.#of(first) : this.#all, query, isVisible)
   }
 
-  #of(status: Status): SortedList<Kept> {
+  #of(status: Status): SortedList<KeptSummary> {
     // oxlint-disable-next-line typescript/no-non-null-assertion -- there is a list for each status
     return this.#byStatus.get(status)!
   }

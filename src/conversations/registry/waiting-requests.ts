@@ -10,7 +10,7 @@ import type { IsVisible } from './listing.ts'
 import type { OpenConversations } from '../open-conversations.ts'
 
 type Sources = {
-  readonly known: Pick<KnownConversations, 'all' | 'stateAtRest'>
+  readonly conversations: Pick<KnownConversations, 'all' | 'stateAtRest'>
   readonly open: Pick<OpenConversations, 'openIds' | 'ifOpen' | 'open'>
   /** True if other instances have conversations too: what is not open here may be open there. */
   readonly isShared?: boolean
@@ -55,7 +55,7 @@ export class WaitingRequestPages {
     isVisible: IsVisible,
     add: (summary: Summary, requests: readonly OpenRequest[]) => void,
   ): Promise<Resting[]> {
-    const { known, open } = this.#sources
+    const { conversations: known, open } = this.#sources
     const openIds = new Set(open.openIds())
     const resting: Resting[] = []
     const newest = new Map<string, { readonly lastSeq: number; readonly openedAt: string }>()
@@ -79,7 +79,7 @@ export class WaitingRequestPages {
   }
 
   async #requestsAtRest({ id, lastSeq }: Summary): Promise<readonly OpenRequest[]> {
-    const { known, open, isShared } = this.#sources
+    const { conversations: known, open, isShared } = this.#sources
     const state = await known.stateAtRest(id)
     if (!state && isShared) return []
     if (!state) {

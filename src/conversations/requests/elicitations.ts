@@ -6,7 +6,7 @@ import { mapStrings } from '../../lib/json/map-strings.ts'
 import type { ToolContext } from '../../tools/tool.ts'
 import { findClosed } from './closed-requests.ts'
 import type { HeldActor, HeldRequests } from './held-requests.ts'
-import { matched, redactAnswers, sameAnswers } from './match-answers.ts'
+import { matchOrThrow, redactAnswers, sameAnswers } from './match-answers.ts'
 import type { EarlierAnswer, RequestHandler } from './request-handler.ts'
 
 export type ElicitationsDeps = {
@@ -38,7 +38,7 @@ export class Elicitations implements RequestHandler<'elicitation'> {
     return await actor.enqueue(async () => {
       const request = elicitations.get(requestId)
       if (!request) return false
-      const answer = { answers: matched(request.view.payload.questions, given) }
+      const answer = { answers: matchOrThrow(request.view.payload.questions, given) }
       const intent = { kind: 'answer_held', requestId, answer: { kind, answer }, keyName } as const
       await request.answer(answer, () => actor.apply(intent))
       return true

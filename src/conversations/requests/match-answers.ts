@@ -19,7 +19,7 @@ export function matchAnswers(questions: readonly AskedQuestion[], given: AnswerQ
 }
 
 /** The same; throws the `Problem`. */
-export function matched(questions: readonly AskedQuestion[], given: AnswerQuestion['answers']): Answers {
+export function matchOrThrow(questions: readonly AskedQuestion[], given: AnswerQuestion['answers']): Answers {
   const answers = matchAnswers(questions, given)
   if (answers instanceof Problem) throw answers
   return answers

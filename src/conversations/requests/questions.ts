@@ -6,7 +6,7 @@ import type { AnswerIntent } from '../../state/question-intents.ts'
 import type { LiveState } from '../live-state.ts'
 import { findClosed } from './closed-requests.ts'
 import type { EarlierAnswer, RequestHandler } from './request-handler.ts'
-import { matched, redactAnswers, sameAnswers } from './match-answers.ts'
+import { matchOrThrow, redactAnswers, sameAnswers } from './match-answers.ts'
 
 /** What questions need from the conversation's actor. */
 export type QuestionActor = {
@@ -45,7 +45,7 @@ export class Questions implements RequestHandler<'question'> {
     return await actor.enqueue(async () => {
       const open = this.open().find(({ request_id }) => request_id === questionId)
       if (!open) return false
-      const answers = matched(open.payload.questions, given)
+      const answers = matchOrThrow(open.payload.questions, given)
       await actor.apply({ kind: 'answer', questionId, answers, keyName })
       return true
     })

@@ -11,7 +11,7 @@ import { readPages } from '../../events/read-pages.ts'
 import { postOnce } from '../../idempotency/posted-keys.ts'
 import { Interrupt } from '../../llm/llm.ts'
 import type { Idempotency, PostedKey } from '../../state/idempotency.ts'
-import { changed, refuseNewer } from '../../state/refusals.ts'
+import { changedMeanwhile, refuseNewer } from '../../state/refusals.ts'
 import { closedByRewind } from '../../state/rewind-intent.ts'
 import { tasksBeyond } from '../../state/task-intents.ts'
 import type { ConversationFiles } from '../../workspace/files/files.ts'
@@ -120,7 +120,7 @@ async function refuse(
   if (!files && !conversation) throw nothingToRewind()
   if (last_seq > log.head || to_seq > log.head) throw beyondEnd(Math.max(to_seq, last_seq), log.head)
   for await (const { events } of readPages(log, { afterSeq: last_seq, source: 'user', limit: 1 }))
-    for (const { seq } of events) throw changed(last_seq, seq)
+    for (const { seq } of events) throw changedMeanwhile(last_seq, seq)
   if (!compactions.isIdle)
     throw new Problem('conversation_running', 'The conversation is being compacted; wait until that has ended.')
   if (files && !force) await others?.()

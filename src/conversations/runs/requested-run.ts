@@ -7,7 +7,7 @@ import { withoutUndefined } from '../../lib/without-undefined.ts'
 import type { RequestedRun } from '../../state/drafts.ts'
 import type { State } from '../../state/state.ts'
 import type { ModelCatalog } from '../../llm/catalog/model-catalog.ts'
-import type { Budgeted } from '../subagents/check-budget.ts'
+import type { BudgetedSettings } from '../subagents/check-budget.ts'
 import { checkBudgetOfRun } from '../subagents/check-budget.ts'
 import { originOf } from '../config/llm-origin.ts'
 import { checkRules } from '../config/permission-rules.ts'
@@ -17,7 +17,7 @@ export type RunRequestOptions = Omit<Partial<RunRequest>, 'wait' | 'timeout' | '
 /** Throws a `Problem` for what the conversation cannot have; the caller checks the schema, which takes time. */
 export function requestedRun(
   { max_steps: maxSteps, output_schema: outputSchema, tool_choice: toolChoice, ...overrides }: RunRequestOptions,
-  settings: Budgeted,
+  settings: BudgetedSettings,
   { catalog, redact }: { readonly catalog: ModelCatalog; readonly redact: (text: string) => string },
 ): RequestedRun {
   const { model, permission_mode: mode, allowed_tools: allow } = overrides

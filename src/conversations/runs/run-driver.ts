@@ -26,7 +26,7 @@ import type { EventLog } from '../../events/event-log.ts'
 import { MAX_TIMER_MS, timerMs } from '../../lib/bounded-wait.ts'
 import type { Queue, SlotRequest } from '../../lib/queue.ts'
 import { Interrupt } from '../../llm/llm.ts'
-import { dequeued, queued } from '../../state/drafts.ts'
+import { toDequeued, toQueued } from '../../state/drafts.ts'
 import type { HandOverIntent } from '../../state/hand-over.ts'
 import type { Intent } from '../../state/intents.ts'
 import { workedMs } from '../../state/run-state.ts'
@@ -251,8 +251,8 @@ export class ActiveRun {
     // Of one that another process has left, the log may say that it waits.
     if (slot.isFree && state.current.reason !== QUEUED) return undefined
     try {
-      if (!slot.isFree) await log.append([queued(state.current)])
-      if (await slot.given) await log.append([dequeued(state.current)])
+      if (!slot.isFree) await log.append([toQueued(state.current)])
+      if (await slot.admission) await log.append([toDequeued(state.current)])
       return undefined
     } catch (error) {
       return this.#failure(error)

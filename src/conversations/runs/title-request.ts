@@ -12,10 +12,10 @@ const MAX_READ_CHARS = 2000
 const MAX_TITLE_CHARS = 80
 
 export function titleRequest({
-  said,
+  messageParts: said,
   answer,
 }: {
-  readonly said: readonly UserPart[]
+  readonly messageParts: readonly UserPart[]
   readonly answer: Pick<EventOf<'AssistantMessage'>, 'text'>
 }): LlmRequest {
   const message = said.map((part) => (part.type === 'text' ? part.text : '[an image]')).join('\n')

@@ -67,7 +67,11 @@ export class Titles {
     const { signal } = this.#abort
     const first = await firstMessage(log, answer, state.current.rewound)
     const said = first?.content ?? []
-    const { text, ...spent } = await answerTo(createLlm(cheap(llm_config, title_model)), { said, answer }, signal)
+    const { text, ...spent } = await answerTo(
+      createLlm(cheap(llm_config, title_model)),
+      { messageParts: said, answer },
+      signal,
+    )
     await actor.enqueue(async () => {
       signal.throwIfAborted()
       const isMissing = state.current.settings.title === undefined && (!first || holds(state.current.rewound, first))
@@ -126,14 +130,14 @@ async function firstMessage(
   return undefined
 }
 
-type Spent = Pick<EventOf<'ConfigUpdate'>, 'model' | 'usage' | 'cost_usd'>
+type TitleCosts = Pick<EventOf<'ConfigUpdate'>, 'model' | 'usage' | 'cost_usd'>
 
 /** Ends an answer that does not end. Its usage is then unknown. */
 async function answerTo(
   llm: Llm,
   words: Parameters<typeof titleRequest>[0],
   signal: AbortSignal,
-): Promise<Spent & { readonly text: string }> {
+): Promise<TitleCosts & { readonly text: string }> {
   const stream = llm.stream(titleRequest(words), signal)
   let chars = 0
   try {
@@ -148,6 +152,6 @@ async function answerTo(
   }
 }
 
-function spentOn({ text, model, usage, costUsd }: LlmAnswer): Spent & { readonly text: string } {
+function spentOn({ text, model, usage, costUsd }: LlmAnswer): TitleCosts & { readonly text: string } {
   return { text, model, usage, ...(costUsd !== undefined && { cost_usd: costUsd }) }
 }

@@ -50,7 +50,7 @@ export class SubagentSlots {
 
   /** For a run of the main agent, which has a slot of the server. */
   ofRun(): AgentSlots {
-    return bothOf(this.#ofRuns, lent(this.#ofServer))
+    return bothOf(this.#ofRuns, lendSlot(this.#ofServer))
   }
 
   /** A run would wait for those in the background, which wait for its slot: they take others. */
@@ -60,7 +60,7 @@ export class SubagentSlots {
 }
 
 /** For the subagents of an agent that has a slot of these: one of them gets that slot, and the others take further ones. */
-export function lent(slots: AgentSlots): AgentSlots {
+export function lendSlot(slots: AgentSlots): AgentSlots {
   const own = new Queue({ limit: 1 })
   return {
     take(turn) {
@@ -82,16 +82,16 @@ function bothOf(ones: AgentSlots, others: AgentSlots): AgentSlots {
       let other = one.isFree ? others.take(turn) : undefined
       let isLeft = false
       const both = async () => {
-        if (!(await one.given) || isLeft) return false
+        if (!(await one.admission) || isLeft) return false
         other ??= others.take(turn)
-        return await other.given
+        return await other.admission
       }
       const leave = () => {
         isLeft = true
         other?.leave()
         one.leave()
       }
-      return { isFree: other?.isFree === true, given: both(), leave }
+      return { isFree: other?.isFree === true, admission: both(), leave }
     },
   }
 }
@@ -100,7 +100,7 @@ function bothOf(ones: AgentSlots, others: AgentSlots): AgentSlots {
 function firstOf(a: SlotRequest, b: SlotRequest): SlotRequest {
   let isTaken = false
   const givenTo = async (request: SlotRequest, other: SlotRequest) => {
-    const isGiven = await request.given
+    const isGiven = await request.admission
     // Both may be given at the same time.
     if (isGiven && isTaken) request.leave()
     else if (isGiven) other.leave()
@@ -113,5 +113,5 @@ function firstOf(a: SlotRequest, b: SlotRequest): SlotRequest {
     a.leave()
     b.leave()
   }
-  return { isFree: false, given, leave }
+  return { isFree: false, admission: given, leave }
 }

@@ -12,7 +12,7 @@ import type { ModelAccess } from '../dependencies.ts'
 import { agentsIn } from './definitions.ts'
 
 /** The settings that decide which models are asked, and what they may cost. */
-export type Budgeted = {
+export type BudgetedSettings = {
   readonly llm_config: LlmConfig
   readonly max_budget_usd?: number | undefined
   readonly allow_unpriced?: boolean | undefined
@@ -29,7 +29,7 @@ export const concernsBudget = (update: { readonly [K in (typeof FIELDS)[number]]
 
 /** Throws a `Problem` that names the models without a known cost. Returns a warning instead if they are allowed. */
 export function checkBudget(
-  settings: Budgeted,
+  settings: BudgetedSettings,
   { catalog, defaults }: Pick<ModelAccess, 'catalog' | 'defaults'>,
   redact: (text: string) => string,
 ): string[] {
@@ -42,7 +42,7 @@ export function checkBudget(
 }
 
 /** Throws a `Problem` if the model of a run may not be asked under the budget. */
-export function checkBudgetOfRun(settings: Budgeted, model: string | undefined, catalog: ModelCatalog): void {
+export function checkBudgetOfRun(settings: BudgetedSettings, model: string | undefined, catalog: ModelCatalog): void {
   const { llm_config, max_budget_usd: budget, allow_unpriced: isAllowed } = settings
   if (model === undefined || budget === undefined || isAllowed) return
   const names = unpricedIn([withOtherModel(llm_config, model)], catalog)
@@ -53,7 +53,7 @@ const describeUnpriced = (names: readonly string[]): string =>
   `max_budget_usd cannot limit the cost of ${names.join(', ')}: no price is known, and the endpoint is not known to report costs. Set the prices in llm_config, add the models to OPENHANDS_MODEL_CATALOG, or allow the unknown cost with allow_unpriced.`
 
 /** Returns the configurations of the models that a conversation may ask. `keys`: those that fallback models may use. */
-export function modelsOf(settings: Budgeted, keys?: VendorKeys): LlmConfig[] {
+export function modelsOf(settings: BudgetedSettings, keys?: VendorKeys): LlmConfig[] {
   const { llm_config: config, compaction, generate_title: hasTitle, title_model: ofTitle } = settings
   const ofAgents = agentsIn(settings).map(({ definition }) => definition.model)
   const others = [hasTitle ? ofTitle : undefined, compaction?.model, ...ofAgents]

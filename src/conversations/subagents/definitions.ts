@@ -72,13 +72,13 @@ export const limitsOf = ({ subagent_limits: { max_concurrent = 8, max_depth = 1 
   maxDepth: max_depth,
 })
 
-type Granted = Pick<
+type GrantedSettings = Pick<
   NewSubagent,
   'system_prompt' | 'tools' | 'disallowed_tools' | 'model' | 'permission_mode' | 'max_steps'
 >
 
 /** What the subagent of a call gets: of the tools, none that its caller does not have. `callerId` is that of the caller. */
-export function grant(state: State, callerId: string | undefined, { definition }: KnownAgent): Granted {
+export function grant(state: State, callerId: string | undefined, { definition }: KnownAgent): GrantedSettings {
   const { settings } = state
   const { prompt, disallowed_tools, model, permission_mode, max_steps } = definition
   const caller = callerId === undefined ? undefined : findSubagent(state, callerId)

@@ -38,7 +38,7 @@ export async function planSubagent(
   return { ...task, agent_name: known.name, agent_id: uuid7(), ...grant(state, callerId, known) }
 }
 
-type Continued = {
+type ContinuedAgent = {
   readonly task: Pick<NewSubagent, 'parent_tool_use_id' | 'description' | 'prompt' | 'background'>
   readonly agentId: string
 }
@@ -48,7 +48,7 @@ async function planToContinue(
   starts: Pick<SubagentStarts, 'find'>,
   state: State,
   callerId: string | undefined,
-  { task, agentId }: Continued,
+  { task, agentId }: ContinuedAgent,
 ): Promise<NewSubagent | Fault> {
   if (state.subagents.some((each) => each.agentId === agentId))
     return { fault: `The subagent ${agentId} still works; wait until it has ended.` }

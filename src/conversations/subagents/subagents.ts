@@ -39,7 +39,7 @@ import type { WorkingSlot } from '../agents/working-slot.ts'
 import { takeAgain } from '../agents/working-slot.ts'
 import type { WorkOf } from './agent-slots.ts'
 import { stopOne } from './stop-one.ts'
-import { lent, SubagentSlots } from './agent-slots.ts'
+import { lendSlot, SubagentSlots } from './agent-slots.ts'
 
 export type SubagentsDeps = BeginDeps & {
   readonly ending: Pick<EndingRequests, 'end'>
@@ -49,13 +49,13 @@ export type SubagentsDeps = BeginDeps & {
   readonly leaving: AbortSignal | undefined
   readonly build: (subagent: Subagent, own: TaskAccess) => SubagentParts
   /** What ends when a hook in a subagent ends the run. */
-  readonly main: () => Ended
+  readonly main: () => EndedAgent
   /** Called when one has a slot, before it works. */
   readonly onWork: () => void
   readonly onError: (error: unknown) => void
 }
 
-type Ended = { readonly toolCalls: Pick<ToolCalls, 'interrupt'>; readonly hooks: Feature<ConversationHooks> }
+type EndedAgent = { readonly toolCalls: Pick<ToolCalls, 'interrupt'>; readonly hooks: Feature<ConversationHooks> }
 
 type Call = {
   readonly run: SubagentRun
@@ -244,10 +244,10 @@ export class Subagents {
     if (above) await takeAgain(above)
     const own: WorkingSlot = { slots, signal, calls: run.parts.toolCalls, above, request: slots.take({ signal }) }
     try {
-      if (!(await own.request.given)) return undefined
+      if (!(await own.request.admission)) return undefined
       // It may have been rejected while it waited.
       if (!findSubagent(this.#deps.state.current, toolUseId)) return undefined
-      this.#work.set(toolUseId, { signal, own, slots: lent(slots), waiting })
+      this.#work.set(toolUseId, { signal, own, slots: lendSlot(slots), waiting })
       this.#deps.onWork()
       return await run.loop(signal)
     } finally {

@@ -11,7 +11,7 @@ import { isOpen } from '../../state/task-state.ts'
 
 type TaskUpdate = EventOf<'TaskUpdate'>
 /** The update that posted a task. */
-type Posted = TaskUpdate & { readonly runnable: Runnable }
+type PostedTask = TaskUpdate & { readonly runnable: Runnable }
 type Log = Pick<EventLog, 'read' | 'head'>
 type OpenTasks = readonly OpenTask[]
 
@@ -23,7 +23,7 @@ const POSTED_WITHIN_MS = 60_000
 /** Maximum reads of the log per list request: its page is short then, and has a next one. */
 const MAX_LIST_READS = 16
 
-export function postedView({ task_id, title, runnable, timestamp }: Posted): Task {
+export function postedView({ task_id, title, runnable, timestamp }: PostedTask): Task {
   return { id: task_id, title, status: 'pending', runnable, created_at: timestamp, updated_at: timestamp }
 }
 
@@ -36,14 +36,14 @@ export async function findTask(log: Log, open: OpenTasks, taskId: string): Promi
 }
 
 /** Returns the update that posted a task, by its seq. */
-export async function postedAt(log: Log, seq: number): Promise<Posted> {
+export async function postedAt(log: Log, seq: number): Promise<PostedTask> {
   const { events } = await log.read({ afterSeq: seq - 1, beforeSeq: seq + 1, limit: 1 })
   // oxlint-disable-next-line typescript/no-non-null-assertion, typescript/no-unsafe-type-assertion -- as the fold noted it
-  return events[0]!.event as Posted
+  return events[0]!.event as PostedTask
 }
 
 /** A task's id contains its time of posting: search the log only there. */
-async function findPosted(log: Log, taskId: string): Promise<Posted | undefined> {
+async function findPosted(log: Log, taskId: string): Promise<PostedTask | undefined> {
   const time = uuid7Time(taskId)
   if (time === undefined) return undefined
   const [since, until] = [new Date(time).toISOString(), new Date(time + POSTED_WITHIN_MS).toISOString()]
@@ -90,7 +90,7 @@ function rangeOf(pageId: string | undefined, order: ListTasks['order']): { after
 /** Returns the final update of each ended task, by id. Reads the log once, starting at the first of them. */
 async function lastUpdates(
   log: Log,
-  posted: readonly Posted[],
+  posted: readonly PostedTask[],
   open: OpenTasks,
 ): Promise<ReadonlyMap<string, TaskUpdate>> {
   const wanted = new Set(posted.map(({ task_id }) => task_id).filter((id) => !open.some((task) => task.id === id)))
@@ -104,7 +104,7 @@ async function lastUpdates(
   return found
 }
 
-function taskView(posted: Posted, open: OpenTasks, last: ReadonlyMap<string, TaskUpdate>): Task {
+function taskView(posted: PostedTask, open: OpenTasks, last: ReadonlyMap<string, TaskUpdate>): Task {
   const task = postedView(posted)
   const now = open.find(({ id }) => id === task.id)
   if (now) {
@@ -125,7 +125,7 @@ function taskView(posted: Posted, open: OpenTasks, last: ReadonlyMap<string, Tas
   }
 }
 
-const isPosted = (event: { type: string }): event is Posted => event.type === 'TaskUpdate' && 'runnable' in event
+const isPosted = (event: { type: string }): event is PostedTask => event.type === 'TaskUpdate' && 'runnable' in event
 
 async function* updates(
   log: Log,

@@ -12,7 +12,7 @@ type Subscription = LogSubscriber & {
   readonly from: number
 }
 
-type Shown = {
+type ShownItem = {
   readonly order: FirehoseOrder
   readonly positions: Gap
   readonly pagesOf: (gap: Gap) => AsyncIterable<readonly StoredEvent[]>
@@ -57,7 +57,7 @@ export class FirehoseSubscribers {
    * Publishes all events of these positions, with the first `count` queued items; later ones arrived while these were
    * being stored. Events that were not queued are read with `pagesOf`.
    */
-  async show(count: number, { order, positions, pagesOf }: Shown): Promise<void> {
+  async show(count: number, { order, positions, pagesOf }: ShownItem): Promise<void> {
     const before = this.#shown
     this.#shown += count
     const waiting = this.#waiting.splice(0, count)

@@ -63,7 +63,7 @@ export async function* searchOneFile(jail: Jail, name: string, search: TextSearc
 }
 
 /** Paths of files that are too large to be searched, without those in the directories that are left out. */
-export async function* unsearched(
+export async function* unsearchedPaths(
   directory: OpenedPath,
   { query, signal, onCut }: Pick<TextSearch, 'query' | 'signal' | 'onCut'>,
 ): AsyncGenerator<string> {
@@ -73,7 +73,7 @@ export async function* unsearched(
   }
 }
 
-type Opened = {
+type OpenText = {
   readonly path: string
   readonly mtimeMs: number
   readonly file: { readonly fd: number; close(): Promise<void> }
@@ -84,7 +84,7 @@ async function* matchBatch(
   batch: readonly (readonly Buffer[])[],
   search: TextSearch,
 ): AsyncGenerator<FileWithText> {
-  const opened: Opened[] = []
+  const opened: OpenText[] = []
   try {
     for (const names of batch) {
       const found = search.signal.aborted ? undefined : await open(jail, names)
@@ -97,7 +97,7 @@ async function* matchBatch(
 }
 
 /** Undefined for what is not in the jail, or is not a file. */
-async function open(jail: Jail, names: readonly Buffer[]): Promise<Opened | undefined> {
+async function open(jail: Jail, names: readonly Buffer[]): Promise<OpenText | undefined> {
   try {
     await using directory = await openDirectoryIn(jail, names.slice(0, -1))
     await using entry = await look(jail, directory, names.at(-1) ?? '.')
@@ -111,7 +111,7 @@ async function open(jail: Jail, names: readonly Buffer[]): Promise<Opened | unde
 }
 
 async function* matchOpened(
-  opened: readonly Opened[],
+  opened: readonly OpenText[],
   { ripgrep, query, context, keptLines, signal, onCut }: TextSearch,
 ): AsyncGenerator<FileWithText> {
   const byPath = new Map(opened.map((file, index) => [descriptorPath(index), file]))
@@ -133,7 +133,7 @@ async function* matchOpened(
   if (signal.aborted) onCut()
 }
 
-const emptyMatch = ({ path, mtimeMs }: Pick<Opened, 'path' | 'mtimeMs'> = { path: '', mtimeMs: 0 }) => ({
+const emptyMatch = ({ path, mtimeMs }: Pick<OpenText, 'path' | 'mtimeMs'> = { path: '', mtimeMs: 0 }) => ({
   path,
   mtimeMs,
   matches: 0,

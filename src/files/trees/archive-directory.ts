@@ -11,7 +11,7 @@ import { lookAt } from './list-files.ts'
 import type { JailEntry, Jail } from '../jail/path-jail.ts'
 import { leftOut, openDirectoryIn, openToRead, readLink } from '../jail/path-jail.ts'
 import { readRange } from '../jail/read-file.ts'
-import type { Met } from './tree-walk.ts'
+import type { WalkEntry } from './tree-walk.ts'
 import { walk } from './tree-walk.ts'
 
 /** Owns the jail from here on. Throws if there is no such directory; entries that cannot be read later are left out. */
@@ -41,7 +41,7 @@ async function* tarOf(jail: Jail, path: JailPath): AsyncGenerator<Buffer, void, 
   yield TAR_END
 }
 
-async function* tarOfEntry(jail: Jail, met: Met, entry: JailEntry): AsyncGenerator<Buffer> {
+async function* tarOfEntry(jail: Jail, met: WalkEntry, entry: JailEntry): AsyncGenerator<Buffer> {
   const { stats } = entry
   const path = Buffer.from(met.names.map((name) => name.toString('latin1')).join('/'), 'latin1')
   const plain = { path, mode: Number(stats.mode), mtime: Number(stats.mtimeMs) / 1000, size: 0 }

@@ -7,7 +7,7 @@ import type { JailPath } from '../jail/jail-path.ts'
 import type { OpenedPath } from '../jail/opened-path.ts'
 import type { JailEntry, Jail, Kind } from '../jail/path-jail.ts'
 import { fileNotFound, look, openDirectoryIn } from '../jail/path-jail.ts'
-import type { Met } from './tree-walk.ts'
+import type { WalkEntry } from './tree-walk.ts'
 import { walk } from './tree-walk.ts'
 
 /** Lists in the order of the walk, which is stable while files are added and removed. */
@@ -20,7 +20,7 @@ export async function listFiles(
   const after = page_id === undefined ? [] : positionOf(page_id, listed)
   await using directory = await openDirectoryIn(jail, path.names)
   const items: FileEntry[] = []
-  let last: Met | undefined
+  let last: WalkEntry | undefined
   for await (const met of walk(jail, directory, { recursive, after, window: limit + 1 })) {
     // Only this entry shows that there is another page.
     if (last && items.length === limit) return { items, next_page_id: cursorAt(last, listed) }
@@ -53,7 +53,7 @@ export async function countFiles(jail: Jail, path: JailPath, deadline: number): 
 }
 
 /** Returns the path of an entry, relative to the workdir. */
-export function pathOfMet(base: JailPath, { names }: Pick<Met, 'names'>): string {
+export function pathOfMet(base: JailPath, { names }: Pick<WalkEntry, 'names'>): string {
   return [...base.names, ...names.map((name) => name.toString())].join('/')
 }
 
@@ -76,7 +76,7 @@ export async function lookAt(jail: Jail, { directory, name }: { directory: Opene
 }
 
 /** Encodes bytes as characters of one byte each: a cursor is JSON, and names need not be text. */
-const cursorAt = ({ names }: Met, listed: string) =>
+const cursorAt = ({ names }: WalkEntry, listed: string) =>
   encodePageId([names.map((name) => name.toString('latin1')).join('/'), listed])
 
 function positionOf(pageId: string, listed: string): Buffer[] {

@@ -9,7 +9,7 @@ import { isTemporaryName } from '../jail/unfinished-files.ts'
 import { MAX_DEPTH } from '../jail/remove-file.ts'
 
 /** An entry of the walk; `directory` is open until the next one is requested. */
-export type Met = {
+export type WalkEntry = {
   readonly directory: OpenedPath
   readonly name: Buffer
   /** Relative to the start of the walk, its own name last. */
@@ -33,7 +33,7 @@ export type WalkOptions = {
 const WINDOW = 20_000
 
 /** A directory comes before its content; names are ordered by their bytes. Unreadable directories are skipped. */
-export async function* walk(jail: Jail, start: OpenedPath, options: WalkOptions): AsyncGenerator<Met> {
+export async function* walk(jail: Jail, start: OpenedPath, options: WalkOptions): AsyncGenerator<WalkEntry> {
   yield* walkDirectory(jail, start, [], {
     window: WINDOW,
     after: [],
@@ -48,7 +48,7 @@ async function* walkDirectory(
   directory: OpenedPath,
   names: readonly Buffer[],
   options: Required<WalkOptions>,
-): AsyncGenerator<Met> {
+): AsyncGenerator<WalkEntry> {
   const [first, ...inner] = options.after
   // Skip the last entry of the previous page, but not the rest of its content.
   if (first && options.recursive) yield* descend(jail, directory, [...names, first], { ...options, after: inner })
@@ -74,7 +74,7 @@ async function* descend(
   directory: OpenedPath,
   names: readonly Buffer[],
   options: Required<WalkOptions>,
-): AsyncGenerator<Met> {
+): AsyncGenerator<WalkEntry> {
   if (names.length > MAX_DEPTH) return
   // It may have gone, or may not be entered: then only its name is reported.
   // oxlint-disable-next-line typescript/no-non-null-assertion -- it begins with one name and grows
@@ -84,7 +84,7 @@ async function* descend(
   yield* walkDirectory(jail, place, names, options)
 }
 
-type Named = { readonly name: Buffer; readonly kind: Kind }
+type NamedEntry = { readonly name: Buffer; readonly kind: Kind }
 
 /** Returns the first `count` names after `last`, without the server's files and unfinished uploads. */
 async function namesAfter(
@@ -92,8 +92,8 @@ async function namesAfter(
   directory: OpenedPath,
   last: Buffer | undefined,
   { window: count, isOver }: Pick<Required<WalkOptions>, 'window' | 'isOver'>,
-): Promise<readonly Named[]> {
-  const found = createFirstInOrder<Named>(count, (a, b) => Buffer.compare(a.name, b.name))
+): Promise<readonly NamedEntry[]> {
+  const found = createFirstInOrder<NamedEntry>(count, (a, b) => Buffer.compare(a.name, b.name))
   const listing = await withProblems(() =>
     // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the types know of text only
     jail.io(() => opendir(entryPath(directory, '.'), { encoding: 'buffer' as never, bufferSize: READ_AHEAD })),
@@ -119,9 +119,9 @@ const READ_AHEAD = 256
 
 const isHidden = (jail: Jail, directory: OpenedPath, name: FileName) => !jail.rules.judge(pathOf(directory, name)).read
 
-type Typed = { isFile(): boolean; isDirectory(): boolean; isSymbolicLink(): boolean }
+type TypedEntry = { isFile(): boolean; isDirectory(): boolean; isSymbolicLink(): boolean }
 
-function kindOf(entry: Typed): Kind {
+function kindOf(entry: TypedEntry): Kind {
   if (entry.isFile()) return 'file'
   if (entry.isDirectory()) return 'directory'
   return entry.isSymbolicLink() ? 'symlink' : 'other'

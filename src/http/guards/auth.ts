@@ -8,10 +8,10 @@ import type { ApiKeys } from '../../access/api-keys.ts'
 import { Problem } from '../../contract/problem.ts'
 
 /** The fingerprint of the key and its permissions. */
-export type Authenticated = { readonly fingerprint: string; readonly access: Access }
+export type AuthenticatedClient = { readonly fingerprint: string; readonly access: Access }
 
 /** Rejects with a `Problem` unless the header contains a key that is valid on this connection. */
-export type Authenticate = (header: string | undefined, connection: object) => Promise<Authenticated>
+export type Authenticate = (header: string | undefined, connection: object) => Promise<AuthenticatedClient>
 
 /** A credential that is accepted as a master key, and only on these connections. */
 export type LocalCredential = {

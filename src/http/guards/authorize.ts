@@ -5,7 +5,7 @@
  */
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { Access } from '../../access/access.ts'
-import type { Owned } from '../../access/access.ts'
+import type { OwnedConversation } from '../../access/access.ts'
 import { Problem } from '../../contract/problem.ts'
 import type { Scope } from '../../contract/key.ts'
 import { scopesOf } from './route-scopes.ts'
@@ -34,11 +34,11 @@ const NOTHING = new Access({ id: 'none', name: 'none' }, [], { conversations: ne
 export const accessOf = ({ access }: Pick<FastifyRequest, 'access'>): Access => access ?? NOTHING
 
 /** A filter for lists and the firehose; undefined for a key that sees all conversations. */
-export const visibleTo = (access: Access): ((owned: Owned) => boolean) | undefined =>
+export const visibleTo = (access: Access): ((owned: OwnedConversation) => boolean) | undefined =>
   access.isLimited ? (owned) => access.sees(owned) : undefined
 
 /** `ownerOf` returns undefined for a conversation that does not exist. */
-export function createAuthorize(ownerOf: (id: string) => Owned | undefined): Authorize {
+export function createAuthorize(ownerOf: (id: string) => OwnedConversation | undefined): Authorize {
   const conversation = (access: Access, id: string) => {
     if (!access.isLimited) return // the following lookup reports more: that it was deleted, or is damaged
     const owned = ownerOf(id.toLowerCase())

@@ -12,7 +12,7 @@ export type Peers = {
   readonly cluster: Pick<Cluster, 'ownerElsewhere' | 'successor' | 'send'>
   readonly remote: Pick<RemoteConversations, 'find' | 'elsewhere'>
 }
-type Known = Pick<ConversationManager, 'ownerOf' | 'upToDate' | 'beginRequest'>
+type OwnerLookup = Pick<ConversationManager, 'ownerOf' | 'upToDate' | 'beginRequest'>
 type Owner = NonNullable<Awaited<ReturnType<Cluster['ownerElsewhere']>>>
 
 /** Headers that are about one connection, and those that the connection between instances has instead. */
@@ -39,7 +39,7 @@ export async function findOwner(request: FastifyRequest, { cluster, remote }: Pe
 }
 
 /** While the response is made, an instance that stops keeps the conversation. */
-export function beginRequest(request: FastifyRequest, reply: FastifyReply, manager: Known): void {
+export function beginRequest(request: FastifyRequest, reply: FastifyReply, manager: OwnerLookup): void {
   const names = request.access ? namesOf(request) : []
   if (names.length > 0 && !reply.raw.closed) reply.raw.once('close', manager.beginRequest(names))
 }
@@ -54,7 +54,7 @@ function namesOf(request: FastifyRequest): string[] {
 }
 
 /** Another instance may have created the conversation before it died, and a limited key sees only those that are known. */
-export async function learnConversation(request: FastifyRequest, manager: Known): Promise<void> {
+export async function learnConversation(request: FastifyRequest, manager: OwnerLookup): Promise<void> {
   const id = conversationOf(request)
   if (id !== undefined && request.access?.isLimited && !manager.ownerOf(id)) await manager.upToDate()
 }

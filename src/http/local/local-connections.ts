@@ -10,7 +10,7 @@ export class LocalConnections {
   /** Call it before this server listens locally, and only there: other listeners pass their connections to it. */
   watch(server: Server): void {
     // First: the HTTP server makes itself the owner of each connection that it is given.
-    server.prependListener('connection', (socket: Accepted) => {
+    server.prependListener('connection', (socket: AcceptedSocket) => {
       if (socket.server === server) this.#sockets.add(socket)
     })
   }
@@ -21,4 +21,4 @@ export class LocalConnections {
 }
 
 /** Node sets it to the server that has accepted the connection; its types do not know it. */
-type Accepted = Socket & { readonly server?: unknown }
+type AcceptedSocket = Socket & { readonly server?: unknown }

@@ -62,15 +62,15 @@ export async function removeLeftSocket(path: string): Promise<void> {
 }
 
 /** Another server uses the directory with the expected name, or another user has made it. */
-async function openNew(): Promise<Opened | undefined> {
+async function openNew(): Promise<OpenedDirectory | undefined> {
   const path = await mkdtemp(join(tmpdir(), TEMPORARY))
   const opened = await openIfFree(path).catch(() => undefined)
   if (!opened) await rmdir(path)
   return opened
 }
 
-type Opened = { readonly path: string; readonly fd: number }
-type Expected = { readonly isOurs?: boolean; readonly isThere?: boolean }
+type OpenedDirectory = { readonly path: string; readonly fd: number }
+type ExpectedSocket = { readonly isOurs?: boolean; readonly isThere?: boolean }
 
 /**
  * Makes the directory, and removes a socket at which nobody listens. Undefined if it is a link, or belongs to another user,
@@ -78,8 +78,8 @@ type Expected = { readonly isOurs?: boolean; readonly isThere?: boolean }
  */
 async function openIfFree(
   path: string,
-  { isOurs = false, isThere = false }: Expected = {},
-): Promise<Opened | undefined> {
+  { isOurs = false, isThere = false }: ExpectedSocket = {},
+): Promise<OpenedDirectory | undefined> {
   if (!isThere) await mkdir(path, { mode: 0o700 }).catch(unlessExists)
   const flags = constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW
   const fd = await open(path, flags).catch(() => undefined)
@@ -108,7 +108,7 @@ function unlessExists(error: unknown): void {
 }
 
 /** By the descriptor where the system can: its path is short, and nobody can put another directory there. */
-const within = ({ path, fd }: Opened, name: string): string =>
+const within = ({ path, fd }: OpenedDirectory, name: string): string =>
   process.platform === 'linux' ? `/proc/self/fd/${fd}/${name}` : join(path, name)
 
 /** Whether a server is there; also true if that cannot be found out. */

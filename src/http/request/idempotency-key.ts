@@ -2,7 +2,7 @@
 import type { FastifyRequest } from 'fastify'
 import { z } from 'zod'
 import { IdempotencyKey } from '../../contract/conversation.ts'
-import type { Idempotency, Keyed } from '../../state/idempotency.ts'
+import type { Idempotency, IdempotencyDraft } from '../../state/idempotency.ts'
 import type { HashBody } from '../../security/body-hash.ts'
 
 declare module 'fastify' {
@@ -20,7 +20,7 @@ export function idempotencyOf(request: FastifyRequest, asked: unknown = request.
 }
 
 /** For a body that is known only after it has arrived. Returns undefined without the header. */
-export function keyOf(request: FastifyRequest): Keyed | undefined {
+export function keyOf(request: FastifyRequest): IdempotencyDraft | undefined {
   const header = request.headers['idempotency-key']
   if (header === undefined) return undefined
   const key = IdempotencyKey.parse(header)

@@ -6,7 +6,7 @@ import { follow } from '../../events/event-feed.ts'
 import type { FeedEnd } from '../../events/feed-buffer.ts'
 import { feedLimits } from '../../events/feed-buffer.ts'
 import type { SocketConnection } from './connection.ts'
-import type { Published } from '../../events/sse-frame.ts'
+import type { PublishedRecord } from '../../events/sse-frame.ts'
 
 export type SendOptions = Pick<FollowOptions, 'afterSeq' | 'types' | 'only' | 'deltas' | 'requests' | 'heartbeatMs'> & {
   /** How many bytes the reader may be behind. */
@@ -68,10 +68,10 @@ export async function endWithProblem(socket: SocketConnection, problem: Problem)
 }
 
 // As in `sse-frame.ts`: a frame lives no longer than its record.
-const frames = new WeakMap<Published, Buffer>()
+const frames = new WeakMap<PublishedRecord, Buffer>()
 
 /** Returns the frame of a record, created once for all its readers: the event as stored; on the firehose the cursor precedes it, because a frame has no other place for it. */
-function socketFrame(record: Published): Buffer {
+function socketFrame(record: PublishedRecord): Buffer {
   let frame = frames.get(record)
   if (!frame) {
     const { json } = record

@@ -68,14 +68,14 @@ function partsOfBlock({ kind, text, proof, phase, callsBefore }: Block): Assista
   ]
 }
 
-type Said = { readonly text: string; readonly reasoning: string }
+type SaidText = { readonly text: string; readonly reasoning: string }
 
 /**
  * For an API whose answers have no blocks: what has to be sent back of the reasoning is with it, and what belongs to the
  * calls comes last. Returns undefined if there is nothing.
  */
 export function partsWithExtras(
-  { text, reasoning }: Said,
+  { text, reasoning }: SaidText,
   { extras, details }: { readonly extras: readonly (string | undefined)[]; readonly details: string | undefined },
 ): readonly AssistantPart[] | undefined {
   if (details === undefined && extras.every((extra) => extra === undefined)) return undefined

@@ -1,13 +1,13 @@
 /** The blocks of an answer that have begun, by the index that the server gave them. */
 
 /** A server may use an index twice; the number is unique in the answer. */
-export type Numbered<T> = T & { readonly number: number }
+export type NumberedBlock<T> = T & { readonly number: number }
 
 /** Vendors send one block after the other; a server that begins blocks forever must not exhaust the memory. */
 const MAX_OPEN_BLOCKS = 256
 
 export class OpenBlocks<T extends object> {
-  readonly #open = new Map<number, Numbered<T>>()
+  readonly #open = new Map<number, NumberedBlock<T>>()
   #begun = 0
 
   /** True if no block has begun yet. */
@@ -16,7 +16,7 @@ export class OpenBlocks<T extends object> {
   }
 
   /** Begins a block; an earlier one with the same index ends. The block that is open for longest ends if there are too many. */
-  begin(index: number, block: T): Numbered<T> {
+  begin(index: number, block: T): NumberedBlock<T> {
     const open = { ...block, number: this.#begun++ }
     this.#open.delete(index)
     this.#open.set(index, open)
@@ -25,11 +25,11 @@ export class OpenBlocks<T extends object> {
     return open
   }
 
-  at(index: number): Numbered<T> | undefined {
+  at(index: number): NumberedBlock<T> | undefined {
     return this.#open.get(index)
   }
 
-  end(index: number): Numbered<T> | undefined {
+  end(index: number): NumberedBlock<T> | undefined {
     const open = this.#open.get(index)
     this.#open.delete(index)
     return open

@@ -4,7 +4,7 @@ import { MAX_WORD_CHARS } from '../answer/answer-limits.ts'
 import type { Chunk, ChunkReader } from '../answer/chunk.ts'
 import { NOTHING } from '../answer/chunk.ts'
 import type { Fields } from '../answer/fields.ts'
-import type { Numbered } from '../answer/open-blocks.ts'
+import type { NumberedBlock } from '../answer/open-blocks.ts'
 import { OpenBlocks } from '../answer/open-blocks.ts'
 import { count, fields, isObject, list, string } from '../answer/fields.ts'
 
@@ -19,7 +19,7 @@ type Block = {
   /** The arguments in the start of the block: some gateways send them there, and no pieces. */
   input?: string
 }
-type OpenBlock = Numbered<Block>
+type OpenBlock = NumberedBlock<Block>
 
 class MessagesReader {
   /** Later usage replaces earlier usage field by field: the end of a stream may repeat only some. */

@@ -94,18 +94,18 @@ function toolBody({ name, description, inputSchema }: ModelTool) {
   return { name, description, input_schema: inputSchema }
 }
 
-type Shown = { readonly withImages: boolean; readonly reasoningFrom: number }
+type ShownParts = { readonly withImages: boolean; readonly reasoningFrom: number }
 type MessagesWriter = (messages: readonly ModelMessage[]) => GrowingBytes
-type Written = {
+type WrittenMessages = {
   readonly list: GrowingBytes
   readonly lastRole: 'user' | 'assistant' | undefined
   readonly count: number
 }
 
 /** Returns the messages as the inside of a JSON list that ends before the last bracket of a block of its last message. */
-function createMessagesWriter(shown: Shown): MessagesWriter {
-  const begin = (): Written => ({ list: createGrowingBytes(), lastRole: undefined, count: 0 })
-  const fold = createIncrementalFold(begin, ({ list, lastRole, count }, message: ModelMessage): Written => {
+function createMessagesWriter(shown: ShownParts): MessagesWriter {
+  const begin = (): WrittenMessages => ({ list: createGrowingBytes(), lastRole: undefined, count: 0 })
+  const fold = createIncrementalFold(begin, ({ list, lastRole, count }, message: ModelMessage): WrittenMessages => {
     const role = message.role === 'assistant' ? 'assistant' : 'user'
     const blocks = blocksOf(message, shown, count >= shown.reasoningFrom).join(',')
     if (blocks === '') return { list, lastRole, count: count + 1 }
@@ -116,7 +116,7 @@ function createMessagesWriter(shown: Shown): MessagesWriter {
   return (messages) => fold(messages).list
 }
 
-function blocksOf(message: ModelMessage, { withImages }: Shown, withReasoning: boolean): string[] {
+function blocksOf(message: ModelMessage, { withImages }: ShownParts, withReasoning: boolean): string[] {
   switch (message.role) {
     case 'user':
       return message.repeatsImages ? [] : message.content.map((part) => jsonOf(userBlock(part, withImages)))

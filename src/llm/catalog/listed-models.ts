@@ -4,7 +4,7 @@ import type { ModelInfo } from '../../contract/models.ts'
 import { withoutUndefined } from '../../lib/without-undefined.ts'
 import { endpointOf } from '../endpoints/endpoint.ts'
 import { LlmError } from '../errors/llm-error.ts'
-import type { Known, ModelCatalog } from './model-catalog.ts'
+import type { KnownFact, ModelCatalog } from './model-catalog.ts'
 import type { ModelFacts, ModelPrice, Price } from './model-facts.ts'
 import { providersAt } from './providers-of-hosts.ts'
 
@@ -44,13 +44,16 @@ export function describeModel(config: LlmConfig, catalog: ModelCatalog): ModelIn
 }
 
 type Values = {
-  readonly window: Known<number> | undefined
-  readonly maxOutput: Known<number> | undefined
-  readonly price: Known<ModelPrice> | undefined
+  readonly window: KnownFact<number> | undefined
+  readonly maxOutput: KnownFact<number> | undefined
+  readonly price: KnownFact<ModelPrice> | undefined
   readonly efforts: ModelFacts['efforts']
 }
 
-const valuesFrom = ({ window, maxOutput, price, efforts }: ModelFacts, known: <T>(value: T) => Known<T>): Values => ({
+const valuesFrom = (
+  { window, maxOutput, price, efforts }: ModelFacts,
+  known: <T>(value: T) => KnownFact<T>,
+): Values => ({
   window: window === undefined ? undefined : known(window),
   maxOutput: maxOutput === undefined ? undefined : known(maxOutput),
   price: price && known(price),

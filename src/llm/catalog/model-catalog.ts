@@ -23,7 +23,7 @@ import { baseName, keyOf, keysOf } from './model-names.ts'
 import { providersAt, reportsCost } from './providers-of-hosts.ts'
 
 /** A value, and where it is from. */
-export type Known<T> = { readonly value: T; readonly source: CatalogSource }
+export type KnownFact<T> = { readonly value: T; readonly source: CatalogSource }
 
 export type CatalogOptions = {
   /** Returns the text of the bundled catalogue. It is called once, at the first use. Without it, no catalogue is bundled. */
@@ -35,7 +35,7 @@ export type CatalogOptions = {
 }
 
 /** What does not change while the server runs. */
-type Found = {
+type EndpointFacts = {
   readonly endpoint: Endpoint | undefined
   /** The entries for the endpoint, the one that takes precedence first. */
   readonly entries: readonly (readonly [CatalogSource, ModelFacts])[]
@@ -48,9 +48,9 @@ export class ModelCatalog {
   readonly #bundle: () => ModelEntries
   readonly #fileWindows: () => ReadonlyMap<string, number>
   readonly #bundleWindows: () => ReadonlyMap<string, number>
-  readonly #found = new WeakMap<LlmConfig, Found>()
+  readonly #foundEntries = new WeakMap<LlmConfig, EndpointFacts>()
   /** Windows by the name of the model alone. */
-  readonly #named = new WeakMap<LlmConfig, { readonly window: Known<number> | undefined }>()
+  readonly #named = new WeakMap<LlmConfig, { readonly window: KnownFact<number> | undefined }>()
   readonly #limits: EndpointLimits | undefined
 
   constructor({ readBundled, file = NO_ENTRIES, limits }: CatalogOptions = {}) {
@@ -67,7 +67,7 @@ export class ModelCatalog {
     return config.context_window ?? this.knownWindow(config)?.value
   }
 
-  knownWindow(config: LlmConfig): Known<number> | undefined {
+  knownWindow(config: LlmConfig): KnownFact<number> | undefined {
     if (config.context_window !== undefined) return { value: config.context_window, source: 'config' }
     const known = this.#first(config, 'window')
     if (known) return known
@@ -76,12 +76,12 @@ export class ModelCatalog {
     return named.window
   }
 
-  knownMaxOutput(config: LlmConfig): Known<number> | undefined {
+  knownMaxOutput(config: LlmConfig): KnownFact<number> | undefined {
     const { max_output_tokens: value } = config
     return value === undefined ? this.#first(config, 'maxOutput') : { value, source: 'config' }
   }
 
-  knownPrice(config: LlmConfig): Known<ModelPrice> | undefined {
+  knownPrice(config: LlmConfig): KnownFact<ModelPrice> | undefined {
     const value = configuredPrice(config)
     return value ? { value, source: 'config' } : this.#first(config, 'price')
   }
@@ -133,7 +133,7 @@ export class ModelCatalog {
   #first<K extends 'window' | 'maxOutput' | 'price' | 'efforts'>(
     config: LlmConfig,
     field: K,
-  ): Known<NonNullable<ModelFacts[K]>> | undefined {
+  ): KnownFact<NonNullable<ModelFacts[K]>> | undefined {
     for (const [source, facts] of this.#find(config).entries) {
       const value = facts[field]
       if (value !== undefined) return { value, source }
@@ -150,8 +150,8 @@ export class ModelCatalog {
     return endpoint !== undefined && reportsCost(endpoint.baseUrl)
   }
 
-  #find(config: LlmConfig): Found {
-    const known = this.#found.get(config)
+  #find(config: LlmConfig): EndpointFacts {
+    const known = this.#foundEntries.get(config)
     if (known) return known
     const endpoint = endpointIfAny(config)
     const entries = this.catalogues.flatMap(([source, catalogue]) => {
@@ -159,12 +159,12 @@ export class ModelCatalog {
       return facts ? [[source, facts] as const] : []
     })
     const found = { endpoint, entries }
-    this.#found.set(config, found)
+    this.#foundEntries.set(config, found)
     return found
   }
 
   /** The window of a model is nearly the same wherever it is served. */
-  #byName({ model = '' }: LlmConfig): Known<number> | undefined {
+  #byName({ model = '' }: LlmConfig): KnownFact<number> | undefined {
     const name = baseName(model)
     const keys = keysOf(name)
     const inWindows = (windows: ReadonlyMap<string, number>) =>

@@ -98,16 +98,16 @@ function toolBody({ name, description, inputSchema }: ModelTool) {
   return { type: 'function', function: { name, description, parameters: inputSchema } }
 }
 
-type Shown = { readonly withReasoning: boolean; readonly withImages: boolean; readonly calls: CallForm }
+type ShownParts = { readonly withReasoning: boolean; readonly withImages: boolean; readonly calls: CallForm }
 type MessagesWriter = (messages: readonly ModelMessage[]) => GrowingBytes
-type Written = { readonly list: GrowingBytes; readonly lastRole: ModelMessage['role'] | undefined }
+type WrittenMessages = { readonly list: GrowingBytes; readonly lastRole: ModelMessage['role'] | undefined }
 
 /**
  * Returns the messages as the inside of a JSON list. Only messages since the last request are serialised and encoded.
  */
-function createMessagesWriter({ alternates, ...shown }: Shown & Pick<ChatDialect, 'alternates'>): MessagesWriter {
+function createMessagesWriter({ alternates, ...shown }: ShownParts & Pick<ChatDialect, 'alternates'>): MessagesWriter {
   const write = (list: GrowingBytes, body: object) => list.append(`${list.isEmpty ? '' : ','}${jsonOf(body)}`)
-  const begin = (): Written => ({ list: createGrowingBytes(), lastRole: undefined })
+  const begin = (): WrittenMessages => ({ list: createGrowingBytes(), lastRole: undefined })
   const fold = createIncrementalFold(begin, ({ list, lastRole }, message: ModelMessage) => {
     const isOutOfTurn = message.role === 'user' && (lastRole === 'user' || lastRole === 'tool')
     if (alternates && isOutOfTurn) write(list, ACKNOWLEDGEMENT)
@@ -119,7 +119,7 @@ function createMessagesWriter({ alternates, ...shown }: Shown & Pick<ChatDialect
 
 const ACKNOWLEDGEMENT = { role: 'assistant', content: 'OK.' }
 
-function messageBody(message: ModelMessage, { withReasoning, withImages, calls }: Shown) {
+function messageBody(message: ModelMessage, { withReasoning, withImages, calls }: ShownParts) {
   switch (message.role) {
     case 'user':
       return { role: 'user', content: userContent(withImages ? message.content : message.content.map(withoutImage)) }

@@ -64,7 +64,7 @@ type PlainInit = {
  * The parts of a response that the SDK reads: status and headers, the body's bytes as an async iterable, or its text,
  * which is an error message.
  */
-async function asResponse({ statusCode: status, headers: received, body: sent }: Received): Promise<Response> {
+async function asResponse({ statusCode: status, headers: received, body: sent }: ReceivedResponse): Promise<Response> {
   const ok = status >= 200 && status < 300
   const headers = new ReceivedHeaders(received)
   const encoding = headers.get('content-encoding')
@@ -74,7 +74,7 @@ async function asResponse({ statusCode: status, headers: received, body: sent }:
   return response as unknown as Response
 }
 
-type Received = Dispatcher.ResponseData
+type ReceivedResponse = Dispatcher.ResponseData
 
 /**
  * 8 MiB per answer, the maximum of RFC 9659; zlib's own limit is 128 MiB. Brotli's large windows are off by default.

@@ -24,7 +24,7 @@ export type Endpoint = {
   readonly headers: Readonly<Record<string, string>>
 }
 
-type Named = LlmConfig & { readonly model: string }
+type NamedModel = LlmConfig & { readonly model: string }
 
 const ANTHROPIC = vendorOfPrefix('anthropic')
 const OPENAI = vendorOfPrefix('openai')
@@ -46,12 +46,12 @@ export function endpointOf(settings: LlmConfig): Endpoint {
   }
 }
 
-function prefixOf(config: Named): string | undefined {
+function prefixOf(config: NamedModel): string | undefined {
   const [first, rest] = splitOnce(config.model)
   return config.custom_llm_provider ?? (rest !== undefined && vendorOfPrefix(first) ? first : undefined)
 }
 
-function baseUrlOf(config: Named, prefix: string | undefined): string {
+function baseUrlOf(config: NamedModel, prefix: string | undefined): string {
   if (config.base_url !== undefined) return config.base_url
   const vendor = prefix === undefined ? vendorOf(config) : vendorOfPrefix(prefix)
   if (vendor?.baseUrl !== undefined) return vendor.baseUrl
@@ -62,19 +62,19 @@ function baseUrlOf(config: Named, prefix: string | undefined): string {
  * The vendor of a model whose name has no prefix. A name that nobody is known for says nothing: the key of one vendor must not
  * go to another, so `provider` has to name the API of its maker.
  */
-function vendorOf({ model, provider }: Named): Vendor | undefined {
+function vendorOf({ model, provider }: NamedModel): Vendor | undefined {
   if (model.includes('/')) return undefined
   const known = vendorOfName(model)
   if (provider === 'anthropic') return known === undefined || known.provider === provider ? ANTHROPIC : undefined
   return known ?? (provider && OPENAI)
 }
 
-const whyUnknown = ({ model }: Named, prefix: string | undefined): string =>
+const whyUnknown = ({ model }: NamedModel, prefix: string | undefined): string =>
   prefix === undefined
     ? `Nothing says where the model "${model}" is served: set llm_config.base_url or llm_config.provider, or write the vendor in front of its name, as in openrouter/${model}`
     : `Nothing says where the model "${model}" is served: set llm_config.base_url`
 
-function withoutPrefix(config: Named, baseUrl: string): string {
+function withoutPrefix(config: NamedModel, baseUrl: string): string {
   const [prefix, name] = splitOnce(config.model)
   if (name === undefined) return config.model
   if (prefix === config.custom_llm_provider) return name

@@ -31,7 +31,7 @@ export class EndpointPace {
   /** Attempts that have started and not ended. A single one needs no pace: its own backoff is longer. */
   #active = 0
   /** Requests that the provider still allows until `#resetAt`; undefined if it does not say. */
-  #left: number | undefined
+  #requestsLeft: number | undefined
   #resetAt = 0
   #tokens: TokenBucket | undefined
   #timer: NodeJS.Timeout | undefined
@@ -82,7 +82,7 @@ export class EndpointPace {
     if (tokens) this.#tokens = new TokenBucket(tokens, performance.now())
     const allowance = allowanceOf(headers, Date.now())
     if (!allowance) return
-    this.#left = allowance.left
+    this.#requestsLeft = allowance.requestsLeft
     this.#resetAt = performance.now() + Math.min(allowance.resetMs, MAX_WAIT_MS)
   }
 
@@ -126,14 +126,14 @@ export class EndpointPace {
     this.#startedAt = now
     this.#tokens?.take(tokens)
     this.#active++
-    if (this.#left !== undefined && now >= this.#resetAt) this.#left = undefined
-    if (this.#left !== undefined) this.#left--
+    if (this.#requestsLeft !== undefined && now >= this.#resetAt) this.#requestsLeft = undefined
+    if (this.#requestsLeft !== undefined) this.#requestsLeft--
   }
 
   /** When the next request, which has so many tokens, may start. */
   #nextAt(now: number, tokens: number): number {
     const paced = this.#rate === undefined || this.#active === 0 ? 0 : this.#startedAt + 1000 / this.#rate
-    const isSpent = this.#left !== undefined && this.#left <= 0 && now < this.#resetAt
+    const isSpent = this.#requestsLeft !== undefined && this.#requestsLeft <= 0 && now < this.#resetAt
     const room = tokens > 0 ? (this.#tokens?.readyAt(tokens) ?? 0) : 0
     return Math.max(this.#closedUntil, paced, isSpent ? this.#resetAt : 0, room)
   }

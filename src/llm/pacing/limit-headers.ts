@@ -2,7 +2,7 @@
 import type { ReplyHeaders } from './retry.ts'
 
 /** `left` requests are allowed until the limits are reset in `resetMs`. */
-export type Allowance = { readonly left: number; readonly resetMs: number }
+export type Allowance = { readonly requestsLeft: number; readonly resetMs: number }
 
 /** The names of OpenAI, Azure, Groq and xAI, and those of Anthropic. */
 const LIMITS: readonly (readonly [remaining: string, reset: string])[] = [
@@ -33,11 +33,11 @@ export function tokenAllowanceOf(headers: ReplyHeaders, now: number): TokenAllow
   let least: TokenAllowance | undefined
   for (const [limitName, remaining, reset] of TOKEN_LIMITS) {
     const left = numberIn(headers, remaining)
-    if (!(left >= 0) || (least && least.left <= left)) continue
+    if (!(left >= 0) || (least && least.requestsLeft <= left)) continue
     const limit = numberIn(headers, limitName)
     const resetMs = durationMs(headers.get(reset) ?? '', now)
     if (resetMs === undefined) continue
-    least = { left, limit: limit > left && Number.isFinite(limit) ? limit : undefined, resetMs }
+    least = { requestsLeft: left, limit: limit > left && Number.isFinite(limit) ? limit : undefined, resetMs }
   }
   return least
 }
@@ -52,10 +52,10 @@ export function allowanceOf(headers: ReplyHeaders, now: number): Allowance | und
     if (!(left >= 0)) continue
     const resetMs = durationMs(headers.get(reset) ?? '', now)
     if (resetMs === undefined || (left > 0 && !remaining.includes('requests'))) continue
-    first ??= { left: Math.floor(left), resetMs }
+    first ??= { requestsLeft: Math.floor(left), resetMs }
     if (Math.floor(left) === 0) spentMs = Math.max(spentMs, resetMs)
   }
-  return spentMs < 0 ? first : { left: 0, resetMs: spentMs }
+  return spentMs < 0 ? first : { requestsLeft: 0, resetMs: spentMs }
 }
 
 /** Returns NaN without the header. */

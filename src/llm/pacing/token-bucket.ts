@@ -20,7 +20,7 @@ export class TokenBucket {
 
   /** Returns when there are so many tokens: at the reset at the latest, because then there are not going to be more. */
   readyAt(tokens: number): number {
-    const { left, limit, resetMs } = this.#allowance
+    const { requestsLeft: left, limit, resetMs } = this.#allowance
     const missing = tokens + this.#taken - left
     if (missing <= 0) return 0
     const part = limit === undefined ? 1 : Math.min(missing / (limit - left), 1)

@@ -6,7 +6,7 @@ import type { Chunk, ChunkReader } from '../answer/chunk.ts'
 import { NOTHING } from '../answer/chunk.ts'
 import type { Fields } from '../answer/fields.ts'
 import { count, fields, isObject, list, string } from '../answer/fields.ts'
-import type { Numbered } from '../answer/open-blocks.ts'
+import type { NumberedBlock } from '../answer/open-blocks.ts'
 import { OpenBlocks } from '../answer/open-blocks.ts'
 
 /** The type in the event's JSON decides: the name of the server-sent event repeats it, or is wrong. */
@@ -21,7 +21,7 @@ type Item = {
   /** The block of the last piece; '' if there was none, so that the end of the item has all of it. */
   block: string
 }
-type OpenItem = Numbered<Item>
+type OpenItem = NumberedBlock<Item>
 
 class ResponsesReader {
   readonly #items = new OpenBlocks<Item>()

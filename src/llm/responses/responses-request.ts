@@ -75,14 +75,14 @@ function toolBody({ name, description, inputSchema }: ModelTool) {
   return { type: 'function', name, description, parameters: inputSchema, strict: false }
 }
 
-type Shown = { readonly withImages: boolean; readonly reasoningFrom: number }
+type ShownParts = { readonly withImages: boolean; readonly reasoningFrom: number }
 type InputWriter = (messages: readonly ModelMessage[]) => GrowingBytes
-type Written = { readonly list: GrowingBytes; readonly count: number }
+type WrittenItems = { readonly list: GrowingBytes; readonly count: number }
 
 /** Returns the messages as the inside of a JSON list of items. */
-function createInputWriter({ withImages, reasoningFrom }: Shown): InputWriter {
-  const begin = (): Written => ({ list: createGrowingBytes(), count: 0 })
-  const fold = createIncrementalFold(begin, ({ list, count }, message: ModelMessage): Written => {
+function createInputWriter({ withImages, reasoningFrom }: ShownParts): InputWriter {
+  const begin = (): WrittenItems => ({ list: createGrowingBytes(), count: 0 })
+  const fold = createIncrementalFold(begin, ({ list, count }, message: ModelMessage): WrittenItems => {
     const items = itemsOf(message, withImages, count >= reasoningFrom)
     for (const item of items) list.append(`${list.isEmpty ? '' : ','}${jsonOf(item)}`)
     return { list, count: count + 1 }

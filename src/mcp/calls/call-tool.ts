@@ -1,6 +1,6 @@
 /** Calls a tool of an MCP server, once: whatever happens becomes the outcome of the call. */
 import type { ToolErrorType } from '../../contract/events/status.ts'
-import { aborted, settlesWithin } from '../../lib/bounded-wait.ts'
+import { untilAborted, settlesWithin } from '../../lib/bounded-wait.ts'
 import type { ToolContext } from '../../tools/tool.ts'
 import type { ToolOutcome } from '../../state/tool-call.ts'
 import type { McpConnection } from '../connection.ts'
@@ -31,7 +31,7 @@ export async function callServer(
   work: SessionWork,
 ): Promise<ToolOutcome> {
   if (connection.status === 'connecting')
-    await Promise.race([settlesWithin(CONNECTING_WAIT_MS, connection.tried), aborted(context.signal)])
+    await Promise.race([settlesWithin(CONNECTING_WAIT_MS, connection.tried), untilAborted(context.signal)])
   const { session, name, server } = connection
   if (!session) return failure('failed', notConnected(connection))
   const timeout = server.timeout ?? DEFAULT_TIMEOUT_S

@@ -34,7 +34,7 @@ class MayRun extends Error {}
 
 class Repositories {
   readonly #workdir: string
-  #left = MAX_REPOSITORIES
+  #repositoriesLeft = MAX_REPOSITORIES
 
   constructor(workdir: string) {
     this.#workdir = workdir
@@ -63,8 +63,8 @@ class Repositories {
   }
 
   #check(gitDirectory: string, worktree: string): boolean {
-    this.#left -= 1
-    if (this.#left < 0) throw new MayRun('finds too many repositories')
+    this.#repositoriesLeft -= 1
+    if (this.#repositoriesLeft < 0) throw new MayRun('finds too many repositories')
     const common = commonOf(gitDirectory)
     for (const each of [gitDirectory, common]) this.#refuseOpen(each)
     this.#refuseForeign(gitDirectory, common, worktree)

@@ -45,7 +45,7 @@ function symbolsOf(text: string): Symbols {
 
 /** For a rule that allows: the command as it is written, word by word. */
 export function matchesCertainly(pattern: CommandPattern, words: readonly ShellWord[], effort: Effort): boolean {
-  const [text = []] = textsOf(words).known
+  const [text = []] = textsOf(words).certain
   return coversAll(pattern.symbols, ended(pattern, text), effort)
 }
 
@@ -68,13 +68,13 @@ export function matchCommand(pattern: CommandPattern, words: readonly ShellWord[
 
 function matchWords(pattern: CommandPattern, words: readonly ShellWord[], effort: Effort): Certainty {
   if (!effort.spend(STEPS_OF_A_COMMAND)) return 'maybe'
-  const { known, possible } = textsOf(words)
+  const { certain: known, possible } = textsOf(words)
   if (known.some((text) => coversAll(pattern.symbols, ended(pattern, text), effort))) return 'yes'
   return possible.some((text) => canMeet(pattern.symbols, ended(pattern, text), effort)) ? 'maybe' : 'no'
 }
 
 /** `possible`: with every value of what is not known; empty when all is. */
-type Texts = { readonly known: readonly Symbols[]; readonly possible: readonly Symbols[] }
+type Texts = { readonly certain: readonly Symbols[]; readonly possible: readonly Symbols[] }
 
 /** The same for all rules. */
 const texts = new WeakMap<readonly ShellWord[], Texts>()
@@ -86,7 +86,7 @@ function textsOf(words: readonly ShellWord[]): Texts {
     const known = variants.flatMap((variant) => withSpaces(textOf(variant, [GAP, STAR])))
     const isWhole = !known[0]?.includes(STAR)
     const possible = isWhole ? [] : variants.flatMap((variant) => withSpaces(textOf(variant, [STAR])))
-    texts.set(words, (found = { known, possible }))
+    texts.set(words, (found = { certain: known, possible }))
   }
   return found
 }

@@ -5,15 +5,15 @@ const MAX_STEPS = 2_000_000
 
 /** Counts the steps of one decision. */
 export class Effort {
-  #left = MAX_STEPS
+  #stepsLeft = MAX_STEPS
 
   /** Returns false when there is nothing left. What is not compared then may match, but certainly does not allow. */
   spend(steps: number): boolean {
-    this.#left -= steps
-    return this.#left >= 0
+    this.#stepsLeft -= steps
+    return this.#stepsLeft >= 0
   }
 
   get isSpent(): boolean {
-    return this.#left < 0
+    return this.#stepsLeft < 0
   }
 }

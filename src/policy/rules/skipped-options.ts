@@ -2,7 +2,7 @@
 import type { ShellWord } from '../shell/shell-word.ts'
 import { literalOf, literalWord, startOf } from '../shell/shell-word.ts'
 
-export type Shortened = {
+export type ShortenedCommand = {
   readonly words: readonly ShellWord[]
   /** If not, the last word of the rule may be the value of an option: `npm --prefix publish test`. */
   readonly isCertain: boolean
@@ -16,12 +16,12 @@ const isOption = (word: ShellWord): boolean => /^[-+]./.test(startOf(word))
 const isAssignment = (word: ShellWord): boolean => /^[A-Za-z_]\w*=/.test(startOf(word))
 
 /** For each way in which `names`, the words of the rule, are in order among `words` with only options between them. */
-export function withoutOptions(names: readonly string[], words: readonly ShellWord[]): readonly Shortened[] {
+export function withoutOptions(names: readonly string[], words: readonly ShellWord[]): readonly ShortenedCommand[] {
   const [program, ...rest] = names
   const first = words[0] && literalOf(words[0])
   if (program === undefined || rest.length === 0 || first === undefined) return []
   if (first !== program && !first.endsWith(`/${program}`)) return []
-  const found: Shortened[] = []
+  const found: ShortenedCommand[] = []
   // How many of the rule's words were found, and whether it is certain that none of them is the value of an option.
   let reached = new Map([[0, true]])
   for (let at = 1; at < words.length && reached.size > 0; at += 1) {

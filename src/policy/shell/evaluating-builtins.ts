@@ -2,7 +2,7 @@
 import { decidesFiles, isLocale, isSafeLocale } from './safe-variables.ts'
 import type { ShellWord } from './shell-word.ts'
 import { literalOf, startOf } from './shell-word.ts'
-import type { Unwrapped } from './unwrapped.ts'
+import type { UnwrappedCommand } from './unwrapped.ts'
 import { hides, PLAIN } from './unwrapped.ts'
 
 /** Bash runs what these hold, or takes a function, an alias or the path of a program from them. */
@@ -19,7 +19,7 @@ export const isInteger = (variable: string): boolean =>
 const EVALUATES = hides('it evaluates a text, which may run commands')
 
 /** `words` are those after the name; undefined for another command. */
-export function readEvaluating(name: string, words: readonly ShellWord[]): Unwrapped | undefined {
+export function readEvaluating(name: string, words: readonly ShellWord[]): UnwrappedCommand | undefined {
   switch (name) {
     case 'let':
     case 'compgen':

@@ -4,7 +4,7 @@ import type { ShellWord } from './shell-word.ts'
 import { literalOf, startOf, UNKNOWN_WORD } from './shell-word.ts'
 import type { Options } from './skip-options.ts'
 import { skipOptions } from './skip-options.ts'
-import type { Unwrapped, WrappedText } from './unwrapped.ts'
+import type { UnwrappedCommand, WrappedText } from './unwrapped.ts'
 import { PLAIN } from './unwrapped.ts'
 
 const XARGS: Pick<Options, 'flags' | 'valued'> = {
@@ -14,7 +14,7 @@ const XARGS: Pick<Options, 'flags' | 'valued'> = {
 }
 
 /** What it reads is added to the arguments, or takes the place of a text in them. */
-export function unwrapXargs(words: readonly ShellWord[]): Unwrapped {
+export function unwrapXargs(words: readonly ShellWord[]): UnwrappedCommand {
   const after = skipOptions(words, XARGS)
   if (after === undefined) return { ...unwrapLauncher(words), hidden: 'the options of xargs are not known' }
   const marks = marksOf(words.slice(0, after))
@@ -41,7 +41,7 @@ const isSplit = ({ isMany, pieces }: ShellWord): boolean =>
   isMany && pieces.some((piece) => 'hole' in piece && piece.hole === 'any')
 
 /** The words after `-exec` up to `;` or `+`; without an end, all of them. */
-export function unwrapFind(words: readonly ShellWord[]): Unwrapped {
+export function unwrapFind(words: readonly ShellWord[]): UnwrappedCommand {
   const runs: WrappedText[] = []
   let at = 0
   while (at < words.length) {

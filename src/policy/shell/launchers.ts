@@ -1,7 +1,7 @@
 /** Commands that run another one in a different way, as another user, on another machine or later. */
 import type { ShellWord } from './shell-word.ts'
 import { literalOf, startOf } from './shell-word.ts'
-import type { Unwrapped, WrappedText } from './unwrapped.ts'
+import type { UnwrappedCommand, WrappedText } from './unwrapped.ts'
 import { PLAIN } from './unwrapped.ts'
 
 export const LAUNCHERS: ReadonlySet<string> = new Set(
@@ -30,7 +30,7 @@ const STAY = new Set(
 const GO_ELSEWHERE = /^(-[CDw]|--(cwd|prefix|dir|directory|project|chdir|workdir|working-dir|wd|root))/
 
 /** Which of its arguments is the command differs: each may be where it begins. A text with spaces may be a script. */
-export function unwrapLauncher(words: readonly ShellWord[], name = ''): Unwrapped {
+export function unwrapLauncher(words: readonly ShellWord[], name = ''): UnwrappedCommand {
   const elsewhere = !STAY.has(name) || words.some((word) => GO_ELSEWHERE.test(startOf(word)))
   const runs = words.flatMap((word, at): WrappedText[] => {
     const text = literalOf(word)
@@ -79,7 +79,7 @@ const SUBCOMMANDS: Readonly<Record<string, RegExp>> = {
 const GIT_RUNS =
   /^(-x.*|-O.+|--(e(x(e(c)?)?)?|ext[cmd]*|u(p(l[a-z-]*)?)?|rece[a-z-]*|op[a-z-]*)(=.*)?|run|foreach|--[a-z]+-filter)$/
 
-export function readSubcommand(name: string, words: readonly ShellWord[]): Unwrapped {
+export function readSubcommand(name: string, words: readonly ShellWord[]): UnwrappedCommand {
   const texts = words.map((word) => literalOf(word) ?? '')
   if (name === 'git')
     return texts.some((text) => GIT_RUNS.test(text)) || isCloneWith(texts) ? unwrapLauncher(words) : PLAIN

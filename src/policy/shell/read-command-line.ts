@@ -14,7 +14,7 @@ import { directoriesAfter } from './directories.ts'
 import { doubtAbout } from './parser-doubts.ts'
 import { childrenOf } from './understood.ts'
 import { readWord } from './words.ts'
-import type { Syntax, Unwrapped } from './unwrapped.ts'
+import type { Syntax, UnwrappedCommand } from './unwrapped.ts'
 import { unwrap } from './wrappers.ts'
 
 /** The parser, loaded when a command line is first read: most servers never need it. */
@@ -187,7 +187,7 @@ class CommandLineReader {
     this.#enterBy(words)
   }
 
-  #readWrapped({ kind, runs }: Unwrapped, unsafe: string | undefined): readonly SimpleCommand[] {
+  #readWrapped({ kind, runs }: UnwrappedCommand, unsafe: string | undefined): readonly SimpleCommand[] {
     const outer = { commands: this.#commands, isLaunched: this.#isLaunched }
     if (kind === 'launcher' && outer.isLaunched) return []
     const inner: SimpleCommand[] = []

@@ -2,7 +2,7 @@
 import type { ShellWord } from './shell-word.ts'
 import { arePlainLetters, isPlainOption } from './shell-options.ts'
 import { literalOf, startOf, UNKNOWN_WORD } from './shell-word.ts'
-import type { Syntax, Unwrapped } from './unwrapped.ts'
+import type { Syntax, UnwrappedCommand } from './unwrapped.ts'
 import { hides, PLAIN, readsFile } from './unwrapped.ts'
 
 const VALUED = /^(-[a-zA-Z]*[oO]|\+[oO]|--rcfile|--init-file)$/
@@ -27,13 +27,13 @@ const SHELLS: Readonly<Record<string, Syntax | undefined>> = {
 export const isShell = (name: string): boolean => Object.hasOwn(SHELLS, name)
 
 /** `words` are those after the name. */
-export function readShellCall(name: string, words: readonly ShellWord[]): Unwrapped {
+export function readShellCall(name: string, words: readonly ShellWord[]): UnwrappedCommand {
   const found = readWords(words, SHELLS[name])
   const runsText = found.runs.some((run) => 'script' in run)
   return runsText && SHELLS[name] === undefined ? { ...found, hidden: `only ${name} knows how it reads a text` } : found
 }
 
-function readWords(words: readonly ShellWord[], syntax: Syntax | undefined): Unwrapped {
+function readWords(words: readonly ShellWord[], syntax: Syntax | undefined): UnwrappedCommand {
   let runsText = false
   for (let at = 0; at < words.length; at += 1) {
     // oxlint-disable-next-line typescript/no-non-null-assertion -- within the list
@@ -59,13 +59,13 @@ function readWords(words: readonly ShellWord[], syntax: Syntax | undefined): Unw
 
 const HIDDEN = hides('it runs a shell whose commands cannot be seen')
 
-function readOperand(words: readonly ShellWord[], runsText: boolean, syntax: Syntax = 'bash'): Unwrapped {
+function readOperand(words: readonly ShellWord[], runsText: boolean, syntax: Syntax = 'bash'): UnwrappedCommand {
   if (!runsText) return readScriptFile(words)
   const script = words[0] && literalOf(words[0])
   return script === undefined ? HIDDEN : { kind: 'constant', runs: [{ script, syntax }], variables: [] }
 }
 
 /** What is in the file cannot be seen; but shells search a name in PATH, so it is a command, too. */
-export function readScriptFile(words: readonly ShellWord[]): Unwrapped {
+export function readScriptFile(words: readonly ShellWord[]): UnwrappedCommand {
   return readsFile(words[0]) ? { kind: 'script', runs: [{ words }], variables: [] } : HIDDEN
 }

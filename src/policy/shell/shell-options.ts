@@ -1,7 +1,7 @@
 /** Options of the shell: only those listed here leave it as it is how command lines are read and what names stand for. */
 import type { ShellWord } from './shell-word.ts'
 import { literalOf } from './shell-word.ts'
-import type { Unwrapped } from './unwrapped.ts'
+import type { UnwrappedCommand } from './unwrapped.ts'
 import { hides, PLAIN } from './unwrapped.ts'
 
 /** Without `-k`, which takes assignments out of the arguments, and others that concern how a text is read. */
@@ -23,7 +23,7 @@ export const arePlainLetters = (letters: string): boolean =>
   Array.from(letters).every((letter) => LETTERS.includes(letter))
 
 /** `set -euo pipefail`. What is not an option sets positional parameters, which are not known anyway. */
-export function readSet(words: readonly ShellWord[]): Unwrapped {
+export function readSet(words: readonly ShellWord[]): UnwrappedCommand {
   for (let at = 0; at < words.length; at += 1) {
     // oxlint-disable-next-line typescript/no-non-null-assertion -- within the list
     const text = literalOf(words[at]!)
@@ -39,7 +39,7 @@ export function readSet(words: readonly ShellWord[]): Unwrapped {
   return PLAIN
 }
 
-export function readShopt(words: readonly ShellWord[]): Unwrapped {
+export function readShopt(words: readonly ShellWord[]): UnwrappedCommand {
   const texts = words.map((word) => literalOf(word) ?? '?')
   const options = texts.filter((text) => text.startsWith('-')).join('')
   const names = texts.filter((text) => !text.startsWith('-'))

@@ -12,7 +12,7 @@ export type WrappedText = { readonly elsewhere?: boolean } & (
   | { readonly words: readonly ShellWord[] }
 )
 
-export type Unwrapped = {
+export type UnwrappedCommand = {
   /** Undefined: it runs nothing else. */
   readonly kind: Wrapping['kind'] | undefined
   readonly runs: readonly WrappedText[]
@@ -22,8 +22,8 @@ export type Unwrapped = {
   readonly hidden?: string
 }
 
-export const PLAIN: Unwrapped = { kind: undefined, runs: [], variables: [] }
-export const hides = (hidden: string): Unwrapped => ({ ...PLAIN, hidden })
+export const PLAIN: UnwrappedCommand = { kind: undefined, runs: [], variables: [] }
+export const hides = (hidden: string): UnwrappedCommand => ({ ...PLAIN, hidden })
 
 /** A separate file, not a pipe with the output of another command. */
 export function readsFile(word: ShellWord | undefined): boolean {

@@ -2,11 +2,11 @@
 import type { DoubleQuotedChild, Word, WordPart } from 'unbash'
 import type { Piece, ShellWord } from './shell-word.ts'
 
-type Read = { readonly pieces: Piece[]; isMany: boolean }
+type ReadPieces = { readonly pieces: Piece[]; isMany: boolean }
 
 export function readWord(word: Word): ShellWord {
   if (!word.parts) return withTilde({ pieces: [{ text: word.value }], isMany: false }, word.text)
-  const read: Read = { pieces: [], isMany: false }
+  const read: ReadPieces = { pieces: [], isMany: false }
   for (const part of word.parts) readPart(part, read)
   // Empty quotes are a word of no characters.
   if (read.pieces.length === 0) read.pieces.push({ text: '' })
@@ -16,7 +16,7 @@ export function readWord(word: Word): ShellWord {
 /** Bash expands a `~` also behind the `=` and each `:` of a word that looks like an assignment. */
 const ASSIGNED_TILDE = /^[A-Za-z_]\w*(\[[^\]]*\])?\+?=([^]*:)?~/
 
-function withTilde({ pieces, isMany }: Read, given: string): ShellWord {
+function withTilde({ pieces, isMany }: ReadPieces, given: string): ShellWord {
   const text = given.replaceAll('\\\n', '')
   if (ASSIGNED_TILDE.test(text)) {
     const start = text.slice(0, text.indexOf('=') + 1)
@@ -27,7 +27,7 @@ function withTilde({ pieces, isMany }: Read, given: string): ShellWord {
   return { pieces, isMany, hasTilde: text.startsWith('~') }
 }
 
-function readPart(part: WordPart, read: Read): void {
+function readPart(part: WordPart, read: ReadPieces): void {
   switch (part.type) {
     case 'Literal':
     case 'SingleQuoted':
@@ -57,14 +57,14 @@ function readPart(part: WordPart, read: Read): void {
 }
 
 /** `**` crosses directories where `globstar` is on. */
-function addGlob(text: string, { pieces }: Read): void {
+function addGlob(text: string, { pieces }: ReadPieces): void {
   const last = pieces.at(-1)
   const follows = last !== undefined && 'hole' in last
   if (follows) pieces.pop()
   pieces.push({ hole: follows || text.includes('/') ? 'any' : 'name' })
 }
 
-function readQuoted(child: DoubleQuotedChild, read: Read): void {
+function readQuoted(child: DoubleQuotedChild, read: ReadPieces): void {
   if (child.type === 'Literal') return void read.pieces.push({ text: child.value })
   read.pieces.push({ hole: child.type === 'SimpleExpansion' && isNumber(child.text) ? 'name' : 'any' })
   // `"$@"` and `"${a[@]}"` are many words even in quotes.

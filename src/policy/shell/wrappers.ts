@@ -9,13 +9,13 @@ import type { ShellWord } from './shell-word.ts'
 import { literalOf, literalWord, startOf } from './shell-word.ts'
 import type { Options } from './skip-options.ts'
 import { skipOptions } from './skip-options.ts'
-import type { Unwrapped } from './unwrapped.ts'
+import type { UnwrappedCommand } from './unwrapped.ts'
 import { hides, PLAIN } from './unwrapped.ts'
 
 /** In these places only the system's own programs are expected. */
 const SYSTEM = /^(\/usr)?(\/local)?\/bin\/(?=[^/]+$)/
 
-export function unwrap(words: readonly ShellWord[]): Unwrapped {
+export function unwrap(words: readonly ShellWord[]): UnwrappedCommand {
   const path = words[0] && literalOf(words[0])
   // An unknown name may be any command, and rules treat it so.
   if (path === undefined) return PLAIN
@@ -26,7 +26,7 @@ export function unwrap(words: readonly ShellWord[]): Unwrapped {
   return unwrapped.kind === 'constant' && !isTrusted ? { ...unwrapped, kind: 'launcher' } : unwrapped
 }
 
-function unwrapNamed(name: string, words: readonly ShellWord[]): Unwrapped {
+function unwrapNamed(name: string, words: readonly ShellWord[]): UnwrappedCommand {
   const rest = words.slice(1)
   const options = Object.hasOwn(CONSTANT, name) ? CONSTANT[name] : undefined
   if (options) return unwrapConstant(name, rest, options)
@@ -63,7 +63,7 @@ function unwrapNamed(name: string, words: readonly ShellWord[]): Unwrapped {
   }
 }
 
-function unwrapScheduler(words: readonly ShellWord[]): Unwrapped {
+function unwrapScheduler(words: readonly ShellWord[]): UnwrappedCommand {
   const isList = words.some((word) => literalOf(word) === '-l')
   return isList ? PLAIN : { ...unwrapLauncher(words), hidden: 'it runs commands that cannot be seen' }
 }
@@ -112,7 +112,7 @@ const CONSTANT: Readonly<Record<string, Options>> = {
   },
 }
 
-function unwrapConstant(name: string, words: readonly ShellWord[], options: Options): Unwrapped {
+function unwrapConstant(name: string, words: readonly ShellWord[], options: Options): UnwrappedCommand {
   // `command -v` only looks the name up.
   if (name === 'command' && /^-[vV]+$/.test((words[0] && literalOf(words[0])) ?? '')) return PLAIN
   const after = skipOptions(words, options)
@@ -126,7 +126,7 @@ const ENV: Pick<Options, 'flags' | 'valued'> = {
   valued: /^(-u|--unset|-C|--chdir)/,
 }
 
-function unwrapEnv(words: readonly ShellWord[]): Unwrapped {
+function unwrapEnv(words: readonly ShellWord[]): UnwrappedCommand {
   const dash = words.findIndex((word) => literalOf(word) !== '-')
   const given = words.slice(Math.max(dash, 0))
   const after = skipOptions(given, ENV)
@@ -149,13 +149,13 @@ function unwrapEnv(words: readonly ShellWord[]): Unwrapped {
   return inner.length ? { kind: 'constant', runs: [{ words: inner, elsewhere }], variables } : PLAIN
 }
 
-function asScript(texts: readonly (string | undefined)[]): Unwrapped {
+function asScript(texts: readonly (string | undefined)[]): UnwrappedCommand {
   if (texts.length === 0) return PLAIN
   if (texts.includes(undefined)) return hides('it evaluates a text that cannot be seen')
   return { kind: 'constant', runs: [{ script: texts.join(' ') }], variables: [] }
 }
 
-function unwrapTrap(words: readonly ShellWord[]): Unwrapped {
+function unwrapTrap(words: readonly ShellWord[]): UnwrappedCommand {
   const [first, ...signals] = words.filter((word) => literalOf(word) !== '--')
   const text = first && literalOf(first)
   if (!first || ['-', '', '-l', '-p'].includes(text ?? '-?')) return PLAIN
@@ -164,7 +164,7 @@ function unwrapTrap(words: readonly ShellWord[]): Unwrapped {
 }
 
 /** Its text and what follows its name are one line: `alias ls='true;'` makes a command of the `x` in `ls x`. */
-function unwrapAliases(words: readonly ShellWord[]): Unwrapped {
+function unwrapAliases(words: readonly ShellWord[]): UnwrappedCommand {
   const values = words.map((word) => literalOf(word) ?? '').filter((text) => text.includes('='))
   const runs = values.map((text) => ({ script: text.slice(text.indexOf('=') + 1), elsewhere: true }))
   const isShown = words.every((word) => /^[^=]+$/.test(literalOf(word) ?? ''))

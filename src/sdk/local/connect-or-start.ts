@@ -72,10 +72,10 @@ export async function connectOrStart(
 }
 
 /** A server that starts or stops has answered. */
-type Found = LocalServer | 'not ready'
+type FoundServer = LocalServer | 'not ready'
 
 /** Loads the server only here: most programs that connect do not need it. */
-async function start(dataDir: string, { signal, ...options }: ConnectOptions): Promise<Found | undefined> {
+async function start(dataDir: string, { signal, ...options }: ConnectOptions): Promise<FoundServer | undefined> {
   const { startLocal } = await import('./start-local.ts')
   const app = await startLocal(dataDir, options)
   // Another process holds the lock, so that the address in its record is not that of a program which came later.
@@ -86,7 +86,7 @@ async function start(dataDir: string, { signal, ...options }: ConnectOptions): P
 type Connecting = { readonly signal: AbortSignal | undefined; readonly isHeld?: boolean }
 
 /** Undefined if nobody listens there. */
-async function connect(dataDir: string, { signal, isHeld = false }: Connecting): Promise<Found | undefined> {
+async function connect(dataDir: string, { signal, isHeld = false }: Connecting): Promise<FoundServer | undefined> {
   const record = await readLocalRecord(dataDir)
   if (!record || 'refusal' in record || !(isHeld || isSocket(record.address))) return undefined
   const opened = await openPlace(dataDir, record)

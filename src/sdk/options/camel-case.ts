@@ -5,7 +5,7 @@ export type CamelCase<Name extends string> = Name extends `${infer Head}_${infer
   : Name
 
 /** The same object with names in camel case. Its values are unchanged. */
-export type Camelized<T> = { readonly [Name in keyof T as Name extends string ? CamelCase<Name> : Name]: T[Name] }
+export type CamelizedFields<T> = { readonly [Name in keyof T as Name extends string ? CamelCase<Name> : Name]: T[Name] }
 
 export const toCamelCase = (name: string): string =>
   name.replaceAll(/_([a-z])/g, (_, letter: string) => letter.toUpperCase())

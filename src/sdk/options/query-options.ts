@@ -10,7 +10,7 @@ import type { UserInput } from '../../contract/values/message.ts'
 import type { PermissionModeInput } from '../../contract/values/permission.ts'
 import type { AnySdkTool } from '../tools/tool.ts'
 import type { HooksOption } from './hooks-option.ts'
-import type { Camelized } from './camel-case.ts'
+import type { CamelizedFields } from './camel-case.ts'
 import type { SettingOptions } from './setting-options.ts'
 
 type Wire = z.input<typeof CreateConversation>
@@ -41,7 +41,7 @@ export type ModelOptions = {
   readonly apiKey?: string | undefined
   readonly baseUrl?: string | undefined
   /** Further fields of `llm_config`, such as `temperature` and `maxOutputTokens`. */
-  readonly llm?: Camelized<LlmConfig> | undefined
+  readonly llm?: CamelizedFields<LlmConfig> | undefined
 }
 
 /** Some of `SettingOptions`, with what an editor says about them. */
@@ -96,7 +96,7 @@ export type ToolOptions = {
 }
 
 type CamelizedToolConfig = {
-  readonly [Tool in keyof ToolConfig]?: Camelized<NonNullable<ToolConfig[Tool]>> | undefined
+  readonly [Tool in keyof ToolConfig]?: CamelizedFields<NonNullable<ToolConfig[Tool]>> | undefined
 }
 
 /** Stays open until somebody has decided: `signal` aborts if another client does, or the query ends. */

@@ -11,7 +11,7 @@ import type { OwnOptions } from '../options/other-names.ts'
 import type { Prompt } from '../options/query-options.ts'
 import { createBody, updateBody, workdirOf } from '../options/request-bodies.ts'
 import { splitTools } from '../options/split-tools.ts'
-import type { Stopped } from './stopped-session.ts'
+import type { StoppedSession } from './stopped-session.ts'
 import { hasWork, readStopped } from './stopped-session.ts'
 import { isIterable } from './prompt-pump.ts'
 
@@ -22,7 +22,7 @@ export type OpenSession = {
   /** The events of the query begin after it. */
   readonly after: number
   /** What waits there since an earlier query. */
-  readonly waiting: Stopped['waiting']
+  readonly waiting: StoppedSession['waiting']
 }
 
 type Opening = { readonly prompt: Prompt | undefined; readonly options: OwnOptions; readonly signal: AbortSignal }

@@ -11,7 +11,7 @@ import { repeatLost } from '../errors/repeat-lost.ts'
 export type PendingRequestEvent = EventOf<'RequestOpened'>
 
 /** Where a session stopped. */
-export type Stopped = {
+export type StoppedSession = {
   readonly status: Status
   /** Seq of the last event at that time. */
   readonly after: number
@@ -26,7 +26,7 @@ export async function readStopped(
   conversation: ConversationHandle,
   { status, last_seq: after }: Place,
   options: CallOptions = {},
-): Promise<Stopped> {
+): Promise<StoppedSession> {
   const { items } = await conversation.requests.list({}, options)
   // Hooks of clients are not in the log: their streams ask again.
   const open = new Map(items.filter(({ kind }) => kind !== 'hook').map((request) => [request.request_id, request]))
@@ -58,7 +58,7 @@ export const AT_REST: ReadonlySet<Status> = new Set(['idle', 'finished'])
 /** False if only a message can continue the session. */
 export async function hasWork(
   conversation: ConversationHandle,
-  { status, waiting }: Pick<Stopped, 'status' | 'waiting'>,
+  { status, waiting }: Pick<StoppedSession, 'status' | 'waiting'>,
   options: CallOptions = {},
 ): Promise<boolean> {
   if (waiting.length > 0 || !AT_REST.has(status)) return true
@@ -78,7 +78,7 @@ export async function hasWork(
 /** True if the agent is at rest, and only subagents in the background wait for decisions: no run is needed for them. */
 export async function onlySubagentsWait(
   conversation: ConversationHandle,
-  { status, waiting }: Pick<Stopped, 'status' | 'waiting'>,
+  { status, waiting }: Pick<StoppedSession, 'status' | 'waiting'>,
   options: CallOptions = {},
 ): Promise<boolean> {
   const doSubagentsWait = waiting.some(({ parent_tool_use_id }) => parent_tool_use_id !== undefined)
@@ -97,7 +97,7 @@ const STARTED: ReadonlySet<string> = new Set([
 /** Starts a run unless one is active, waits, or has begun after the event `after`. Returns its id; undefined if it is not known. */
 export async function continueStopped(
   conversation: ConversationHandle,
-  { status, after }: Pick<Stopped, 'status' | 'after'>,
+  { status, after }: Pick<StoppedSession, 'status' | 'after'>,
   body: BodyOf<'runConversation'> = {},
   options: CallOptions = {},
 ): Promise<string | undefined> {

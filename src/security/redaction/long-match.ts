@@ -3,8 +3,8 @@
 import type { LongPattern, PatternAutomaton } from './pattern-automaton.ts'
 
 /** Cached per pattern: for each length, the longest beginning that is also a suffix of it. */
-type Prepared = { readonly bytes: Uint8Array; readonly borders: Int32Array }
-const prepared = new WeakMap<LongPattern, Prepared>()
+type PreparedPattern = { readonly bytes: Uint8Array; readonly borders: Int32Array }
+const prepared = new WeakMap<LongPattern, PreparedPattern>()
 
 /** `grown`: matches the next byte of the secret; `moved`: the match began later; or neither. */
 export type MatchState = 'grown' | 'moved' | 'over'
@@ -48,7 +48,7 @@ export class LongMatch {
   }
 }
 
-function prepare(pattern: LongPattern): Prepared {
+function prepare(pattern: LongPattern): PreparedPattern {
   const known = prepared.get(pattern)
   if (known) return known
   const bytes = pattern.bytes()

@@ -18,7 +18,7 @@ export type Pattern = {
 }
 
 /** The longest pattern that ends in a state: it covers the others. `longs` are those whose beginning ends there. */
-export type Hit = { readonly name: string; readonly length: number; readonly longs: readonly LongPattern[] }
+export type PatternHit = { readonly name: string; readonly length: number; readonly longs: readonly LongPattern[] }
 
 /** Bytes with the same number are equal for the patterns. */
 export type Folding = (byte: number) => number
@@ -37,7 +37,7 @@ export class PatternAutomaton {
   #child: Int32Array
   #sibling: Int32Array
   readonly #fallback: Int32Array
-  readonly #hits: Hit[] = []
+  readonly #hits: PatternHit[] = []
   /** By state: the index of its match in `#hits`, from 1; 0 for none. */
   #hitOf: Int32Array
   readonly #dense: Int32Array
@@ -95,7 +95,7 @@ export class PatternAutomaton {
     return this.#hitOf[state] !== 0
   }
 
-  hitAt(state: number): Hit | undefined {
+  hitAt(state: number): PatternHit | undefined {
     return this.#hits[this.#hitOf[state]! - 1]
   }
 
@@ -140,7 +140,7 @@ export class PatternAutomaton {
     return next
   }
 
-  #setHit(state: number, hit: Hit): void {
+  #setHit(state: number, hit: PatternHit): void {
     this.#hitOf[state] = this.#hits.push(hit)
   }
 

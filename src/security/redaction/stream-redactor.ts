@@ -90,7 +90,7 @@ export class TextRedactor {
 
   /** Leaves out the end of the text, which may begin a secret. */
   redactCutOff(text: string): string {
-    const { scanner, found, writer } = this.#search
+    const { scanner, occurrences: found, writer } = this.#search
     this.#search.begin(0)
     scanner.scan(text)
     const decided = Math.max(scanner.settled, found.end)
@@ -101,7 +101,7 @@ export class TextRedactor {
 
   redact(text: string): string {
     if (text.length < this.automata.shortest) return text
-    const { scanner, found, writer } = this.#search
+    const { scanner, occurrences: found, writer } = this.#search
     this.#search.begin(0)
     scanner.scan(text)
     scanner.finish()
@@ -113,7 +113,7 @@ export class TextRedactor {
 
   /** Redacts a long text; yields to other work in between. Not for two texts at a time. `isCutOff` is as in `redactCutOff`. */
   async redactInSlices(text: string, isCutOff = false): Promise<string> {
-    const { scanner, found, writer } = this.#search
+    const { scanner, occurrences: found, writer } = this.#search
     const slices = createSlices()
     const pieces: string[] = []
     let written = 0
@@ -140,29 +140,29 @@ export class TextRedactor {
 
 /** Looks for the secrets of these automata in one text after the other. */
 class Search {
-  readonly found = new Occurrences()
-  readonly writer = new Writer(this.found)
+  readonly occurrences = new Occurrences()
+  readonly writer = new Writer(this.occurrences)
   readonly scanner: SecretScanner
 
   constructor(automata: SecretAutomata, unit: TextUnit) {
-    this.scanner = new SecretScanner(automata, unit, this.found)
+    this.scanner = new SecretScanner(automata, unit, this.occurrences)
   }
 
   /** Begins another text, or a part of it, at position `at`. */
   begin(at: number): void {
-    this.found.clear()
+    this.occurrences.clear()
     this.writer.begin()
     this.scanner.begin(at)
   }
 }
 
 class Writer {
-  readonly #found: Occurrences
+  readonly #occurrences: Occurrences
   /** The latest written occurrence. */
   #latest: Occurrence | undefined
 
   constructor(found: Occurrences) {
-    this.#found = found
+    this.#occurrences = found
   }
 
   begin(): void {
@@ -174,7 +174,7 @@ class Writer {
    * Redacts everything that belongs to any occurrence; of overlapping ones, the fewest that cover them are named.
    */
   write(text: string, start: number, settled: number): { written: string; upTo: number } {
-    const found = this.#found.sorted()
+    const found = this.#occurrences.sorted()
     const limit = Math.min(settled, start + text.length)
     // Joined at the end: one text that grows by each piece would be a tree of hundreds of thousands of texts.
     const pieces: string[] = []
@@ -200,7 +200,7 @@ class Writer {
       pieces.push(text.slice(at - start, until - start))
       at = until
     }
-    this.#found.forget(at)
+    this.#occurrences.forget(at)
     return { written: pieces.join(''), upTo: at }
   }
 }

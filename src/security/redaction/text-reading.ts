@@ -11,14 +11,14 @@ export class TextReading {
   readonly positions: UnitPositions
   /** The automaton's current state. */
   state = ROOT
-  readonly #found: Occurrences
+  readonly #occurrences: Occurrences
   #longs: LongMatch[] = []
 
   /** `depth`: the number of latest bytes whose position is known; at least the length of the longest pattern. */
   constructor(automaton: PatternAutomaton, depth: number, found: Occurrences) {
     this.automaton = automaton
     this.positions = new UnitPositions(Math.max(depth, automaton.depth))
-    this.#found = found
+    this.#occurrences = found
   }
 
   /** Nothing has begun, and the next byte is at position `at`. */
@@ -45,7 +45,7 @@ export class TextReading {
     // oxlint-disable-next-line typescript/no-non-null-assertion -- called only where there is one
     const { name, length, longs } = this.automaton.hitAt(this.state)!
     const start = this.positions.startOf(length)
-    this.#found.add(name, start, end, longs[0])
+    this.#occurrences.add(name, start, end, longs[0])
     for (const long of longs) {
       if (this.#longs.some(({ pattern }) => pattern === long)) continue
       this.#longs.push(new LongMatch(long, MAX_PATTERN_BYTES, this.positions.startOf(MAX_PATTERN_BYTES)))
@@ -59,7 +59,7 @@ export class TextReading {
       if (verdict === 'over') isOver = true
       // What it covered before has already been found.
       if (verdict === 'moved') match.start = this.positions.startOf(MAX_PATTERN_BYTES)
-      if (verdict !== 'over') this.#found.add(match.pattern.name, match.start, end, match.pattern)
+      if (verdict !== 'over') this.#occurrences.add(match.pattern.name, match.start, end, match.pattern)
     }
     if (isOver) this.#longs = this.#longs.filter((match) => !match.isOver)
   }

@@ -49,7 +49,7 @@ const isForResult = ({ from }: CommandOutputOptions['file']): boolean => from ==
 
 export class OutputCapture {
   readonly #options: CommandOutputOptions
-  readonly #kept: HeadTail
+  readonly #headTail: HeadTail
   #file: CappedFile | undefined
   /** The first bytes of an incomplete character. */
   #partial: Buffer = Buffer.alloc(0)
@@ -58,14 +58,14 @@ export class OutputCapture {
   constructor(options: CommandOutputOptions) {
     this.#options = options
     const tailLimit = Math.floor(options.keptBytes / 2)
-    this.#kept = new HeadTail({ headLimit: options.keptBytes - tailLimit, tailLimit })
+    this.#headTail = new HeadTail({ headLimit: options.keptBytes - tailLimit, tailLimit })
   }
 
   /** Returns false if the writer should wait for `onDrain`. */
   write(bytes: Uint8Array): boolean {
     this.#show(bytes)
     const file = this.#needsFile(bytes.length) ? this.#openFile() : undefined
-    this.#kept.push(bytes)
+    this.#headTail.push(bytes)
     if (!file) return true
     const mayGoOn = file.write(bytes)
     return file.isFull ? this.#options.onFull() : mayGoOn
@@ -75,17 +75,17 @@ export class OutputCapture {
     this.#showPartial()
     await this.#file?.end()
     if (this.#file) await this.#publish(this.#file)
-    const isWhole = this.#kept.omitted === 0
+    const isWhole = this.#headTail.omitted === 0
     return {
       text: isWhole ? this.#whole() : this.#shortened(),
-      bytes: this.#kept.total,
+      bytes: this.#headTail.total,
       ...(!isWhole && { fullOutputPath: this.#options.file.path }),
       ...(this.#file?.error && { note: `The full output could not be written: ${this.#file.error.message}.` }),
     }
   }
 
   #needsFile(more: number): boolean {
-    return this.#options.file.from === 'first-byte' || this.#kept.total + more > this.#options.keptBytes
+    return this.#options.file.from === 'first-byte' || this.#headTail.total + more > this.#options.keptBytes
   }
 
   #openFile(): CappedFile {
@@ -93,8 +93,8 @@ export class OutputCapture {
     const { file, onDrain, onWritten } = this.#options
     const path = isForResult(file) ? `${file.path}${UNFINISHED}` : file.path
     this.#file = new CappedFile({ ...file, path, onDrain, ...(onWritten && { onWritten }) })
-    this.#file.write(this.#kept.head())
-    this.#file.write(this.#kept.tail())
+    this.#file.write(this.#headTail.head())
+    this.#file.write(this.#headTail.tail())
     return this.#file
   }
 
@@ -105,15 +105,15 @@ export class OutputCapture {
   }
 
   #whole(): string {
-    return Buffer.concat([this.#kept.head(), this.#kept.tail()]).toString()
+    return Buffer.concat([this.#headTail.head(), this.#headTail.tail()]).toString()
   }
 
   #shortened(): string {
-    const head = this.#kept.head()
-    const tail = this.#kept.tail()
+    const head = this.#headTail.head()
+    const tail = this.#headTail.tail()
     const wholeHead = head.subarray(0, completeUtf8Length(head))
     const wholeTail = tail.subarray(firstUtf8Start(tail))
-    const omitted = this.#kept.total - wholeHead.length - wholeTail.length
+    const omitted = this.#headTail.total - wholeHead.length - wholeTail.length
     return `${wholeHead.toString()}\n[… ${omitted} bytes left out; the whole output is in ${this.#options.file.shownPath} …]\n${wholeTail.toString()}`
   }
 

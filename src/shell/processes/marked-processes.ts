@@ -5,7 +5,7 @@
  */
 import { sep } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
-import { ProcessCensus, type Counted } from './process-census.ts'
+import { ProcessCensus, type CountedProcess } from './process-census.ts'
 import { findDescendants, isAlive, signalProcess, type ProcessEntry } from './process-table.ts'
 import { processKey } from './process-table.ts'
 
@@ -52,8 +52,8 @@ type Marks = {
 }
 
 type MarkedCensus = {
-  readonly all: readonly Counted<Marks>[]
-  readonly byConversation: ReadonlyMap<string, readonly Counted<Marks>[]>
+  readonly all: readonly CountedProcess<Marks>[]
+  readonly byConversation: ReadonlyMap<string, readonly CountedProcess<Marks>[]>
 }
 
 /** One for the whole server, because there is one /proc: concurrent searches of conversations share one scan. */
@@ -136,7 +136,7 @@ export async function endAllMarked(dataDir: string): Promise<ProcessEntry[]> {
 const markedWith = async (conversationId: string) =>
   (await census.take(conversationId)).byConversation.get(conversationId) ?? []
 
-const entriesOf = (counted: readonly Counted<Marks>[]) => counted.map(({ entry }) => entry)
+const entriesOf = (counted: readonly CountedProcess<Marks>[]) => counted.map(({ entry }) => entry)
 
 function readMarks(environment: string): Marks | undefined {
   // Most processes have no mark and need no parsing.

@@ -20,9 +20,9 @@ const SLICE = 100
  */
 const TRUST_MS = 250
 
-export type Counted<Marks> = { readonly entry: ProcessEntry; readonly marks: Marks }
+export type CountedProcess<Marks> = { readonly entry: ProcessEntry; readonly marks: Marks }
 
-type Unmarked = {
+type UnmarkedProcess = {
   /** Absent if its environment could not be read: it is read again. */
   readonly startTime?: string
   seenAt: number
@@ -31,12 +31,12 @@ type Unmarked = {
 /** `read` parses the marks in an environment (`NAME=value`, NUL); `arrange` prepares a census for searches. */
 export class ProcessCensus<Marks, Arranged> {
   readonly #read: (environment: string) => Marks | undefined
-  readonly #arrange: (counted: readonly Counted<Marks>[]) => Arranged
+  readonly #arrange: (counted: readonly CountedProcess<Marks>[]) => Arranged
   readonly #ownerOf: (marks: Marks) => string
   /** By pid. A process without marks never gets any: only our own shells set them, before their first program. */
-  #unmarked = new Map<number, Unmarked>()
+  #unmarked = new Map<number, UnmarkedProcess>()
   /** By pid. Marks can change when a process begins or executes a program, and their owner never does. */
-  readonly #marked = new Map<number, Counted<Marks> & { readonly seenAt: number }>()
+  readonly #marked = new Map<number, CountedProcess<Marks> & { readonly seenAt: number }>()
   /** Pending reads: a second one of the same process would hang too, and block another thread. */
   readonly #hanging = new Set<number>()
   #latest: Promise<unknown> = Promise.resolve()
@@ -46,7 +46,7 @@ export class ProcessCensus<Marks, Arranged> {
 
   constructor(
     read: (environment: string) => Marks | undefined,
-    arrange: (counted: readonly Counted<Marks>[]) => Arranged,
+    arrange: (counted: readonly CountedProcess<Marks>[]) => Arranged,
     ownerOf: (marks: Marks) => string,
   ) {
     this.#ownerOf = ownerOf
@@ -73,12 +73,12 @@ export class ProcessCensus<Marks, Arranged> {
     return this.#next
   }
 
-  async #count(wanted: ReadonlySet<string> | undefined): Promise<Counted<Marks>[]> {
+  async #count(wanted: ReadonlySet<string> | undefined): Promise<CountedProcess<Marks>[]> {
     const pids = (await readdir('/proc')).map(Number).filter(Number.isInteger)
     const there = new Set(pids)
     for (const known of [this.#unmarked, this.#marked])
       for (const pid of known.keys()) if (!there.has(pid)) known.delete(pid)
-    const counted: Counted<Marks>[] = []
+    const counted: CountedProcess<Marks>[] = []
     let looks = 0
     // Filter first: a promise for each known process would cost more than the check.
     const now = performance.now()

@@ -62,7 +62,7 @@ type Entry = readonly [
   mtimeMs: number,
 ]
 
-type Opened = { readonly database: Database; readonly insert: Statement; readonly remove: Statement }
+type OpenedTable = { readonly database: Database; readonly insert: Statement; readonly remove: Statement }
 
 export type SummaryTableDeps = {
   /** Created if it does not exist. */
@@ -73,7 +73,7 @@ export type SummaryTableDeps = {
 
 export class SummaryTable {
   readonly #deps: SummaryTableDeps
-  #opened: Opened | undefined
+  #opened: OpenedTable | undefined
   /** What is to be written, by id; undefined for what is to be forgotten. */
   #changes = new Map<string, NotedSummary | undefined>()
   #writing: Promise<void> | undefined
@@ -161,7 +161,7 @@ export class SummaryTable {
     }
   }
 
-  #open(): Opened {
+  #open(): OpenedTable {
     if (this.#opened) return this.#opened
     const { path } = this.#deps
     closeSync(openSync(path, 'a', 0o600)) // SQLite would let others read it
@@ -187,7 +187,10 @@ export class SummaryTable {
   }
 }
 
-function writeAll({ database, insert, remove }: Opened, changes: ReadonlyMap<string, NotedSummary | undefined>): void {
+function writeAll(
+  { database, insert, remove }: OpenedTable,
+  changes: ReadonlyMap<string, NotedSummary | undefined>,
+): void {
   database.exec('BEGIN IMMEDIATE')
   try {
     for (const [id, noted] of changes) {

@@ -5,11 +5,11 @@ export type InstanceCounter = { readonly id: number; readonly counter: number }
 /** When the counters were asked for, and when they arrived: they were read at some time in between. Monotonic, in milliseconds. */
 export type Observation = { readonly sentAt: number; readonly answeredAt: number }
 
-type Seen = { readonly counter: number; readonly since: number }
+type SeenCounter = { readonly counter: number; readonly since: number }
 
 export class CounterWatch {
   readonly #ttlMs: number
-  #seen: ReadonlyMap<number, Seen> = new Map()
+  #seenCounters: ReadonlyMap<number, SeenCounter> = new Map()
   #lastAt = -Infinity
 
   constructor({ ttlMs }: { readonly ttlMs: number }) {
@@ -23,13 +23,13 @@ export class CounterWatch {
   observe(counters: readonly InstanceCounter[], { sentAt, answeredAt }: Observation): InstanceCounter[] {
     const isContinuous = sentAt - this.#lastAt <= this.#ttlMs / 2
     this.#lastAt = answeredAt
-    const before = isContinuous ? this.#seen : new Map<number, Seen>()
-    this.#seen = new Map(
+    const before = isContinuous ? this.#seenCounters : new Map<number, SeenCounter>()
+    this.#seenCounters = new Map(
       counters.map(({ id, counter }) => {
         const seen = before.get(id)
         return [id, seen?.counter === counter ? seen : { counter, since: answeredAt }]
       }),
     )
-    return counters.filter(({ id }) => sentAt - (this.#seen.get(id)?.since ?? sentAt) >= this.#ttlMs)
+    return counters.filter(({ id }) => sentAt - (this.#seenCounters.get(id)?.since ?? sentAt) >= this.#ttlMs)
   }
 }

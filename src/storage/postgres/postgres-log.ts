@@ -170,7 +170,7 @@ export class PostgresLog implements StoredLog {
   }
 
   /** Returns the outcome of each append, assuming that the statement succeeds. */
-  #decide(group: readonly Append[]): Decided {
+  #decide(group: readonly Append[]): DecidedAppends {
     const events: EventRow[] = []
     const outcomes = group.map(({ drafts, options }): AppendOutcome => {
       const head = this.#head + events.length
@@ -189,7 +189,7 @@ export class PostgresLog implements StoredLog {
   }
 
   /** Resolves to false if another owner has the conversation. Rejects with a `Problem`. */
-  async #store({ events, outcomes }: Decided, group: readonly Append[]): Promise<boolean> {
+  async #store({ events, outcomes }: DecidedAppends, group: readonly Append[]): Promise<boolean> {
     const { lanes, conversationId: id, isShared } = this.#parts
     const { listed, text } = this.#listedAfter(outcomes)
     const listing = text === this.#listing ? null : text
@@ -245,7 +245,7 @@ export class PostgresLog implements StoredLog {
   }
 }
 
-type Decided = { readonly outcomes: readonly AppendOutcome[]; readonly events: readonly EventRow[] }
+type DecidedAppends = { readonly outcomes: readonly AppendOutcome[]; readonly events: readonly EventRow[] }
 
 const differs = (expected: number, found: number | undefined): Problem =>
   new Problem(

@@ -19,7 +19,7 @@ import { requireIdentity } from '../postgres/schema.ts'
 import { exportDocuments } from './conversation-documents.ts'
 import type { LogDigest } from './event-digest.ts'
 import { EventDigest, digestOfRows, isSame } from './event-digest.ts'
-import type { Transfer, Transferred } from './import-directory.ts'
+import type { Transfer, TransferCounts } from './import-directory.ts'
 import { faultOf, totalOf } from './import-directory.ts'
 import { digestOfFile } from './log-lines.ts'
 import { openUsedDatabase } from './locked-database.ts'
@@ -36,7 +36,7 @@ const STALE = ['tables.db', 'tables.db-journal', 'summaries.db', 'active', 'due'
  * Resolves when a server without a database can start on the directory. Throws as `importDirectory` does; then the directory
  * is still that of the database, which is never changed.
  */
-export async function exportDirectory({ url, directory }: Transfer): Promise<Transferred> {
+export async function exportDirectory({ url, directory }: Transfer): Promise<TransferCounts> {
   await using opened = new AsyncDisposableStack()
   const lock = opened.use(await lockDataDirectory(directory))
   const isImported = async (identity: string | undefined) =>
@@ -95,7 +95,7 @@ async function exportConversation(database: PostgresDatabase, sessions: string, 
   const found = await digestOfFile(path)
   if (found.count > stored.count) throw different(found, stored)
   if (!isSame(found, stored))
-    await replaceFile(path, linesOf(database, id, { found, stored }), { draft: `${path}.new` })
+    await replaceFile(path, linesOf(database, id, { foundDigest: found, stored }), { draft: `${path}.new` })
   await rm(join(directory, 'meta.json'), { force: true })
   await exportDocuments(database, id, directory)
   return stored
@@ -104,7 +104,7 @@ async function exportConversation(database: PostgresDatabase, sessions: string, 
 async function* linesOf(
   database: PostgresDatabase,
   id: string,
-  { found, stored }: { readonly found: LogDigest; readonly stored: LogDigest },
+  { foundDigest, stored }: { readonly foundDigest: LogDigest; readonly stored: LogDigest },
 ): AsyncGenerator<string, void, void> {
   const digest = new EventDigest()
   for (let last = 0; last < stored.count;) {
@@ -114,7 +114,7 @@ async function* linesOf(
     for (const { seq, json } of events) {
       last = Number(seq)
       digest.add(String(json))
-      if (last === found.count && !isSame(digest.value, found)) throw different(found, stored)
+      if (last === foundDigest.count && !isSame(digest.value, foundDigest)) throw different(foundDigest, stored)
     }
     yield events.map(({ json }) => textOfWrite([String(json)])).join('')
   }

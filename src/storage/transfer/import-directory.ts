@@ -31,13 +31,13 @@ export type Transfer = {
 }
 
 /** What was copied and compared. */
-export type Transferred = { readonly conversations: number; readonly events: number }
+export type TransferCounts = { readonly conversations: number; readonly events: number }
 
 /**
  * Resolves when the database has everything and the directory is marked as its own. Throws a `TransferError`, a
  * `DataDirectoryError` or a `DatabaseError`; then the directory is used as before.
  */
-export async function importDirectory({ url, directory }: Transfer): Promise<Transferred> {
+export async function importDirectory({ url, directory }: Transfer): Promise<TransferCounts> {
   if (!hasFiles(directory)) throw new TransferError(`${directory} has no data of a server. Name its data directory.`)
   await using opened = new AsyncDisposableStack()
   const lock = opened.use(await lockDataDirectory(directory))
@@ -71,7 +71,7 @@ export async function importDirectory({ url, directory }: Transfer): Promise<Tra
   return totalOf(digests)
 }
 
-export const totalOf = (digests: ReadonlyMap<string, LogDigest>): Transferred => ({
+export const totalOf = (digests: ReadonlyMap<string, LogDigest>): TransferCounts => ({
   conversations: digests.size,
   events: Array.from(digests.values()).reduce((sum, { count }) => sum + count, 0),
 })

@@ -58,7 +58,7 @@ export class BackgroundFault extends Error {}
 
 export class BackgroundShells {
   readonly #deps: BackgroundShellsDeps
-  readonly #known = new Map<string, Background>()
+  readonly #shells = new Map<string, Background>()
 
   constructor(deps: BackgroundShellsDeps) {
     this.#deps = deps
@@ -66,7 +66,7 @@ export class BackgroundShells {
 
   /** Resolves when the command begins. Throws a `BackgroundFault`, or what the shells say. */
   async start(command: string, sessionId: string) {
-    const running = this.#known.values().filter(({ end }) => !end)
+    const running = this.#shells.values().filter(({ end }) => !end)
     if ([...running].length >= MAX_RUNNING)
       throw new BackgroundFault(`${MAX_RUNNING} commands run in the background already; end one with KillShell.`)
     const id = randomUUID()
@@ -118,19 +118,19 @@ export class BackgroundShells {
   }
 
   #find(id: string): Background {
-    const found = this.#known.get(id)
+    const found = this.#shells.get(id)
     if (found) return found
-    const ids = [...this.#known.keys()].join(', ') || 'none'
+    const ids = [...this.#shells.keys()].join(', ') || 'none'
     throw new BackgroundFault(
       `There is no background command ${id}; those known are: ${ids}. A restart of the server ends and forgets all of them.`,
     )
   }
 
   #remember(id: string, background: Background): void {
-    this.#known.set(id, background)
-    for (const [oldest, { end }] of this.#known) {
-      if (this.#known.size <= MAX_KNOWN) return
-      if (end) this.#known.delete(oldest)
+    this.#shells.set(id, background)
+    for (const [oldest, { end }] of this.#shells) {
+      if (this.#shells.size <= MAX_KNOWN) return
+      if (end) this.#shells.delete(oldest)
     }
   }
 }

@@ -8,9 +8,9 @@ import { findMatches, lineAt } from './text-edit.ts'
 const MAX_QUOTED = 200
 
 /** The file, and the tool's name of the searched text. */
-export type Looked = { readonly path: string; readonly parameter: string }
+export type SearchedFile = { readonly path: string; readonly parameter: string }
 
-export async function explainNoMatch({ path, parameter }: Looked, text: string, wanted: string): Promise<string> {
+export async function explainNoMatch({ path, parameter }: SearchedFile, text: string, wanted: string): Promise<string> {
   const quoted = wanted.length > MAX_QUOTED ? `${wanted.slice(0, MAX_QUOTED).toWellFormed()}…` : wanted
   const slices = createSlices()
   let hint: string | undefined

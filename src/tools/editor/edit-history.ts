@@ -32,7 +32,7 @@ export type PastEdit = {
   /** The content that undoing restores. */
   readonly before: Content
   /** True if this content is the result of the edit, so that undoing it loses nothing else. */
-  readonly left: (content: Content) => boolean
+  readonly isResult: (content: Content) => boolean
   /** True if the edit was never made, or is already undone: a crash came between it and its record. */
   readonly isMoot: (content: Content) => boolean
   readonly forget: () => Promise<void>
@@ -59,7 +59,7 @@ export function createEditHistory({
 }: EditHistoryOptions): EditHistory {
   const pastEdit = (name: string, before: Content, after: string): PastEdit => ({
     before,
-    left: (content) => digest(content) === after,
+    isResult: (content) => digest(content) === after,
     isMoot: (content) => digest(content) === digest(before),
     forget: () => rm(join(directory, name), { force: true }),
   })

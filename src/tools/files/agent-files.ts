@@ -44,7 +44,7 @@ export class AgentFiles {
   readonly redact: AgentFilesDeps['redact']
   readonly #files: EditorFiles
   readonly #history: EditHistory
-  readonly #seen: SeenFiles
+  readonly #seenFiles: SeenFiles
   readonly #onChanged: AgentFilesDeps['onFileChanged']
   readonly #turns = new Queue({ limit: 1 })
 
@@ -53,7 +53,7 @@ export class AgentFiles {
     this.#onChanged = onFileChanged
     this.#files = files
     this.#history = createEditHistory({ directory: join(stateDirectory, 'edits'), sealer })
-    this.#seen = new SeenFiles(join(stateDirectory, 'read-files'))
+    this.#seenFiles = new SeenFiles(join(stateDirectory, 'read-files'))
   }
 
   /** Runs work that changes files, after earlier such work. See `toOutcome`. */
@@ -81,12 +81,12 @@ export class AgentFiles {
 
   /** Records that the model has been shown this file, or a part of it. */
   noteRead({ path, bytes }: FoundFile): Promise<void> {
-    return this.#seen.note(path, bytes)
+    return this.#seenFiles.note(path, bytes)
   }
 
   /** Throws an `EditorError` unless the model knows the current content. `shown` is the model's path. */
   async requireRead(shown: string, { path, bytes }: FoundFile): Promise<void> {
-    const seen = await this.#seen.state(path, bytes)
+    const seen = await this.#seenFiles.state(path, bytes)
     if (seen === 'never')
       throw new EditorError(`${shown} has not been read in this conversation. Read it first, then change it.`)
     if (seen === 'changed')
@@ -127,7 +127,7 @@ export class AgentFiles {
     const left: string[] = []
     for (const [{ place }, note] of done.toReversed()) {
       const now = await this.#files.look(place.path, MAX_FILE_BYTES).catch(() => undefined)
-      const isChanged = (now?.kind === 'file' || now?.kind === 'missing') && note.left(contentOf(now))
+      const isChanged = (now?.kind === 'file' || now?.kind === 'missing') && note.isResult(contentOf(now))
       const before = contentOf(place)
       const mode = place.kind === 'file' ? place.mode : undefined
       const isBack = !isChanged || (await this.put(now, before, mode).then(...SUCCEEDED))
@@ -147,14 +147,14 @@ export class AgentFiles {
     if (place.kind !== 'missing') await (content ? this.#files.replace(place, content) : this.#files.remove(place))
     else if (content) await this.#files.create(place, content, mode)
     this.#onChanged?.(place.path, place.kind === 'missing' ? 'add' : content ? 'change' : 'unlink')
-    if (content) await this.#seen.note(place.path, content)
+    if (content) await this.#seenFiles.note(place.path, content)
   }
 
   /** Returns the newest edit of that file; forgets edits that a crash prevented. */
   async lastEdit(place: EditPlace): Promise<PastEdit | undefined> {
     const now = contentOf(place)
     let last = await this.#history.last(place.path)
-    while (last && !last.left(now) && last.isMoot(now)) {
+    while (last && !last.isResult(now) && last.isMoot(now)) {
       await last.forget()
       last = await this.#history.last(place.path)
     }

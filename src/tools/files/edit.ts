@@ -67,9 +67,9 @@ export function createMultiEdit(files: AgentFiles): Tool<MultiEditInput> {
   }
 }
 
-type Wanted = Omit<EditInput, 'file_path'>
+type WantedEdit = Omit<EditInput, 'file_path'>
 
-async function edit(files: AgentFiles, path: string, wanted: Wanted): Promise<ToolOutcome> {
+async function edit(files: AgentFiles, path: string, wanted: WantedEdit): Promise<ToolOutcome> {
   if (wanted.old_string === '') return await create(files, path, wanted.new_string)
   const { file, decoded } = await openKnown(files, path)
   const { text, change, count } = await replace(path, decoded.text, wanted)
@@ -83,7 +83,7 @@ async function edit(files: AgentFiles, path: string, wanted: Wanted): Promise<To
 async function multiEdit(
   files: AgentFiles,
   path: string,
-  edits: readonly Wanted[],
+  edits: readonly WantedEdit[],
   signal: AbortSignal,
 ): Promise<ToolOutcome> {
   const [first, ...others] = edits
@@ -126,9 +126,9 @@ async function openKnown(files: AgentFiles, path: string) {
   return opened
 }
 
-type Replaced = { readonly text: string; readonly change: Edit; readonly count: number }
+type ReplacedText = { readonly text: string; readonly change: Edit; readonly count: number }
 
-async function replace(path: string, text: string, wanted: Wanted): Promise<Replaced> {
+async function replace(path: string, text: string, wanted: WantedEdit): Promise<ReplacedText> {
   const { old_string, new_string, replace_all } = wanted
   if (old_string === '') throw new EditorError('`old_string` is empty. Give the text to be replaced.')
   if (old_string === new_string)

@@ -128,7 +128,7 @@ const COMMANDS: Readonly<Record<FileEditorInput['command'], Command>> = {
     const last = await files.lastEdit(file)
     if (!last)
       throw found.kind === 'missing' ? doesNotExist(path) : new EditorError(`No edit history found for ${path}.`)
-    if (!last.left(now)) {
+    if (!last.isResult(now)) {
       const what = found.kind === 'missing' ? 'has been removed' : 'has been changed by something else'
       throw new EditorError(
         `${path} ${what} since its last edit with this tool; undoing that would lose the change. Edit the file as it is.`,

@@ -60,7 +60,7 @@ export function createRead(files: AgentFiles, pdfs: PdfReader): Tool<ReadInput> 
   }
 }
 
-type Wanted = {
+type WantedLines = {
   readonly first: number
   readonly limit: number
   /** Those of a PDF; other files ignore it. */
@@ -71,7 +71,7 @@ type Wanted = {
 type ReadDeps = { readonly files: AgentFiles; readonly pdfs: PdfReader }
 
 /** `toOutcome` converts its errors. */
-async function read({ files, pdfs }: ReadDeps, path: string, wanted: Wanted): Promise<ToolOutcome> {
+async function read({ files, pdfs }: ReadDeps, path: string, wanted: WantedLines): Promise<ToolOutcome> {
   const maxBytes = /\.pdf$/i.test(path) ? MAX_PDF_BYTES : MAX_FILE_BYTES
   const found = await files.look(path, maxBytes)
   if (found.kind === 'directory') throw new EditorError(`${path} is a directory. Use Bash (\`ls\`) to list it.`)
@@ -83,19 +83,24 @@ async function read({ files, pdfs }: ReadDeps, path: string, wanted: Wanted): Pr
   return outcome
 }
 
-function showPages(files: AgentFiles, pdfs: PdfReader, path: string, { bytes }: FoundFile, wanted: Wanted) {
+function showPages(files: AgentFiles, pdfs: PdfReader, path: string, { bytes }: FoundFile, wanted: WantedLines) {
   const { pages: range, signal } = wanted
   return showPdf(pdfs, { path, bytes, range, signal, redact: files.redact, maxBytes: MAX_READ_BYTES })
 }
 
-async function showFile(files: AgentFiles, path: string, file: FoundFile, wanted: Wanted): Promise<ToolOutcome> {
+async function showFile(files: AgentFiles, path: string, file: FoundFile, wanted: WantedLines): Promise<ToolOutcome> {
   const { bytes } = file
   if (bytes.length > MAX_FILE_BYTES) throw isTooLarge(path, bytes.length, MAX_FILE_BYTES)
   const type = imageType(bytes)
   return type ? showImage(path, type, bytes) : viewOutcome(await show(files, path, file, wanted))
 }
 
-async function show(files: AgentFiles, path: string, { bytes }: FoundFile, { first, limit }: Wanted): Promise<View> {
+async function show(
+  files: AgentFiles,
+  path: string,
+  { bytes }: FoundFile,
+  { first, limit }: WantedLines,
+): Promise<View> {
   const { text: written, encoding } = decode(path, bytes)
   await nextTurn()
   const notebook = path.endsWith('.ipynb') ? notebookText(written) : undefined

@@ -3,7 +3,7 @@ import { createPatientFinder } from '../../lib/text/find-text.ts'
 import { createSlices } from '../../lib/time-slices.ts'
 import { MAX_FILE_BYTES } from '../editor/editor-content.ts'
 import { EditorError, mebibytes } from '../editor/editor-faults.ts'
-import type { Looked } from '../editor/edit-hints.ts'
+import type { SearchedFile } from '../editor/edit-hints.ts'
 import { explainNoMatch } from '../editor/edit-hints.ts'
 import { withPlainLineEnds, withReturns } from '../editor/line-ends.ts'
 import type { Edit } from '../editor/text-edit.ts'
@@ -13,7 +13,7 @@ import { findMatches, linesAt, replacementAt } from '../editor/text-edit.ts'
 export async function replaceOnce(
   text: string,
   [oldText, newText]: readonly [string, string],
-  looked: Looked,
+  looked: SearchedFile,
   advice = '',
 ): Promise<Edit> {
   const { searched, starts } = await findMatches(text, oldText)
@@ -29,7 +29,7 @@ export async function replaceOnce(
   return replacementAt(text, start, oldText, newText)
 }
 
-export type Replaced = { readonly text: string; readonly count: number }
+export type ReplacedContent = { readonly text: string; readonly count: number }
 
 /**
  * Replaces all non-overlapping occurrences, from the beginning. Line ends are as in `replaceOnce`: each replacement
@@ -38,8 +38,8 @@ export type Replaced = { readonly text: string; readonly count: number }
 export async function replaceEvery(
   text: string,
   [oldText, newText]: readonly [string, string],
-  looked: Looked,
-): Promise<Replaced> {
+  looked: SearchedFile,
+): Promise<ReplacedContent> {
   const isPlain = oldText.includes('\r') || !text.includes('\r\n')
   const searched = isPlain ? text : withPlainLineEnds(text)
   const starts = await findEvery(searched, oldText)

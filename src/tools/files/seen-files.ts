@@ -8,7 +8,7 @@ import { appendFile, readFile } from 'node:fs/promises'
 import { replaceFile } from '../../lib/durable-file.ts'
 
 /** What a conversation knows about a file. */
-export type Seen = 'current' | 'changed' | 'never'
+export type SeenState = 'current' | 'changed' | 'never'
 
 /** Maximum number of remembered files; the least recently read one is forgotten first. */
 const MAX_FILES = 2000
@@ -27,7 +27,7 @@ export class SeenFiles {
   }
 
   /** `path` is the real one. */
-  async state(path: string, content: Buffer): Promise<Seen> {
+  async state(path: string, content: Buffer): Promise<SeenState> {
     const known = (await this.#load()).get(hash(path))
     if (known === undefined) return 'never'
     return known === hash(content) ? 'current' : 'changed'

@@ -45,13 +45,13 @@ function joinParts(parts: readonly Part[], first: string | undefined, last: stri
 
 const isOld = ({ kind }: HunkLine) => kind !== '+'
 
-type Located = { readonly start: number; readonly lines: readonly HunkLine[] }
+type LocatedHunk = { readonly start: number; readonly lines: readonly HunkLine[] }
 
 async function locate(
   search: LineSearch,
   { contexts, lines, isAtEnd }: Hunk,
   from: number,
-): Promise<Located | undefined> {
+): Promise<LocatedHunk | undefined> {
   let start = from
   for (const context of contexts) {
     const found = await search.find([context], start)
@@ -70,7 +70,7 @@ async function locate(
   return again === undefined ? undefined : { start: again, lines: lines.slice(0, -1) }
 }
 
-function replaced(lines: Lines, { start, lines: changes }: Located): Part[] {
+function replaced(lines: Lines, { start, lines: changes }: LocatedHunk): Part[] {
   const result: Part[] = []
   let at = start
   for (const { kind, text } of changes) {

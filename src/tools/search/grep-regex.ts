@@ -1,6 +1,6 @@
 /** Greps with ripgrep: runs the search and lays out what it finds as the tool's modes want it. */
 import type { FileWithText, TextLine, TextSearch } from '../../files/search/search-text.ts'
-import { searchOneFile, searchText, unsearched } from '../../files/search/search-text.ts'
+import { searchOneFile, searchText, unsearchedPaths } from '../../files/search/search-text.ts'
 import { queryFault } from '../../files/search/ripgrep.ts'
 import { EditorError } from '../editor/editor-faults.ts'
 import type { GrepInput, GrepQuestion, GrepResult } from './grep-question.ts'
@@ -44,9 +44,9 @@ function searchFor(ripgrep: string, { input, place, without }: GrepQuestion, onC
 }
 
 /** `more` says that not all is in the lines; empty when it is. */
-type Laid = { readonly lines: readonly string[]; readonly more: string }
+type LaidOutLines = { readonly lines: readonly string[]; readonly more: string }
 
-type Layout = (found: AsyncIterable<FileWithText>, asked: GrepQuestion) => Promise<Laid>
+type Layout = (found: AsyncIterable<FileWithText>, asked: GrepQuestion) => Promise<LaidOutLines>
 
 const LAYOUTS: Readonly<Record<GrepInput['output_mode'], Layout>> = {
   async content(found, { input, place, redact }) {
@@ -116,7 +116,7 @@ async function largeFilesNote(search: TextSearch, { place, input }: GrepQuestion
   // Which of them a type or a pattern is for, only ripgrep knows.
   if (input.glob !== undefined || input.type !== undefined) return []
   const large: string[] = []
-  for await (const path of unsearched(place.directory, search)) large.push(place.shown(path))
+  for await (const path of unsearchedPaths(place.directory, search)) large.push(place.shown(path))
   if (large.length === 0) return []
   const named = large.toSorted().slice(0, MAX_NAMED).join(', ')
   return [`[Not searched, as they have more than 16 MiB: ${named}${large.length > MAX_NAMED ? ' and others' : ''}.]`]

@@ -26,7 +26,7 @@ type Props<T> = {
   readonly draw: (value: T) => ComponentChildren
 }
 
-export function Loaded<T>({ of: { value, fault, again }, draw }: Props<T>) {
+export function WhenLoaded<T>({ of: { value, fault, again }, draw }: Props<T>) {
   return (
     <>
       {fault !== undefined && (

@@ -2,7 +2,7 @@
 import { useState } from 'preact/hooks'
 import { AgentServerError } from '../../client/client.ts'
 import type { FileDiff } from '../../contract/diff.ts'
-import { Loaded, useLoaded } from '../parts/loaded.tsx'
+import { WhenLoaded, useLoaded } from '../parts/loaded.tsx'
 import { attempt } from '../parts/notices.tsx'
 import { classOfLine } from '../parts/tool-card.tsx'
 import { VirtualRows } from '../parts/virtual-rows.tsx'
@@ -63,7 +63,7 @@ export function Changes({ open }: { readonly open: OpenConversation }) {
           </button>
         )}
       </div>
-      <Loaded
+      <WhenLoaded
         of={diff}
         draw={(lines) =>
           !lines || lines.length === 0 ? (

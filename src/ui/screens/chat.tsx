@@ -12,7 +12,7 @@ import type { OpenConversation } from '../state/conversation.ts'
 import type { RequestItem, ChatRow } from '../state/items.ts'
 import { texts } from '../state/preferences.ts'
 import { route } from '../state/route.ts'
-import { draftOf, remember, remembered } from '../state/remembered.ts'
+import { draftOf, remember, rememberedValue } from '../state/remembered.ts'
 import { may } from '../state/session.ts'
 import { duration } from '../parts/amounts.ts'
 import { Markdown } from '../text/markdown.tsx'
@@ -129,7 +129,7 @@ function Tail({ open }: { readonly open: OpenConversation }) {
 function Composer({ open }: { readonly open: OpenConversation }) {
   const { message, send } = texts.value
   const draft = draftOf(open.id)
-  const [text, setText] = useState(remembered(draft) ?? '')
+  const [text, setText] = useState(rememberedValue(draft) ?? '')
   const [isBusy, setBusy] = useState(false)
   const area = useRef<HTMLTextAreaElement>(null)
   useEffect(() => {

@@ -1,7 +1,7 @@
 /** Commands of people in the workdir of a conversation, and the processes that run there. */
 import { useState } from 'preact/hooks'
 import { attempt } from '../parts/notices.tsx'
-import { Loaded, useLoaded } from '../parts/loaded.tsx'
+import { WhenLoaded, useLoaded } from '../parts/loaded.tsx'
 import { Output } from '../parts/output.tsx'
 import type { OpenConversation } from '../state/conversation.ts'
 import { texts } from '../state/preferences.ts'
@@ -63,7 +63,7 @@ function Running({ open, version, changed }: RunningProps) {
   return (
     <>
       <h2>{processes}</h2>
-      <Loaded
+      <WhenLoaded
         of={list}
         draw={(items) =>
           items.length === 0 ? (
@@ -95,7 +95,7 @@ function Earlier({ open, version }: { readonly open: OpenConversation; readonly 
     [open.id, version],
   )
   return (
-    <Loaded
+    <WhenLoaded
       of={list}
       draw={(items) =>
         items.length > 0 && (

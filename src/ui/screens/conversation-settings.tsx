@@ -3,12 +3,12 @@ import { useState } from 'preact/hooks'
 import type { BodyOf } from '../../client/client.ts'
 import { textIn } from '../parts/fields.ts'
 import { ModeField, modeIn } from '../parts/mode-field.tsx'
-import { Loaded, useLoaded } from '../parts/loaded.tsx'
+import { WhenLoaded, useLoaded } from '../parts/loaded.tsx'
 import { attempt, notify } from '../parts/notices.tsx'
 import { saveBlob } from '../parts/save-blob.ts'
 import type { OpenConversation } from '../state/conversation.ts'
 import { markdownOf } from '../state/export.ts'
-import { mute, muted } from '../state/muted.ts'
+import { mute, mutedConversations } from '../state/muted.ts'
 import { texts } from '../state/preferences.ts'
 import { may } from '../state/session.ts'
 import { visible } from '../text/visible.ts'
@@ -72,7 +72,7 @@ export function ConversationSettings({ open }: { readonly open: OpenConversation
         <label class="option">
           <input
             type="checkbox"
-            checked={muted.value.has(open.id)}
+            checked={mutedConversations.value.has(open.id)}
             onChange={({ currentTarget }) => mute(open.id, currentTarget.checked)}
           />{' '}
           {muteConversation}
@@ -117,7 +117,7 @@ function McpServers({ open }: { readonly open: OpenConversation }) {
     setVersion(version + 1)
   }
   return (
-    <Loaded
+    <WhenLoaded
       of={servers}
       draw={(items) =>
         items.length > 0 && (

@@ -2,7 +2,7 @@
 import { useEffect, useRef, useState } from 'preact/hooks'
 import type { ConversationSummary } from '../../contract/conversations/summary.ts'
 import type { QueryFor } from '../../client/client.ts'
-import { Loaded, useLoaded } from '../parts/loaded.tsx'
+import { WhenLoaded, useLoaded } from '../parts/loaded.tsx'
 import { attempt, notify } from '../parts/notices.tsx'
 import { SummaryRow } from '../parts/summary-row.tsx'
 import { VirtualRows } from '../parts/virtual-rows.tsx'
@@ -149,7 +149,7 @@ function Filters({ q, status, archived, setStatus, setArchived }: FilterProps) {
     [q, archived, listVersion.value],
   )
   return (
-    <Loaded
+    <WhenLoaded
       of={counts}
       draw={({ count, by_status = {} }) => (
         <div class="filters">

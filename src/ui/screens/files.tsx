@@ -1,7 +1,7 @@
 /** The files of a conversation: find, read, upload by drop, download. */
 import { useState } from 'preact/hooks'
 import type { FileEntry } from '../../contract/files.ts'
-import { Loaded, useLoaded } from '../parts/loaded.tsx'
+import { WhenLoaded, useLoaded } from '../parts/loaded.tsx'
 import { attempt, notify } from '../parts/notices.tsx'
 import { saveBlob } from '../parts/save-blob.ts'
 import { Output } from '../parts/output.tsx'
@@ -61,7 +61,7 @@ export function Files({ open }: { readonly open: OpenConversation }) {
         </label>
         <span class="quiet wide">{dropHere}</span>
       </div>
-      <Loaded
+      <WhenLoaded
         of={list}
         draw={(items) =>
           items.length === 0 ? (
@@ -112,7 +112,7 @@ function FileView({ open, file, close }: ViewProps) {
           </button>
         )}
       </div>
-      <Loaded
+      <WhenLoaded
         of={content}
         draw={(text) =>
           text === undefined ? <p class="quiet">{tooLarge}</p> : <Output text={text} label={file.path} />

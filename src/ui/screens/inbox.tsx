@@ -1,5 +1,5 @@
 /** What needs a person, the oldest first, and what else goes on. */
-import { useLoaded, Loaded } from '../parts/loaded.tsx'
+import { useLoaded, WhenLoaded } from '../parts/loaded.tsx'
 import { RequestCard } from '../parts/request-card.tsx'
 import { SummaryRow } from '../parts/summary-row.tsx'
 import { forPeople, listVersion } from '../state/live.ts'
@@ -35,7 +35,7 @@ function AtWork() {
     [listVersion.value],
   )
   return (
-    <Loaded
+    <WhenLoaded
       of={summaries}
       draw={(items) =>
         items.length > 0 && (

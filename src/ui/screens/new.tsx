@@ -3,9 +3,9 @@ import { useState } from 'preact/hooks'
 import type { BodyOf } from '../../client/client.ts'
 import { submitOnEnter, textIn } from '../parts/fields.ts'
 import { ModeField, modeIn } from '../parts/mode-field.tsx'
-import { Loaded, useLoaded } from '../parts/loaded.tsx'
+import { WhenLoaded, useLoaded } from '../parts/loaded.tsx'
 import { texts } from '../state/preferences.ts'
-import { remember, remembered } from '../state/remembered.ts'
+import { remember, rememberedValue } from '../state/remembered.ts'
 import { show } from '../state/route.ts'
 import { client, messageOf } from '../state/session.ts'
 
@@ -37,9 +37,14 @@ export function New() {
         </label>
         <label class="field">
           {model}
-          <input name="model" list="models" placeholder={serverDefault} defaultValue={remembered('new model') ?? ''} />
+          <input
+            name="model"
+            list="models"
+            placeholder={serverDefault}
+            defaultValue={rememberedValue('new model') ?? ''}
+          />
         </label>
-        <Loaded
+        <WhenLoaded
           of={models}
           draw={(items) => (
             <datalist id="models">
@@ -51,9 +56,9 @@ export function New() {
         />
         <label class="field">
           {workdir}
-          <input name="workdir" placeholder={serverDefault} defaultValue={remembered('new workdir') ?? ''} />
+          <input name="workdir" placeholder={serverDefault} defaultValue={rememberedValue('new workdir') ?? ''} />
         </label>
-        <ModeField chosen={remembered('new permission_mode') ?? 'default'} />
+        <ModeField chosen={rememberedValue('new permission_mode') ?? 'default'} />
         <label class="option">
           <input type="checkbox" name="file_checkpointing" defaultChecked /> {texts.value.keepSnapshots}
         </label>

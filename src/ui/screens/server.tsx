@@ -3,7 +3,7 @@ import { useState } from 'preact/hooks'
 import type { Scope } from '../../contract/key.ts'
 import type { Info } from '../../contract/server.ts'
 import { textIn } from '../parts/fields.ts'
-import { Loaded, useLoaded } from '../parts/loaded.tsx'
+import { WhenLoaded, useLoaded } from '../parts/loaded.tsx'
 import { attempt, notify } from '../parts/notices.tsx'
 import { texts } from '../state/preferences.ts'
 import { client, may } from '../state/session.ts'
@@ -18,7 +18,7 @@ export function Server() {
   return (
     <section class="page">
       <h1>{server}</h1>
-      <Loaded of={info} draw={(value) => <About info={value} />} />
+      <WhenLoaded of={info} draw={(value) => <About info={value} />} />
       {may('write') && (
         <p>
           <button type="button" onClick={() => attempt(pauseEverything)}>
@@ -91,7 +91,7 @@ function Keys() {
   return (
     <>
       <h2>{apiKeys}</h2>
-      <Loaded
+      <WhenLoaded
         of={keys}
         draw={(items) => (
           <ul class="plain">
@@ -166,7 +166,7 @@ function Logins() {
   return (
     <>
       <h2>{logins}</h2>
-      <Loaded
+      <WhenLoaded
         of={list}
         draw={(items) => (
           <ul class="plain">

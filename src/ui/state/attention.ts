@@ -3,7 +3,7 @@ import { effect } from '@preact/signals'
 import type { WaitingRequest } from '../../contract/request.ts'
 import { visible } from '../text/visible.ts'
 import { forPeople } from './live.ts'
-import { muted } from './muted.ts'
+import { mutedConversations } from './muted.ts'
 import { hidesContent, notifications, texts } from './preferences.ts'
 import { show } from './route.ts'
 
@@ -26,7 +26,8 @@ export function callForAttention(): () => void {
     showDot(requests.length > 0)
     if (notifications.peek() === 'off' || !before || !document.hidden) return
     for (const waiting of requests)
-      if (!before.has(waiting.request.request_id) && !muted.peek().has(waiting.conversation_id)) notifyOf(waiting)
+      if (!before.has(waiting.request.request_id) && !mutedConversations.peek().has(waiting.conversation_id))
+        notifyOf(waiting)
   })
 }
 

@@ -3,7 +3,7 @@ import { computed, effect, signal } from '@preact/signals'
 import type { Texts } from '../texts/english.ts'
 import { ENGLISH } from '../texts/english.ts'
 import { GERMAN } from '../texts/german.ts'
-import { remember, remembered } from './remembered.ts'
+import { remember, rememberedValue } from './remembered.ts'
 
 export const LANGUAGES = { en: 'English', de: 'Deutsch' } as const
 export type PageLanguage = keyof typeof LANGUAGES
@@ -14,7 +14,7 @@ const isLanguage = (value: string): value is PageLanguage => Object.hasOwn(LANGU
 const isLook = (value: string): value is PageLook => LOOKS.some((look) => look === value)
 
 const choice = <T extends string>(name: string, accept: (value: string) => value is T, otherwise: T) => {
-  const stored = remembered(name)
+  const stored = rememberedValue(name)
   const chosen = signal<T>(stored !== undefined && accept(stored) ? stored : otherwise)
   effect(() => remember(name, chosen.value))
   return chosen

@@ -1,6 +1,6 @@
 /** What a browser keeps for this page. A browser that keeps nothing is one where everything is new each time. */
 
-export function remembered(name: string): string | undefined {
+export function rememberedValue(name: string): string | undefined {
   try {
     return localStorage.getItem(name) ?? undefined
   } catch {

@@ -4,7 +4,7 @@ import type { AgentServerClient } from '../../client/client.ts'
 import { AgentServerError, createClient, webSocketSource } from '../../client/client.ts'
 import type { ReplyOf, StreamSource } from '../../client/client.ts'
 import type { Scope as KeyScope } from '../../contract/key.ts'
-import { forgetDrafts, remember, remembered } from './remembered.ts'
+import { forgetDrafts, remember, rememberedValue } from './remembered.ts'
 
 export type PageSession = {
   readonly client: AgentServerClient
@@ -64,7 +64,7 @@ export const CODE_HASH = '#login='
 /** Continues a login of this browser, or uses the one-time code of the link. */
 export async function resume(): Promise<void> {
   const code = location.hash.startsWith(CODE_HASH) ? location.hash.slice(CODE_HASH.length) : undefined
-  const value = remembered(VALUE)
+  const value = rememberedValue(VALUE)
   // It works once, and has no place in the history.
   if (code !== undefined) history.replaceState(undefined, '', location.pathname)
   if (session.value) return
@@ -90,7 +90,7 @@ async function begin(value: string): Promise<void> {
 
 /** Another tab may have logged in again. */
 function forgetValue(value: string | undefined): void {
-  if (remembered(VALUE) === value) remember(VALUE, undefined)
+  if (rememberedValue(VALUE) === value) remember(VALUE, undefined)
 }
 
 const isRefused = (error: unknown): boolean => error instanceof AgentServerError && error.status === 401

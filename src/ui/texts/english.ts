@@ -192,9 +192,9 @@ export const ENGLISH = {
   },
 }
 
-type Widened<T> = T extends string
+type WidenedTexts<T> = T extends string
   ? string
   : T extends (...args: never[]) => string
     ? T
-    : { readonly [K in keyof T]: Widened<T[K]> }
-export type Texts = Widened<typeof ENGLISH>
+    : { readonly [K in keyof T]: WidenedTexts<T[K]> }
+export type Texts = WidenedTexts<typeof ENGLISH>

@@ -27,7 +27,7 @@ export type CommandRunnerDeps = {
 export class CommandRunner {
   readonly #deps: CommandRunnerDeps
   /** Background processes that commands have left in the shells' process trees, by command. */
-  readonly #left = new Map<string, readonly ProcessEntry[]>()
+  readonly #processesLeft = new Map<string, readonly ProcessEntry[]>()
 
   constructor(deps: CommandRunnerDeps) {
     this.#deps = deps
@@ -47,7 +47,7 @@ export class CommandRunner {
       const { result, started } = await this.#runIn(shell, live, request, forget)
       await started
       live.isHeld = result.outputsHeld ?? false
-      this.#keepLeft(id, result.left)
+      this.#keepLeft(id, result.processesLeft)
       records.countOutput(result.outputBytes.stdout + result.outputBytes.stderr)
       isStored = await this.#store(live, endedRecord(live.record, withDropped(result, streamBytes), redact))
     } catch (error) {
@@ -63,15 +63,15 @@ export class CommandRunner {
   /** Ends the background processes of a finished command. */
   async endLeftovers(commandId: string): Promise<void> {
     await this.#deps.shells().endFork(commandId)
-    await endTrees(this.#left.get(commandId) ?? [])
-    this.#left.delete(commandId)
+    await endTrees(this.#processesLeft.get(commandId) ?? [])
+    this.#processesLeft.delete(commandId)
     await endMarkedCommand(this.#deps.conversationId, commandId)
   }
 
   /** Returns the command that started this background process, if known. */
   ownerOf({ pid, startTime }: ProcessEntry): string | undefined {
     const isIt = (one: ProcessEntry) => one.pid === pid && one.startTime === startTime
-    return this.#left.entries().find(([, processes]) => processes.some(isIt))?.[0]
+    return this.#processesLeft.entries().find(([, processes]) => processes.some(isIt))?.[0]
   }
 
   async #runIn(shell: Shell, live: LiveCommand, request: RunCommand, forget: () => void) {
@@ -118,8 +118,8 @@ export class CommandRunner {
   }
 
   #keepLeft(id: string, processes: readonly ProcessEntry[]): void {
-    for (const [each, those] of this.#left) if (!those.some(isAlive)) this.#left.delete(each)
-    if (processes.length > 0) this.#left.set(id, processes)
+    for (const [each, those] of this.#processesLeft) if (!those.some(isAlive)) this.#processesLeft.delete(each)
+    if (processes.length > 0) this.#processesLeft.set(id, processes)
   }
 
   /**

@@ -14,7 +14,7 @@ import { remove } from '../../files/jail/remove-file.ts'
 import type { UnfinishedFiles } from '../../files/jail/unfinished-files.ts'
 import type { Precondition, Publishing } from '../../files/write-file.ts'
 import { checkTarget, publish, stage, touch } from '../../files/write-file.ts'
-import type { Keyed } from '../../state/idempotency.ts'
+import type { IdempotencyDraft } from '../../state/idempotency.ts'
 import { answerOnce } from '../../state/idempotency.ts'
 import { createInFlight } from '../../idempotency/in-flight.ts'
 import { eventsWithKey } from '../../idempotency/keyed-events.ts'
@@ -49,7 +49,7 @@ type FileUpdate = EventOf<'FileUpdate'>
 const FILE_UPDATES = new Set(['FileUpdate'])
 const isFileUpdate = (event: Event): event is FileUpdate => event.type === 'FileUpdate'
 
-type Written = { readonly file: WrittenFile; readonly created: boolean; readonly etag: string }
+type WrittenContent = { readonly file: WrittenFile; readonly created: boolean; readonly etag: string }
 type Update = Omit<Extract<EventDraft, { type: 'FileUpdate' }>, 'type' | 'source'>
 
 /**
@@ -67,7 +67,7 @@ export class FileChanges {
   }
 
   /** Without content it creates an empty file, or only updates the time of an existing one. */
-  write(path: JailPath, incoming: Incoming<Uint8Array>, publishing: Publishing): Promise<Written> {
+  write(path: JailPath, incoming: Incoming<Uint8Array>, publishing: Publishing): Promise<WrittenContent> {
     requireFilePath(path)
     return this.#deps.inJail(incoming.signal, (jail) => this.#writeIn(jail, path, incoming, publishing))
   }
@@ -75,7 +75,7 @@ export class FileChanges {
   upload(
     path: JailPath,
     { content, maxBytes, signal }: Incoming<IncomingFile>,
-    keyed: Keyed | undefined,
+    keyed: IdempotencyDraft | undefined,
   ): Promise<WrittenFile[]> {
     const { inJail, quota, unfinished } = this.#deps
     return this.#keyedWork(keyed, ({ earlier, once }) =>
@@ -103,7 +103,7 @@ export class FileChanges {
     )
   }
 
-  makeDirectory(path: JailPath, keyed: Keyed | undefined, signal: AbortSignal): Promise<MadeDirectory> {
+  makeDirectory(path: JailPath, keyed: IdempotencyDraft | undefined, signal: AbortSignal): Promise<MadeDirectory> {
     return this.#keyedWork(keyed, ({ earlier, once }) =>
       once(
         { path: path.text },
@@ -130,7 +130,12 @@ export class FileChanges {
     })
   }
 
-  async #writeIn(jail: Jail, path: JailPath, incoming: Incoming<Uint8Array>, publishing: Publishing): Promise<Written> {
+  async #writeIn(
+    jail: Jail,
+    path: JailPath,
+    incoming: Incoming<Uint8Array>,
+    publishing: Publishing,
+  ): Promise<WrittenContent> {
     const { quota, unfinished } = this.#deps
     // Check before reading the body: a client that waits for `100 Continue` would send it without effect.
     await checkTarget(jail, path.names, publishing)
@@ -149,7 +154,7 @@ export class FileChanges {
   }
 
   /** Returns undefined if the file does not exist. */
-  #touch(jail: Jail, path: JailPath, publishing: Publishing): Promise<Written | undefined> {
+  #touch(jail: Jail, path: JailPath, publishing: Publishing): Promise<WrittenContent | undefined> {
     return this.#change(async () => {
       const file = await touch(jail, path.names, publishing)
       return file && { file: await this.#logWritten(path, file.size), created: false, etag: file.etag }
@@ -191,7 +196,7 @@ export class FileChanges {
     return madeDirectory(event!)
   }
 
-  async #keyedWork<T>(keyed: Keyed | undefined, work: (request: KeyedRequest) => Promise<T>): Promise<T> {
+  async #keyedWork<T>(keyed: IdempotencyDraft | undefined, work: (request: KeyedRequest) => Promise<T>): Promise<T> {
     if (!keyed) return await work({ earlier: [], once: (_, { make }) => make({}) })
     const { log, redact } = this.#deps
     refuseSecretsIn({ 'Idempotency-Key': keyed.key }, redact)
@@ -241,7 +246,7 @@ type KeyedRequest = {
   ) => Promise<T>
 }
 
-function onceFor(keyed: Keyed, earlier: readonly FileUpdate[], now: number): KeyedRequest['once'] {
+function onceFor(keyed: IdempotencyDraft, earlier: readonly FileUpdate[], now: number): KeyedRequest['once'] {
   const { key } = keyed
   const remembered = earlier.map(({ body_hash: bodyHash = '', timestamp: at }) => ({ key, bodyHash, at }))
   return (body, { again, make }) => {
@@ -264,10 +269,10 @@ async function* limited({ content, maxBytes }: Incoming<Uint8Array>, room: Room)
   }
 }
 
-type Begun = { readonly isEmpty: boolean; readonly all: AsyncIterable<Uint8Array> }
+type BegunContent = { readonly isEmpty: boolean; readonly all: AsyncIterable<Uint8Array> }
 
 /** Waits for the first piece of the body. */
-async function begin(content: AsyncGenerator<Uint8Array>): Promise<Begun> {
+async function begin(content: AsyncGenerator<Uint8Array>): Promise<BegunContent> {
   const first = await content.next()
   if (first.done) return { isEmpty: true, all: content }
   const all = async function* () {

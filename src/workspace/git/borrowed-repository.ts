@@ -35,9 +35,9 @@ export async function borrowRepository(jail: Jail, gitDir: string, run: Run): Pr
   await writeSettings(gitDir, settingsIn(listed.toString()))
 }
 
-type Found = { readonly head: Buffer; readonly optional: readonly string[] }
+type FoundRepository = { readonly head: Buffer; readonly optional: readonly string[] }
 
-async function checkRepository(jail: Jail): Promise<Found> {
+async function checkRepository(jail: Jail): Promise<FoundRepository> {
   await using entry = await look(jail, jail.root, '.git')
   if (!entry) throw noRepository('The working directory is not the top of a git repository. Run git init there.')
   if (entry.kind !== 'directory') throw elsewhere('.git is a file or a link')

@@ -2,7 +2,7 @@
 import type { GitDiff } from '../../contract/git.ts'
 import type { GitCall, GitOutput } from './run-git.ts'
 import type { RawChange } from './parse-diff.ts'
-import { decoded, isText, parseDifferences, parseRaw, splitPatches, toFileDiff } from './parse-diff.ts'
+import { decodePath, isText, parseDifferences, parseRaw, splitPatches, toFileDiff } from './parse-diff.ts'
 
 export type Git = (args: readonly string[], options?: Pick<GitCall, 'keepBytes' | 'input'>) => Promise<GitOutput>
 
@@ -44,7 +44,7 @@ export async function readDiffPage(
   const changes = parseDifferences(stdout.toString('latin1'))
   const page = fitting(changes.slice(start, start + limit))
   const { texts, complete } = await patchesOf(git, base, page)
-  const shown = (path: string) => redact(decoded(path))
+  const shown = (path: string) => redact(decodePath(path))
   const items = page.slice(0, complete).map((change) => {
     const text = texts.get(change.path)
     return toFileDiff(change, shown, text === undefined ? undefined : shortened(text, redact))
@@ -72,7 +72,9 @@ async function patchesOf(git: Git, base: string, page: readonly RawChange[]): Pr
   // Arguments of programs are text.
   const asked = page.filter(({ path, oldPath = '' }) => isText(path) && isText(oldPath))
   if (asked.length === 0) return { texts: new Map(), complete: page.length }
-  const names = asked.flatMap(({ path, oldPath }) => [path, oldPath].filter((name) => name !== undefined).map(decoded))
+  const names = asked.flatMap(({ path, oldPath }) =>
+    [path, oldPath].filter((name) => name !== undefined).map(decodePath),
+  )
   const { stdout, isCut } = await git([...DIFF, '--patch', '--end-of-options', base, '--', ...names], {
     keepBytes: MAX_PAGE_BYTES,
   })
@@ -93,5 +95,5 @@ async function patchesOf(git: Git, base: string, page: readonly RawChange[]): Pr
 
 function shortened(patch: string, redact: (text: string) => string) {
   const isCut = patch.length > MAX_PATCH_CHARS
-  return { text: redact(decoded(patch)).slice(0, isCut ? MAX_PATCH_CHARS : undefined), isCut }
+  return { text: redact(decodePath(patch)).slice(0, isCut ? MAX_PATCH_CHARS : undefined), isCut }
 }

@@ -104,6 +104,6 @@ export function splitPatches(output: string): string[] {
   return starts.map((start, i) => output.slice(start, starts[i + 1]).replace(/(?<![^\n])\* Unmerged path .*\n/g, ''))
 }
 
-export const decoded = (path: string): string => Buffer.from(path, 'latin1').toString()
+export const decodePath = (path: string): string => Buffer.from(path, 'latin1').toString()
 
 export const isText = (path: string): boolean => isUtf8(Buffer.from(path, 'latin1'))

@@ -32,7 +32,7 @@ export type PlanTools = Pick<RestoreTools, 'store' | 'unfinished'> & {
 }
 
 /** Returns the paths that stay as they are, as they are shown. Throws as `applyRestore` does. */
-export async function applyPlans(plans: readonly RootPlan[], tools: PlanTools): Promise<Restored['failed']> {
+export async function applyPlans(plans: readonly RootPlan[], tools: PlanTools): Promise<RestoreOutcome['failed']> {
   const { keys, shown, rules, ...others } = tools
   const judge = await readRules(rules)
   const mayWrite = (path: string) => judge.judge(path).write
@@ -45,14 +45,14 @@ export async function applyPlans(plans: readonly RootPlan[], tools: PlanTools): 
 }
 
 /** `failed`: paths that stay as they are, since something that is left out is in the way, or they cannot be written. */
-export type Restored = { readonly failed: readonly { readonly path: string; readonly reason: string }[] }
+export type RestoreOutcome = { readonly failed: readonly { readonly path: string; readonly reason: string }[] }
 
 /** A set-user-ID or set-group-ID program is nothing that a restore makes. */
 const FILE_MODE = 0o1777
 const DIRECTORY_MODE = 0o7777
 
 /** Throws what a disk without room throws; what was done by then stays. */
-export async function applyRestore(plan: RootPlan, tools: RestoreTools): Promise<Restored> {
+export async function applyRestore(plan: RootPlan, tools: RestoreTools): Promise<RestoreOutcome> {
   await using root = await openUnmoved(plan.root)
   return await new Restore(root, tools).run(plan)
 }
@@ -67,7 +67,7 @@ class Restore {
     this.#tools = tools
   }
 
-  async run(plan: RootPlan): Promise<Restored> {
+  async run(plan: RootPlan): Promise<RestoreOutcome> {
     const { removed, removedDirectories, madeDirectories, written, changedDirectories } = plan
     for (const path of removed)
       await this.#attempt(path, (parent, name) => unlink(entryIn(parent, name)).catch(unlessGone))

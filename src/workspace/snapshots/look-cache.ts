@@ -4,18 +4,18 @@ import { join } from 'node:path'
 import { replaceFile } from '../../lib/durable-file.ts'
 import type { GitStore } from './git-store.ts'
 import type { LeftOut, TreeEntry, Trees } from './tree-entry.ts'
-import type { Written } from './write-snapshot.ts'
+import type { WrittenSnapshot } from './write-snapshot.ts'
 
 /** The trees as they were when `written` was written. */
-export type WorkdirLook = { readonly written: Written; readonly trees: Trees }
+export type WorkdirLook = { readonly written: WrittenSnapshot; readonly trees: Trees }
 
 /** A file with another format is not read. */
 const VERSION = 1
 
 type Row = readonly [string, TreeEntry['kind'], number, string, ...(readonly number[])]
-type Saved = {
+type SavedLook = {
   readonly version: number
-  readonly written: Written
+  readonly written: WrittenSnapshot
   readonly roots: readonly {
     readonly path: string
     readonly entries: readonly Row[]
@@ -28,7 +28,7 @@ const pathIn = ({ directory }: GitStore) => join(directory, 'look.json')
 /** Not durable: what is lost costs reading the files once more. */
 export async function saveLook(store: GitStore, { written, trees }: WorkdirLook): Promise<void> {
   const roots = [...trees].map(([path, { entries, leftOut }]) => ({ path, leftOut, entries: [...entries].map(toRow) }))
-  const saved: Saved = { version: VERSION, written, roots }
+  const saved: SavedLook = { version: VERSION, written, roots }
   await replaceFile(pathIn(store), JSON.stringify(saved), { durable: false })
 }
 
@@ -36,7 +36,7 @@ export async function saveLook(store: GitStore, { written, trees }: WorkdirLook)
 export async function loadLook(store: GitStore): Promise<WorkdirLook | undefined> {
   try {
     // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- only this file writes it; its directory is the server's own
-    const saved = JSON.parse(await readFile(pathIn(store), 'utf8')) as Saved
+    const saved = JSON.parse(await readFile(pathIn(store), 'utf8')) as SavedLook
     if (saved.version !== VERSION) return undefined
     await store.run(['cat-file', '-e', `${saved.written.tree}^{tree}`])
     const trees = saved.roots.map(

@@ -121,12 +121,12 @@ const NO_ERROR = { throwIfNoEntry: false } as const
 /** Calls that wait for a thread at a time, so that others get theirs. */
 const BATCH = 64
 
-type Named = { readonly name: string }
+type NamedChild = { readonly name: string }
 
 /** In the order of the names: what each is, or why that is not known. */
 export async function lstatAll(
   directory: OpenDirectory,
-  names: readonly Named[],
+  names: readonly NamedChild[],
   slices: Slices,
 ): Promise<readonly (Stats | Error)[]> {
   const found: (Stats | Error)[] = []
@@ -141,7 +141,10 @@ export async function lstatAll(
   return found
 }
 
-async function lstatInThreads(directory: OpenDirectory, batch: readonly Named[]): Promise<readonly (Stats | Error)[]> {
+async function lstatInThreads(
+  directory: OpenDirectory,
+  batch: readonly NamedChild[],
+): Promise<readonly (Stats | Error)[]> {
   const found: (Stats | Error)[] = []
   const { promise, resolve } = Promise.withResolvers<void>()
   let left = batch.length

@@ -43,7 +43,7 @@ const GENERATED = withRules(
 
 export type TreeReading = {
   /** The entries of the last look, to compare with. */
-  readonly known: ReadonlyMap<string, TreeEntry> | undefined
+  readonly knownEntries: ReadonlyMap<string, TreeEntry> | undefined
   /** What the last look of this process remembers. */
   readonly memory: TreeMemory | undefined
   /** Receives content that is not known, before the entry is in the tree. */
@@ -72,14 +72,14 @@ export async function readTree(
 }
 
 /** A name in a directory, and its path from the root. `isIgnored`: a rule names it, but it is tracked, or a file in it is. */
-type Named = { readonly name: string; readonly path: string; readonly isIgnored?: boolean }
+type NamedPath = { readonly name: string; readonly path: string; readonly isIgnored?: boolean }
 
 /** What the names in a directory are. They are the same while its times and the rules are. */
 type KnownNames = {
   readonly rules: RuleChain
   readonly hasRules: boolean
-  readonly below: readonly Named[]
-  readonly others: readonly Named[]
+  readonly below: readonly NamedPath[]
+  readonly others: readonly NamedPath[]
   /** By their names alone. */
   readonly leftOut: readonly LeftOut[]
 }
@@ -121,15 +121,15 @@ class TreeReader {
   }
 
   async read(path: string) {
-    using directory = await openRoot(path, this.#options.known !== undefined)
+    using directory = await openRoot(path, this.#options.knownEntries !== undefined)
     const [hasRules] = await lstatAll(directory, [{ name: RULES_FILE }], this.#slices)
     const hasOwn = hasRules !== undefined && !(hasRules instanceof Error) && hasRules.isFile()
     const tracked = (this.#tracked = await TrackedFiles.open(directory, this.#options.memory?.tracked, this.#slices))
-    const outer = this.#rules.withTracked(hasOwn ? NO_RULES : GENERATED, tracked.known.digest)
+    const outer = this.#rules.withTracked(hasOwn ? NO_RULES : GENERATED, tracked.knownTracked.digest)
     const rules = await this.#rules.addRepository(outer, directory)
     await this.#readDirectory({ directory, path: '', depth: 0, rules, seen: undefined, names: undefined })
     const leftOut = this.#leftOut.toSorted((a, b) => (a.path < b.path ? -1 : 1))
-    const memory = { directories: this.#directories, rules: this.#rules.known, tracked: tracked.known }
+    const memory = { directories: this.#directories, rules: this.#rules.knownRules, tracked: tracked.knownTracked }
     return { tree: { entries: this.#entries, leftOut }, memory }
   }
 
@@ -154,8 +154,8 @@ class TreeReader {
     const rules = hasRules ? await this.#rules.add(outer, path, directory, RULES_FILE) : outer
     if (known?.rules === rules) return known
     const { signal } = this.#options
-    const below: Named[] = []
-    const others: Named[] = []
+    const below: NamedPath[] = []
+    const others: NamedPath[] = []
     const leftOut: LeftOut[] = []
     for (const entry of found ?? (await namesIn(directory))) {
       const { name } = entry
@@ -175,7 +175,7 @@ class TreeReader {
     return { rules, hasRules, below, others, leftOut }
   }
 
-  async #descend({ directory, depth, rules }: Place, { name, path, isIgnored: onlyTracked }: Named): Promise<void> {
+  async #descend({ directory, depth, rules }: Place, { name, path, isIgnored: onlyTracked }: NamedPath): Promise<void> {
     const names = this.#options.memory?.directories.get(path)
     const unchanged = names && unchangedInner(directory, name, names.seen)
     const { inner, stats } = unchanged ?? (await openInner(directory, name))
@@ -188,23 +188,23 @@ class TreeReader {
     await this.#readDirectory({ ...inside, names: unchanged && names })
   }
 
-  async #readEntries(directory: OpenDirectory, named: readonly Named[]): Promise<void> {
-    const unknown: Named[] = []
+  async #readEntries(directory: OpenDirectory, named: readonly NamedPath[]): Promise<void> {
+    const unknown: NamedPath[] = []
     for (const [index, entry] of named.entries()) {
       if (index % BATCH === 0) await this.#slices.rest()
-      const seen = this.#options.known?.get(entry.path)?.seen
+      const seen = this.#options.knownEntries?.get(entry.path)?.seen
       const found = seen && lstatSeen(directory, entry.name, seen)
       if (!found || !this.#knows(directory, entry, found)) unknown.push(entry)
     }
     if (unknown.length === 0) return
     const stats = await lstatAll(directory, unknown, this.#slices)
-    const changed: { readonly entry: Named; readonly found: Stats }[] = []
+    const changed: { readonly entry: NamedPath; readonly stats: Stats }[] = []
     for (const [index, entry] of unknown.entries()) {
       const found = stats[index]
       if (found instanceof Error) await this.#orLeave(entry.path, () => Promise.reject(found))
-      else if (found && !this.#knows(directory, entry, found)) changed.push({ entry, found })
+      else if (found && !this.#knows(directory, entry, found)) changed.push({ entry, stats: found })
     }
-    await mapBounded(changed, READERS, ({ entry, found }) =>
+    await mapBounded(changed, READERS, ({ entry, stats: found }) =>
       this.#orLeave(entry.path, () =>
         found.isSymbolicLink() ? this.#readLink(directory, entry, found) : this.#readContent(directory, entry),
       ),
@@ -212,12 +212,12 @@ class TreeReader {
   }
 
   /** Returns true if the content need not be read. */
-  #knows(directory: OpenDirectory, { name, path }: Named, found: Stats): boolean {
+  #knows(directory: OpenDirectory, { name, path }: NamedPath, found: Stats): boolean {
     if (!this.#options.isShown(`${directory.path}/${shownPath(name)}`)) this.#leave(path, 'hidden')
     else if (!found.isFile() && !found.isSymbolicLink()) this.#leave(path, 'special')
     else if (found.size > MAX_FILE_BYTES) this.#leave(path, 'too_large')
     else {
-      const known = this.#options.known?.get(path)
+      const known = this.#options.knownEntries?.get(path)
       const isLink = found.isSymbolicLink()
       if (known?.kind !== (isLink ? 'symlink' : 'file') || !known.seen || !isSameStat(known.seen, found)) return false
       const mode = isLink ? known.mode : found.mode & MODE_BITS
@@ -226,21 +226,21 @@ class TreeReader {
     return true
   }
 
-  async #readLink(directory: OpenDirectory, { name, path }: Named, found: Stats): Promise<void> {
+  async #readLink(directory: OpenDirectory, { name, path }: NamedPath, found: Stats): Promise<void> {
     const target = await readlink(inDirectory(directory, name), { encoding: 'buffer' })
     const blob = blobOf(target)
-    if (this.#options.known?.get(path)?.blob !== blob) await this.#options.store(target)
+    if (this.#options.knownEntries?.get(path)?.blob !== blob) await this.#options.store(target)
     this.#add(path, { kind: 'symlink', mode: 0o777, blob, seen: settledStat(found, target.length) })
   }
 
-  async #readContent(directory: OpenDirectory, { name, path }: Named): Promise<void> {
+  async #readContent(directory: OpenDirectory, { name, path }: NamedPath): Promise<void> {
     await using file = await open(inDirectory(directory, name), FILE)
     const before = await file.stat()
     if (!before.isFile()) return this.#leave(path, 'special')
     const content = await readUpTo(file, MAX_FILE_BYTES + 1, before.size)
     if (content.length > MAX_FILE_BYTES) return this.#leave(path, 'too_large')
     const blob = blobOf(content)
-    if (this.#options.known?.get(path)?.blob !== blob) await this.#options.store(content)
+    if (this.#options.knownEntries?.get(path)?.blob !== blob) await this.#options.store(content)
     this.#add(path, { kind: 'file', mode: before.mode & MODE_BITS, blob, seen: settledStat(before, content.length) })
   }
 

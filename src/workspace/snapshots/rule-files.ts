@@ -21,7 +21,7 @@ const TRACKED = '.git/index'
 
 export class RuleFiles {
   /** By the path of the file. */
-  readonly known = new Map<string, KnownRules>()
+  readonly knownRules = new Map<string, KnownRules>()
   readonly #last: ReadonlyMap<string, KnownRules> | undefined
   readonly #chains: Set<RuleChain>
   #bytes = 0
@@ -65,7 +65,7 @@ export class RuleFiles {
     if (digest === '') return outer
     const last = this.#last?.get(TRACKED)
     const chain = last?.outer === outer && last.digest === digest ? last.chain : [...outer]
-    this.known.set(TRACKED, { outer, digest, chain })
+    this.knownRules.set(TRACKED, { outer, digest, chain })
     this.#chains.add(chain)
     return chain
   }
@@ -77,7 +77,7 @@ export class RuleFiles {
     const chain = isSame ? last.chain : withRules(outer, base, text.toString('latin1'))
     this.#bytes += text.length
     if (this.#bytes > MAX_KNOWN_BYTES) return chain
-    this.known.set(path, { outer, digest, chain })
+    this.knownRules.set(path, { outer, digest, chain })
     this.#chains.add(chain)
     return chain
   }

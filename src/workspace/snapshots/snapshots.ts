@@ -58,7 +58,7 @@ export class WorkspaceSnapshots {
   readonly #keys: RootKeys
   readonly #shown: ShownPaths
   readonly #looks: WorkdirLooks | undefined
-  #known: KnownSnapshot[] | undefined
+  #knownSnapshots: KnownSnapshot[] | undefined
 
   constructor(deps: SnapshotsDeps) {
     this.#deps = deps
@@ -257,12 +257,12 @@ export class WorkspaceSnapshots {
     }
     const [stored] = await this.#deps.log.append([draft])
     const known = { id, asOf, seq: stored?.seq ?? asOf, at: Date.now(), head }
-    this.#known?.push(known)
+    this.#knownSnapshots?.push(known)
     return known
   }
 
   async #list(): Promise<KnownSnapshot[]> {
-    return (this.#known ??= await listSnapshots(this.#deps.log))
+    return (this.#knownSnapshots ??= await listSnapshots(this.#deps.log))
   }
 
   async #commitOf({ id, asOf }: KnownSnapshot): Promise<string> {

@@ -18,7 +18,7 @@ const MAX_INDEX_BYTES = 16 * 1024 ** 2
 export type KnownTracked = { readonly seen: FileStat | undefined; readonly digest: string }
 
 export class TrackedFiles {
-  readonly known: KnownTracked
+  readonly knownTracked: KnownTracked
   readonly #root: OpenDirectory
   readonly #slices: Slices
   /** Sorted. */
@@ -27,7 +27,7 @@ export class TrackedFiles {
   private constructor({ root, slices }: Reading, known: KnownTracked, paths?: readonly string[]) {
     this.#root = root
     this.#slices = slices
-    this.known = known
+    this.knownTracked = known
     this.#paths = paths
   }
 

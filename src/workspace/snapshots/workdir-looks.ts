@@ -95,7 +95,15 @@ export class WorkdirLooks {
       const known = this.#last?.trees.get(key)?.entries
       const without = roots.filter((other) => other !== path)
       const memory = this.#memories.get(key)
-      const read = await readTree(path, { known, memory, store: writer.add, isShown, without, signal, budget })
+      const read = await readTree(path, {
+        knownEntries: known,
+        memory,
+        store: writer.add,
+        isShown,
+        without,
+        signal,
+        budget,
+      })
       trees.set(key, read.tree)
       memories.set(key, read.memory)
     }

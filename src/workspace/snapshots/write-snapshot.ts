@@ -7,7 +7,7 @@ import { isProgram, rootNameOf, writeManifest } from './manifest.ts'
 import type { TreeEntry, Trees } from './tree-entry.ts'
 
 /** What was written last; the next snapshot begins with it. */
-export type Written = { readonly commit: string; readonly tree: string }
+export type WrittenSnapshot = { readonly commit: string; readonly tree: string }
 
 const LAST = 'refs/heads/last'
 
@@ -15,7 +15,7 @@ export class SnapshotWriter {
   readonly #store: GitStore
   readonly #signal: AbortSignal
   #git: RunningGit | undefined
-  #made: Promise<void> | undefined
+  #preparation: Promise<void> | undefined
 
   constructor(store: GitStore, signal: AbortSignal) {
     this.#store = store
@@ -29,7 +29,10 @@ export class SnapshotWriter {
   }
 
   /** Without `base`, all of the trees are written. */
-  async finish(trees: Trees, base: { readonly written: Written; readonly trees: Trees } | undefined): Promise<Written> {
+  async finish(
+    trees: Trees,
+    base: { readonly written: WrittenSnapshot; readonly trees: Trees } | undefined,
+  ): Promise<WrittenSnapshot> {
     const git = await this.#start()
     const seconds = Math.floor(Date.now() / 1000)
     await git.write(`commit ${LAST}\nmark :1\ncommitter agent-server <> ${seconds} +0000\ndata 0\n`)
@@ -59,7 +62,7 @@ export class SnapshotWriter {
   }
 
   async #start(): Promise<RunningGit> {
-    await (this.#made ??= this.#prepare())
+    await (this.#preparation ??= this.#prepare())
     return (this.#git ??= this.#store.start(
       ['fast-import', '--quiet', '--done', '--force', '--depth=0', '--date-format=raw'],
       this.#signal,

@@ -34,7 +34,7 @@ export async function prepareWorkdir(
   try {
     return await makeWorkdir(wanted, conversationId, rules)
   } catch (error) {
-    if (!(error instanceof Refused)) throw error
+    if (!(error instanceof RefusedWorkdir)) throw error
     throw new Problem('unsafe_path', `The workdir is refused: ${error.why}.`, { cause: error })
   }
 }
@@ -60,7 +60,7 @@ async function checkDirectory(wanted: string, rules: WorkdirRules): Promise<stri
     if (!found?.isDirectory()) throw unsafe('it is not a directory that exists')
     return real
   } catch (error) {
-    if (!(error instanceof Refused)) throw error
+    if (!(error instanceof RefusedWorkdir)) throw error
     throw new Problem('unsafe_path', `The additional directory ${wanted} is refused: ${error.why}.`, { cause: error })
   }
 }
@@ -76,7 +76,7 @@ async function makeWorkdir(wanted: string | undefined, conversationId: string, r
     if (place.path !== real) throw MOVED
     return place.path
   } catch (error) {
-    if (error instanceof Refused) throw error
+    if (error instanceof RefusedWorkdir) throw error
     if (error instanceof FileRefusal) throw MOVED
     throw new Problem(
       'invalid_request',
@@ -179,7 +179,7 @@ async function realpathOfExisting(path: string): Promise<string> {
 }
 
 /** `why` is a clause about the directory. */
-class Refused extends Error {
+class RefusedWorkdir extends Error {
   readonly why: string
 
   constructor(why: string) {
@@ -188,5 +188,5 @@ class Refused extends Error {
   }
 }
 
-const unsafe = (why: string) => new Refused(why)
+const unsafe = (why: string) => new RefusedWorkdir(why)
 const MOVED = unsafe('it was moved meanwhile')

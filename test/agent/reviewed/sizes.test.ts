@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { ContextSize, tokensOfMessage, tokensOfText, tokensOfTools } from '../../../src/agent/history/context-size.ts'
 import type { ListedMessage } from '../../../src/agent/history/message-list.ts'
-import { condensed, MessageList } from '../../../src/agent/history/message-list.ts'
+import { condenseMessages, MessageList } from '../../../src/agent/history/message-list.ts'
 import { maxSummaryChars, planCompaction, tokensAfter } from '../../../src/agent/compaction/plan.ts'
 import type { PlanInput } from '../../../src/agent/compaction/plan.ts'
 import { shortenMessage, shortenResult } from '../../../src/agent/history/shorten.ts'
@@ -182,7 +182,7 @@ test('a plan shortens or forgets what is enough, and leads to the size that it s
     const plan = planCompaction(input)
     const list = new MessageList()
     for (const entry of entries) list.push(entry)
-    const left = plan ? condensed(entries, input.forgottenThrough, { ...plan, summary: 's' }) : []
+    const left = plan ? condenseMessages(entries, input.forgottenThrough, { ...plan, summary: 's' }) : []
     if (plan) list.condense({ ...plan, summary: 's', tasks: 't' })
     return [
       seed,

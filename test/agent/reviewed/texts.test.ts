@@ -9,7 +9,7 @@ import { accessOf, findFault } from '../../../src/agent/tool-input.ts'
 import { boundMessage } from '../../../src/agent/history/subagent-message.ts'
 import { findFaults } from '../../../src/agent/find-faults.ts'
 import { CUT_OFF, metLimit, timeLimit } from '../../../src/agent/model/loop-ends.ts'
-import type { Limited, RunLimits } from '../../../src/agent/model/loop-ends.ts'
+import type { LimitReadings, RunLimits } from '../../../src/agent/model/loop-ends.ts'
 import { buildSystemPrompt } from '../../../src/agent/prompt.ts'
 import { redactOutput } from '../../../src/agent/redact-output.ts'
 import { hasFailed } from '../../../src/state/repeats/repeats.ts'
@@ -34,7 +34,7 @@ test('a run ends at each of its limits, and says what to do', async () => {
     allowsUnpriced: false,
   }
   const endOf = (limits: Partial<RunLimits>, habit?: Habit, costUsd: number | undefined = 2): unknown => {
-    const context: Limited = {
+    const context: LimitReadings = {
       steps: () => 5,
       stuckIn: () => habit,
       isNearlyStuck: () => false,

@@ -16,7 +16,7 @@ test('one that cannot be stored on a full disk is in effect, is redacted, and is
   const secrets = new ConversationSecrets({
     id: 'id',
     redactor,
-    kept: {},
+    keptValues: {},
     logger: { error: (fault: unknown) => void faults.push(fault) },
     write: async (values) => {
       if (isFull) throw Object.assign(new Error('no space left'), { code: 'ENOSPC' })

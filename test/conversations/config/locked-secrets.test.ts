@@ -8,7 +8,7 @@ test('an authorization of an MCP server does not take the place of secrets that 
   const written: SecretValues[] = []
   const secrets = new ConversationSecrets({
     redactor: createRedactor(),
-    kept: {},
+    keptValues: {},
     locked: new Problem('storage_failed', 'They were encrypted with another key.'),
     write: async (values) => void written.push(values),
     id: 'c',

@@ -4,7 +4,7 @@ import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import { readFile } from 'node:fs/promises'
 import { expect, onTestFinished, test, vi } from 'vitest'
-import { type Counted, ProcessCensus } from '../../../src/shell/processes/process-census.ts'
+import { type CountedProcess, ProcessCensus } from '../../../src/shell/processes/process-census.ts'
 import { isAlive } from '../../../src/shell/processes/process-table.ts'
 
 const MARK = `CENSUS_TEST=${randomUUID()}`
@@ -18,7 +18,7 @@ function setCensus() {
     foreignReads++
     return undefined
   }
-  const entriesOf = (all: readonly Counted<string>[]) => all.map(({ entry }) => entry)
+  const entriesOf = (all: readonly CountedProcess<string>[]) => all.map(({ entry }) => entry)
   const census = new ProcessCensus(read, entriesOf, (owner) => owner)
   return { census, reads: () => reads, foreignReads: () => foreignReads }
 }

@@ -31,7 +31,7 @@ test('an edit knows what it left, and what it came from', async () => {
   const { history } = await setUp()
   await history.note('/a', text('1'), text('2'))
   const last = (await history.last('/a'))!
-  expect([text('2'), text('1'), undefined].map(last.left)).toEqual([true, false, false])
+  expect([text('2'), text('1'), undefined].map(last.isResult)).toEqual([true, false, false])
   expect([text('2'), text('1'), undefined].map(last.isMoot)).toEqual([false, true, false])
 })
 
@@ -40,7 +40,7 @@ test('an empty file and no file are not the same', async () => {
   await history.note('/a', undefined, text(''))
   const last = (await history.last('/a'))!
   expect(last.before).toBeUndefined()
-  expect([text(''), undefined].map(last.left)).toEqual([true, false])
+  expect([text(''), undefined].map(last.isResult)).toEqual([true, false])
 })
 
 test('forgotten edits uncover the ones before', async () => {

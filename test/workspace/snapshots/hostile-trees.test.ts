@@ -103,7 +103,7 @@ test('a tree whose paths do not fit in memory has no snapshot, and the error say
   expect(leftOut).toMatchObject([{ reason: 'unreadable' }])
   const store = async () => {}
   const reading = {
-    known: undefined,
+    knownEntries: undefined,
     memory: undefined,
     store,
     isShown: () => true,

@@ -21,7 +21,7 @@ type PanelContext = {
   readonly onEdit: (approval: Approval) => void
   readonly onReason: (approval: Approval) => void
 }
-type Decided = Pick<ToolDecision, 'behavior' | 'remember' | 'updated_input' | 'message'>
+type PanelDecision = Pick<ToolDecision, 'behavior' | 'remember' | 'updated_input' | 'message'>
 type OpenForm = OpenRequestOf<'question' | 'elicitation'>
 type NamedPanel = { readonly key: string; readonly create: () => Panel }
 
@@ -30,7 +30,7 @@ const CONFLICT = 409
 export class AnswerPanels {
   readonly #context: PanelContext
   /** Answers to the questions of one call, of which some are still open. */
-  readonly #given = new Map<string, Record<string, string[]>>()
+  readonly #givenAnswers = new Map<string, Record<string, string[]>>()
   #current: { readonly key: string; readonly panel: Panel } | undefined
 
   constructor(asking: PanelContext) {
@@ -79,7 +79,7 @@ export class AnswerPanels {
   #approval(approval: Approval, waiting: number): NamedPanel {
     const { call, agent } = approval
     const { theme, onEdit, onReason } = this.#context
-    const decide = (decision: Decided) => () => this.#decide(approval, decision)
+    const decide = (decision: PanelDecision) => () => this.#decide(approval, decision)
     const keys: DecisionKey[] = [
       { key: 'y', label: 'yes', run: decide({ behavior: 'allow' }) },
       { key: 'n', label: 'no', run: decide({ behavior: 'deny' }) },
@@ -118,7 +118,7 @@ export class AnswerPanels {
 
   #question(asked: OpenForm): NamedPanel | undefined {
     const { questions } = asked.payload
-    const given = this.#given.get(asked.request_id) ?? {}
+    const given = this.#givenAnswers.get(asked.request_id) ?? {}
     const at = Object.keys(given).length
     const question = questions[at]
     if (!question) return undefined
@@ -144,13 +144,13 @@ export class AnswerPanels {
 
   /** Sends the answers when there is one for each question. */
   #give({ kind, request_id, payload }: OpenForm, answers: Record<string, string[]>): void {
-    this.#given.set(request_id, answers)
+    this.#givenAnswers.set(request_id, answers)
     if (Object.keys(answers).length < payload.questions.length) return this.#context.session.dispatch(REDRAW)
-    this.#given.delete(request_id)
+    this.#givenAnswers.delete(request_id)
     this.#answer(request_id, (session) => session.conversation.requests.answer(request_id, { kind, answers }))
   }
 
-  #decide(approval: Approval, decision: Decided): void {
+  #decide(approval: Approval, decision: PanelDecision): void {
     const { requestId, call } = approval
     const { tool_use_id, input_hash } = call
     const send = ({ conversation }: ChatSession) =>

@@ -74,10 +74,10 @@ export class CallEditing {
     if (this.#editing && !isWaiting(state, approvalId(this.#editing.approval))) this.cancel()
   }
 
-  #begin(approval: Approval, { title, body, draft, submit }: Begun): void {
+  #begin(approval: Approval, { title, body, draft, submit }: EditedDraft): void {
     this.#editing = { approval, submit, panel: new DecisionPanel({ title, body, keys: [] }, this.#theme) }
     this.#prompt.draft = draft
   }
 }
 
-type Begun = Pick<Editing, 'submit'> & Pick<DecisionText, 'title' | 'body'> & { readonly draft: string }
+type EditedDraft = Pick<Editing, 'submit'> & Pick<DecisionText, 'title' | 'body'> & { readonly draft: string }

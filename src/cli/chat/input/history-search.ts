@@ -1,6 +1,6 @@
 /** Ctrl+R: searches the earlier prompts while its words are typed, the latest first, as in shells. */
 import { matchesKey } from '@earendil-works/pi-tui'
-import { oneLine, wrapped } from '../render/lines.ts'
+import { oneLine, wrapText } from '../render/lines.ts'
 import type { Theme } from '../render/theme.ts'
 import { cleanLine } from '../state/clean-text.ts'
 import { withoutLastCharacter } from '../../terminal/typed-text.ts'
@@ -49,11 +49,11 @@ export class HistorySearch {
     const keys = `${sends ? 'Enter sends it, Esc edits it' : 'Enter or Esc takes it'}, Ctrl+R goes to an older one, Ctrl+C back`
     const isMissing = this.match === undefined && this.#query !== ''
     const found = cleanLine((this.match ?? '').slice(0, MAX_CHARS))
-    const shown = wrapped(found, width, '  ')
+    const shown = wrapText(found, width, '  ')
     const more = shown.length > MAX_LINES ? [oneLine(`${shown[MAX_LINES - 1]} …`, width)] : shown.slice(MAX_LINES - 1)
     return [
       // The end of a long text is what is being typed.
-      ...wrapped(`${this.#theme.cyan('Search earlier prompts:')} ${this.#query}▏`, width).slice(-2),
+      ...wrapText(`${this.#theme.cyan('Search earlier prompts:')} ${this.#query}▏`, width).slice(-2),
       ...(isMissing ? [this.#theme.yellow(oneLine('  None has it.', width))] : []),
       ...(found === '' ? [] : [...shown.slice(0, MAX_LINES - 1), ...more]),
       this.#theme.dim(oneLine(keys, width)),

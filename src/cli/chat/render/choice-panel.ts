@@ -1,6 +1,6 @@
 /** A list to choose from with the arrows, a number, or Space and Enter for several. */
 import { matchesKey } from '@earendil-works/pi-tui'
-import { fit, oneLine, wrapped } from './lines.ts'
+import { fit, oneLine, wrapText } from './lines.ts'
 import type { Panel } from './panel.ts'
 import { NOT_READY } from './panel.ts'
 import type { Theme } from './theme.ts'
@@ -35,8 +35,8 @@ export class ChoicePanel implements Panel {
   render(width: number, rows: number, isReady: boolean): string[] {
     const { title, text, options, hint } = this.#choice
     const head = [
-      ...wrapped(this.#theme.bold(this.#theme.yellow(title)), width),
-      ...(text === '' ? [] : wrapped(text, width)),
+      ...wrapText(this.#theme.bold(this.#theme.yellow(title)), width),
+      ...(text === '' ? [] : wrapText(text, width)),
     ]
     const space = Math.max(1, Math.floor((rows - head.length - 1) / ROWS_PER_OPTION))
     const first = Math.max(0, Math.min(this.#at - Math.floor(space / 2), options.length - space))

@@ -1,6 +1,6 @@
 /** Asks for a decision about one thing and shows all of it, in pages if the terminal is too small. */
 import { matchesKey } from '@earendil-works/pi-tui'
-import { fit, oneLine, wrapped } from './lines.ts'
+import { fit, oneLine, wrapText } from './lines.ts'
 import type { Panel } from './panel.ts'
 import { NOT_READY } from './panel.ts'
 import type { Theme } from './theme.ts'
@@ -30,9 +30,9 @@ export class DecisionPanel implements Panel {
   }
 
   render(width: number, rows: number, isReady: boolean): string[] {
-    const head = wrapped(this.#theme.bold(this.#theme.yellow(this.#decision.title)), width)
+    const head = wrapText(this.#theme.bold(this.#theme.yellow(this.#decision.title)), width)
     const keys = this.#decision.keys.map(({ key, label }) => `${this.#theme.bold(`[${key}]`)} ${label}`).join('  ')
-    const foot = keys === '' ? [] : wrapped(isReady ? keys : this.#theme.dim(NOT_READY), width)
+    const foot = keys === '' ? [] : wrapText(isReady ? keys : this.#theme.dim(NOT_READY), width)
     const body = this.#decision.body(width)
     this.#length = body.length
     const space = Math.max(MIN_BODY_ROWS, rows - head.length - foot.length)

@@ -7,7 +7,7 @@ import { numberedLines } from '../state/diff-numbers.ts'
 import { SHELL_MARK } from '../state/shell-command.ts'
 import { titleOf } from '../../../contract/events/call-title.ts'
 import { diffLinesFor } from './diff-lines.ts'
-import { fit, oneLine, wrapped } from './lines.ts'
+import { fit, oneLine, wrapText } from './lines.ts'
 import { COMPLETE_BUDGET, markdownLines, STREAMED_BUDGET } from './markdown-lines.ts'
 import type { StreamedMarkdown } from './streamed-markdown.ts'
 import type { Theme } from './theme.ts'
@@ -51,7 +51,7 @@ function userLines({ text, images, sender, delivery }: UserItem, look: DrawOptio
   const { width, theme } = look
   const marks = images === 0 ? '' : ` [${images === 1 ? 'an image' : `${images} images`}]`
   const from = sender === undefined ? '' : `${cleanLine(sender)}: `
-  const lines = wrapped(from + cleanText(startOf(text)) + marks, width, '> ', '  ').map(theme.bold)
+  const lines = wrapText(from + cleanText(startOf(text)) + marks, width, '> ', '  ').map(theme.bold)
   return [...shorten(lines, MAX_TEXT_LINES, look), ...deliveryLines(delivery, look)]
 }
 
@@ -66,8 +66,8 @@ function answerLines(item: AnswerItem, look: DrawOptions): string[] {
   const text = cleanText(end).trim()
   if (text === '') return []
   if (item.isReasoning)
-    return isExpanded ? ['', ...shorten(wrapped(text, width, '  ').map(theme.dim), MAX_TEXT_LINES, look)] : []
-  const agent = item.agent === undefined ? [] : wrapped(`${cleanLine(item.agent)}:`, width).map(theme.bold)
+    return isExpanded ? ['', ...shorten(wrapText(text, width, '  ').map(theme.dim), MAX_TEXT_LINES, look)] : []
+  const agent = item.agent === undefined ? [] : wrapText(`${cleanLine(item.agent)}:`, width).map(theme.bold)
   const draw = (part: string) =>
     markdownLines(part, { width, theme, budget: item.isComplete ? COMPLETE_BUDGET : STREAMED_BUDGET })
   if (item.isComplete) streamed.forget(item.messageId)
@@ -84,8 +84,8 @@ function callLines(item: CallItem, look: DrawOptions): string[] {
   if (item.input === undefined)
     return [oneLine(`• ${name} ${theme.dim(`(writing, ${item.written} characters)`)}`, width)]
   const title = cleanText(titleOf(item.input).slice(0, MAX_TITLE_CHARS)).trim()
-  const head = wrapped(`${name} ${title}`.trimEnd(), width, `${markOf(item, theme)} `, '  ')
-  const note = item.note === undefined ? [] : wrapped(cleanText(item.note), width, '  ').map(theme.yellow)
+  const head = wrapText(`${name} ${title}`.trimEnd(), width, `${markOf(item, theme)} `, '  ')
+  const note = item.note === undefined ? [] : wrapText(cleanText(item.note), width, '  ').map(theme.yellow)
   return [...shorten(head, MAX_TITLE_LINES, look), ...note, ...diffPart(item, look), ...outputPart(item, look)]
 }
 
@@ -107,7 +107,7 @@ function outputPart(item: CallItem, look: DrawOptions): string[] {
   if (text === '') return []
   if (item.result && !item.result.isError && diffOfCall(item.input)) return []
   const style = item.result?.isError === true ? theme.red : theme.dim
-  const all = wrapped(text, width, '  ').map(style)
+  const all = wrapText(text, width, '  ').map(style)
   const isCommand = titleOf(item.input) !== '' && (item.name === SHELL_MARK || item.name.toLowerCase().includes('bash'))
   return isCommand || !item.result ? lastOf(all, look) : shorten(all, SHORT_OUTPUT, look)
 }
@@ -131,5 +131,5 @@ function moreLine(count: number, isExpanded: boolean, theme: Theme, width: numbe
 function noticeLines({ tone, text }: NoticeItem, look: DrawOptions): string[] {
   const style = { info: look.theme.dim, warning: look.theme.yellow, error: look.theme.red }[tone]
   const mark = { info: '', warning: '! ', error: 'Error: ' }[tone]
-  return shorten(wrapped(mark + cleanText(startOf(text)), look.width).map(style), MAX_TEXT_LINES, look)
+  return shorten(wrapText(mark + cleanText(startOf(text)), look.width).map(style), MAX_TEXT_LINES, look)
 }

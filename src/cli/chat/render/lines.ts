@@ -3,7 +3,7 @@ import { truncateToWidth, visibleWidth, wrapTextWithAnsi } from '@earendil-works
 import { graphemes } from '../../terminal/typed-text.ts'
 
 /** Wraps the text; each line begins with a prefix, the first one with another. */
-export function wrapped(text: string, width: number, first = '', rest = first): string[] {
+export function wrapText(text: string, width: number, first = '', rest = first): string[] {
   const inner = Math.max(1, width - Math.max(visibleWidth(first), visibleWidth(rest)))
   return fit(
     text

@@ -3,7 +3,7 @@
  * product of marks and characters of a paragraph (100 KB of `*a ` take 150 s), and overflows the stack in deep lists.
  */
 import { Markdown } from '@earendil-works/pi-tui'
-import { wrapped } from './lines.ts'
+import { wrapText } from './lines.ts'
 import type { Theme } from './theme.ts'
 import { markdownTheme } from './markdown-theme.ts'
 
@@ -30,12 +30,12 @@ type Piece = { readonly text: string; readonly isPlain: boolean }
 
 export function markdownLines(text: string, { width, theme, budget }: MarkdownOptions): string[] {
   return piecesOf(text, budget).flatMap(({ text: part, isPlain }) => {
-    if (isPlain) return wrapped(part, width)
+    if (isPlain) return wrapText(part, width)
     try {
       return new Markdown(part, 0, 0, markdownTheme(theme), undefined, { renderLatex: false }).render(width)
     } catch (error) {
       // The stack: nothing else depends on the text.
-      if (error instanceof RangeError) return wrapped(part, width)
+      if (error instanceof RangeError) return wrapText(part, width)
       throw error
     }
   })

@@ -2,9 +2,9 @@
  * Draws Markdown that grows: finished blocks are drawn once, and only the end again. To draw 36 KB takes 70 ms, which
  * a person who types at the same time would notice. The complete answer is drawn as a whole.
  */
-import { wrapped } from './lines.ts'
+import { wrapText } from './lines.ts'
 
-type Drawn = { readonly width: number; readonly text: string; readonly lines: readonly string[] }
+type DrawnText = { readonly width: number; readonly text: string; readonly lines: readonly string[] }
 type Draw = (text: string) => string[]
 
 /** Characters at the end that are drawn each time. */
@@ -17,7 +17,7 @@ const MAX_ANSWERS = 8
 const BLOCKS_AND_FENCES = /\n\n(?=[A-Za-z#])|^ {0,3}(?:```|~~~)/gm
 
 export class StreamedMarkdown {
-  readonly #drawn = new Map<string, Drawn>()
+  readonly #drawn = new Map<string, DrawnText>()
 
   lines(id: string, text: string, width: number, draw: Draw): string[] {
     const known = this.#drawn.get(id)
@@ -35,7 +35,7 @@ export class StreamedMarkdown {
     this.#drawn.delete(id)
   }
 
-  #keep(id: string, drawn: Drawn): void {
+  #keep(id: string, drawn: DrawnText): void {
     this.#drawn.delete(id)
     this.#drawn.set(id, drawn)
     const [oldest] = this.#drawn.keys()
@@ -44,7 +44,7 @@ export class StreamedMarkdown {
 }
 
 /** Returns the same object if nothing more is finished. */
-function withNextPart(drawn: Drawn, text: string, draw: Draw): Drawn {
+function withNextPart(drawn: DrawnText, text: string, draw: Draw): DrawnText {
   const open = text.slice(drawn.text.length, drawn.text.length + 2 * MAX_OPEN_CHARS)
   const finished = finishedPart(open)
   if (finished !== '')
@@ -52,7 +52,7 @@ function withNextPart(drawn: Drawn, text: string, draw: Draw): Drawn {
   if (open.length <= MAX_OPEN_CHARS) return drawn
   const end = open.lastIndexOf('\n', MAX_OPEN_CHARS) + 1 || MAX_OPEN_CHARS
   const part = open.slice(0, end)
-  return { ...drawn, text: drawn.text + part, lines: [...drawn.lines, ...wrapped(part.trimEnd(), drawn.width)] }
+  return { ...drawn, text: drawn.text + part, lines: [...drawn.lines, ...wrapText(part.trimEnd(), drawn.width)] }
 }
 
 /** Blocks are separated by an empty line. */

@@ -61,7 +61,7 @@ export const afterCallResult = (state: ChatState, { tool_use_id }: EventOf<'Tool
 function afterDecision(
   state: ChatState,
   { request_id, answered_by }: EventOf<'RequestAnswered'>,
-  { tool_use_id: id, behavior, updated_input }: Decided,
+  { tool_use_id: id, behavior, updated_input }: LoggedDecision,
 ): ChatState {
   const isAsked = (request: ShownRequest) => request.kind === 'permission' && request.request_id === request_id
   const waited = state.requests.find(isAsked)
@@ -83,10 +83,10 @@ function afterDecision(
   return addNotice(decided, 'info', `${approval.call.name} was ${verb} in another client.`)
 }
 
-type Decided = Extract<EventOf<'RequestAnswered'>, { kind: 'permission' }>['answer']['decisions'][number]
+type LoggedDecision = Extract<EventOf<'RequestAnswered'>, { kind: 'permission' }>['answer']['decisions'][number]
 
 /** Nothing when no call of it waits any more. */
-function withDecision(request: ShownRequest, id: string, decision: Decided['behavior']): ShownRequest[] {
+function withDecision(request: ShownRequest, id: string, decision: LoggedDecision['behavior']): ShownRequest[] {
   if (request.kind !== 'permission') return [request]
   const tool_uses = request.payload.tool_uses.map((use) => (use.tool_use_id === id ? { ...use, decision } : use))
   const next = { ...request, payload: { tool_uses } }

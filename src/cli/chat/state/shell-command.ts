@@ -17,7 +17,7 @@ const MARKS = [
   '</bash-stderr>\n',
 ] as const
 
-type Shown = Pick<CommandOutcome, 'stdout' | 'stderr'> & { readonly end: string }
+type ShownOutput = Pick<CommandOutcome, 'stdout' | 'stderr'> & { readonly end: string }
 
 /** The message for the model. */
 export function messageOfCommand(command: string, outcome: CommandOutcome): string {
@@ -39,7 +39,7 @@ function partsOfMessage(text: string): string[] | undefined {
   return [...parts, rest]
 }
 
-export const shownOf = ({ stdout, stderr, status, exit_code, killed_by }: CommandOutcome): Shown => ({
+export const shownOf = ({ stdout, stderr, status, exit_code, killed_by }: CommandOutcome): ShownOutput => ({
   stdout,
   stderr,
   end: status === 'exited' ? `exit code ${exit_code}` : `${status}${killed_by ? ` (${killed_by})` : ''}`,
@@ -85,7 +85,7 @@ const isRunning = ({ input, result }: CallItem, command: string): boolean =>
 
 type LocalOf<T extends LocalEvent['type']> = Extract<LocalEvent, { type: T }>
 
-function withResult(call: CallItem, { stdout, stderr, end }: Shown): CallItem {
+function withResult(call: CallItem, { stdout, stderr, end }: ShownOutput): CallItem {
   const isError = end !== 'exit code 0'
   const texts = [stdout.trimEnd(), stderr.trimEnd(), isError ? end : ''].filter((text) => text !== '')
   return { ...call, output: '', result: { text: texts.join('\n'), isError, durationMs: 0 } }

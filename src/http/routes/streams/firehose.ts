@@ -5,10 +5,10 @@ import { FirehoseStreamEvent } from '../../../contract/stream-frames.ts'
 import { Problem } from '../../../contract/problem.ts'
 import type { FirehoseReader } from '../../../events/firehose/firehose-reader.ts'
 import type { Firehose } from '../../../events/firehose.ts'
-import type { Published } from '../../../events/sse-frame.ts'
+import type { PublishedRecord } from '../../../events/sse-frame.ts'
 import { withoutUndefined } from '../../../lib/without-undefined.ts'
 import type { Metrics } from '../../../telemetry/metrics.ts'
-import type { Access, Owned } from '../../../access/access.ts'
+import type { Access, OwnedConversation } from '../../../access/access.ts'
 import { accessOf, visibleTo } from '../../guards/authorize.ts'
 import { describeRoute } from '../../openapi/describe-route.ts'
 import { requireEventStream, streamEvents } from '../../streams/sse-reply.ts'
@@ -21,7 +21,7 @@ import { upgradeWith } from '../../socket/socket-route.ts'
 export type FirehoseRouteDeps = {
   readonly firehose: Firehose
   /** Returns undefined for a conversation that does not exist. */
-  readonly ownerOf: (conversationId: string) => Owned | undefined
+  readonly ownerOf: (conversationId: string) => OwnedConversation | undefined
   /** True for the fork of a replay: only a client that names it gets its events. */
   readonly isHidden: (conversationId: string) => boolean
   readonly metrics: Metrics
@@ -122,13 +122,13 @@ function wantedOf(
   access: Access,
 ) {
   const isVisible = visibleTo(access)
-  const sees = (record: Published): boolean => {
+  const sees = (record: PublishedRecord): boolean => {
     // A deleted conversation has no owner any more; the notice of its deletion has.
     const owned = 'owner' in record ? record.owner : ownerOf(record.event.conversation_id)
     return owned !== undefined && isVisible?.(owned) === true
   }
   const isNamed = (id: string) => (ids ? ids.has(id) : !isHidden(id))
-  const only = (record: Published) => isNamed(record.event.conversation_id) && (!isVisible || sees(record))
+  const only = (record: PublishedRecord) => isNamed(record.event.conversation_id) && (!isVisible || sees(record))
   return { ...withoutUndefined({ types, only }), deltas }
 }
 

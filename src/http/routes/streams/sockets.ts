@@ -69,7 +69,7 @@ export const socketRoutes: FastifyPluginAsyncZod<SocketDeps> = async (app, deps)
         const { view: made, isNew } = await createOrFind(manager, access, createAs(access, wanted))
         if (wanted.run && isNew) await startFirstRun(await manager.open(made.id))
         logCommand(request, { frame: 'create', status: 201, conversation_id: made.id })
-        await talk(deps, socket, request, { ...stream, id: made.id, after_seq: 0, made })
+        await talk(deps, socket, request, { ...stream, id: made.id, after_seq: 0, view: made })
       },
     }),
   })
@@ -78,7 +78,7 @@ export const socketRoutes: FastifyPluginAsyncZod<SocketDeps> = async (app, deps)
 type Talk = Pick<StreamEvents, 'types' | 'deltas' | 'hook_client'> & {
   readonly id: string
   readonly after_seq?: number | undefined
-  readonly made?: ConversationView
+  readonly view?: ConversationView
 }
 
 /** Sends events and executes commands concurrently. */
@@ -86,7 +86,7 @@ async function talk(
   { manager, metrics, streamSlots, streamBufferBytes }: SocketDeps,
   socket: SocketConnection,
   request: FastifyRequest,
-  { id, after_seq, types, deltas, hook_client, made }: Talk,
+  { id, after_seq, types, deltas, hook_client, view: made }: Talk,
 ): Promise<void> {
   const leave = streamSlots.take(id)
   const release = manager.hold(id)

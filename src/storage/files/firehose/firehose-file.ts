@@ -42,7 +42,7 @@ export class FirehoseFile implements FirehoseOrder {
   /** Number of records whose heads are saved. */
   #savedCount: number
 
-  private constructor(path: string, file: FileHandle, { epoch, heads, count, savedCount }: Read) {
+  private constructor(path: string, file: FileHandle, { epoch, heads, count, savedCount }: ReadLines) {
     this.#path = path
     this.#file = file
     this.epoch = epoch
@@ -155,7 +155,7 @@ export class FirehoseFile implements FirehoseOrder {
   }
 }
 
-type Read = {
+type ReadLines = {
   readonly epoch: string
   readonly heads: Map<string, number>
   readonly count: number
