@@ -143,7 +143,7 @@ const FIELD_PARTICIPLES = 'asked|found|given|kept|known|left|looked|made|met|not
 const NOUNS = 'Need|feed'
 
 const BARE_NAMES = [
-  `\\b(?:type|class|interface) (?!(?:${NOUNS})\\b)(?<name>${PARTICIPLES})\\b(?! \\w)`,
+  `\\b(?:type|class|interface) (?!(?:${NOUNS})\\b)(?<name>${PARTICIPLES})\\b(?! (?!extends|implements)\\w)`,
   `\\bexport (?:async )?(?:function\\*?|const|let) (?!(?:${NOUNS})\\b)(?<name>${PARTICIPLES})\\b`,
   `(?:\\breadonly |^ {2}(?=#))#?(?<name>${FIELD_PARTICIPLES})\\??(?=:| =)`,
 ].map((pattern) => ({ regex: new RegExp(pattern, 'gm'), instead: 'a noun with it: keptKeys, bytesLeft' }))
