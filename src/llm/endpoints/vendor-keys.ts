@@ -10,11 +10,14 @@ type Environment = Readonly<Record<string, string | undefined>>
 export type VendorKey = { readonly vendor: Vendor; readonly variable: string; readonly key: string }
 
 export class VendorKeys {
+  /** Also those that are not used, because another variable of the vendor takes precedence. */
+  readonly all: readonly VendorKey[]
   /** By the id of the vendor. */
   readonly #keys: ReadonlyMap<string, VendorKey>
 
   constructor(environment: Environment) {
-    this.#keys = new Map(VENDORS.flatMap((vendor) => keyIn(environment, vendor)).map((key) => [key.vendor.id, key]))
+    this.all = VENDORS.flatMap((vendor) => keysIn(environment, vendor))
+    this.#keys = new Map(this.all.toReversed().map((key) => [key.vendor.id, key]))
   }
 
   /** The key for an endpoint: only at the vendor's own host, over TLS. */
@@ -33,10 +36,6 @@ export class VendorKeys {
     }
   }
 
-  get all(): readonly VendorKey[] {
-    return [...this.#keys.values()]
-  }
-
   /** With the URL of OpenAI, if nothing says where the model is and there is no key of any other vendor. */
   withOnlyVendor<T extends LlmConfig>(config: T): T {
     const { model, base_url, provider } = config
@@ -48,13 +47,11 @@ export class VendorKeys {
 
 const OPENAI = 'openai'
 
-function keyIn(environment: Environment, vendor: Vendor): VendorKey[] {
-  for (const variable of vendor.keyVariables) {
+const keysIn = (environment: Environment, vendor: Vendor): VendorKey[] =>
+  vendor.keyVariables.flatMap((variable) => {
     const key = environment[variable]?.trim()
-    if (key) return [{ vendor, variable, key }]
-  }
-  return []
-}
+    return key ? [{ vendor, variable, key }] : []
+  })
 
 function isNowhere(config: LlmConfig): boolean {
   try {

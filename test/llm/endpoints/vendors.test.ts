@@ -86,6 +86,12 @@ describe('the key of a vendor', () => {
     ['http://127.0.0.1:11434/v1', undefined],
   ])('for %s is %s', (url, key) => expect(keys.at(url)?.key).toBe(key))
 
+  test('is redacted under each of its variables, of which the first one is used', () => {
+    const both = new VendorKeys({ GOOGLE_API_KEY: 'key-2', GEMINI_API_KEY: 'key-1' })
+    expect(both.at('https://generativelanguage.googleapis.com/v1beta/openai')?.key).toBe('key-1')
+    expect(both.all.map(({ key }) => key)).toEqual(['key-1', 'key-2'])
+  })
+
   test('does not follow a fallback model to another vendor, which is asked with its own key or not at all', () => {
     const config = {
       model: 'gpt-5',
