@@ -216,7 +216,7 @@ test('a call waits for its approval, runs once, and an answer that is sent again
   expect((await openai.responses.retrieve(response.id)).output).toEqual(response.output)
 })
 
-test('without the label of the server the client is told what waits, and a refusal reaches the agent', async () => {
+test('without the label of the server a message says what waits, and a refusal reaches the agent', async () => {
   const asked = await ask('touch never')
   expect(asked.output.map(({ type }) => type)).toEqual(['message', 'message'])
   expect(asked.output_text).toContain('touch never')

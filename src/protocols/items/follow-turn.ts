@@ -9,7 +9,7 @@ import { TurnChanges } from './turn-changes.ts'
 
 /** `change` and `event` undefined: nothing has happened for a while. `isOfBefore`: it was before the first event of the turn. */
 export type TurnStep = {
-  /** Of the event; undefined for a piece of text. */
+  /** The seq of the event; undefined for a piece of text. */
   readonly seq: number | undefined
   readonly change: TurnChange | undefined
   readonly event: Event | TransientEvent | undefined

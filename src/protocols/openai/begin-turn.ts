@@ -36,7 +36,7 @@ export async function createConversationFor(
   const input = readInput(body.input, true)
   if (input.outputs.length + input.approvals.length > 0)
     throw refusal('input', 'answers something that no conversation waits for; send previous_response_id')
-  if (input.parts.length === 0) throw refusal('input', 'has no text and no image; send what the agent shall do')
+  if (input.parts.length === 0) throw refusal('input', 'has no text and no image; send a message')
   const tools = clientToolsOf(body)
   const sent = {
     profile,
@@ -73,7 +73,7 @@ export async function continueConversation(
   }
   try {
     const input = readInput(body.input, false)
-    // Somebody else may have answered what waited: then the turn went on.
+    // Somebody else may have answered what waited: the same turn then continues.
     const hasMore = await wentOn(earlier, end, ['UserMessage'])
     const conversation = hasMore ? await fork(deps, access, earlier, end) : earlier
     if (conversation.state.status === 'running' && waiting(conversation).length === 0) throw busy()

@@ -201,7 +201,7 @@ export class ResponseBuilder {
     this.end = endOf(result, error)
   }
 
-  /** A whole message that is no answer of the model. */
+  /** A whole message of the server. */
   #say(id: string, text: string): void {
     const message = { kind: 'text', messageId: id } as const
     this.#begin('text', id)

@@ -1,4 +1,4 @@
-/** The operations of the Responses API. Every answer is rebuilt from the log: the gateway has no state of its own. */
+/** The operations of the Responses API. Every answer is rebuilt from the log: the gateway keeps no state. */
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Access } from '../../access/access.ts'
 import type { Conversation } from '../../conversations/conversation.ts'
@@ -119,7 +119,7 @@ async function endWaiting(conversation: Conversation): Promise<void> {
 export async function deleteResponse(deps: GatewayDeps, request: FastifyRequest): Promise<object> {
   const found = await find(deps, accessOf(request), idIn(request))
   if (!(await isLatest(found)))
-    throw new OpenAiError(409, 'The conversation went on after this response. Delete its newest response instead.', {
+    throw new OpenAiError(409, 'The conversation was continued after this response. Delete its newest response instead.', {
       code: 'response_is_used',
     })
   await deps.manager.delete(found.conversation.id)
