@@ -81,6 +81,10 @@ async function main(args: string[]): Promise<number | undefined> {
       await transfer(command)
       return undefined
     }
+    case 'acp': {
+      const { acp } = await import('./cli/acp/acp.ts')
+      return await acp(command)
+    }
     case 'dashboard': {
       const { dashboard } = await import('./cli/dashboard.ts')
       await dashboard(command)

@@ -44,6 +44,7 @@ const HOMES: Readonly<Record<string, string | readonly string[]>> = {
   unpdf: 'tools',
   undici: ['llm', 'security', 'sdk', 'cluster'],
   '@modelcontextprotocol/client': 'mcp',
+  '@agentclientprotocol/sdk': 'cli',
   'ipaddr.js': 'security',
   unbash: 'policy',
   yaml: 'project',

@@ -130,6 +130,7 @@ export const OPTIONS = {
   },
   'mcp-config': { ...text('FILE', 'Add the MCP servers of this file, in the form of .mcp.json.'), completes: 'files' },
   server: text('URL', 'Ask this server instead of the agents of this machine.'),
+  'set-up': flag('Ask for a model and its key on this terminal, and end.'),
   json: flag('Print JSON, one object per line.'),
   limit: text('NUMBER', 'Print at most this number. Default: 20.'),
   search: text('TEXT', 'Only conversations with this text in the title or the first message.'),

@@ -38,6 +38,13 @@ export type DashboardInvocation = {
   readonly apiKey: string | undefined
 }
 
+export type AcpInvocation = {
+  readonly name: 'acp'
+  readonly run: RunInvocation
+  /** Whether it only asks for a model. */
+  readonly setsUp: boolean
+}
+
 export type TransferInvocation = { readonly name: 'import' | 'export'; readonly directory: string }
 
 export type Invocation =
@@ -56,6 +63,7 @@ export type Invocation =
   | { readonly name: 'completion'; readonly shell: CompletedShell }
   | SessionsInvocation
   | DashboardInvocation
+  | AcpInvocation
   | TransferInvocation
   | RunInvocation
   | { readonly name: 'doctor'; readonly run: RunInvocation }
@@ -152,9 +160,12 @@ function invocationOf(name: CommandName, words: readonly string[], values: Value
     case 'dashboard':
       noWords(words)
       return { name, server: serverOf(values), apiKey: values['api-key'] }
+    case 'acp':
+      noWords(words)
+      return { name, run: headless(values, serverOf(values)), setsUp: values['set-up'] ?? false }
     case 'doctor':
       noWords(words)
-      return { name, run: { ...readRunOptions(values, [], undefined), isHeadless: true } }
+      return { name, run: headless(values, undefined) }
     case 'sessions':
       return sessionsOf(words, values)
     case 'completion':
@@ -173,6 +184,11 @@ function invocationOf(name: CommandName, words: readonly string[], values: Value
       return name === 'help' ? { name, command: undefined } : { name }
   }
 }
+
+const headless = (values: Values, server: string | undefined): RunInvocation => ({
+  ...readRunOptions(values, [], server),
+  isHeadless: true,
+})
 
 function directoryOf(name: 'import' | 'export', { from, to }: Values): string {
   const directory = name === 'import' ? from : to

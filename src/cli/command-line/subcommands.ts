@@ -49,6 +49,19 @@ const RUN_OPTIONS: readonly OptionName[] = [
   'mcp-config',
 ]
 
+/** Those of a conversation that an editor begins, in a directory that it names. */
+const EDITOR_OPTIONS: readonly OptionName[] = [
+  'settings',
+  'api-key',
+  ...MODEL_OPTIONS.filter((name) => name !== 'tool-choice'),
+  'permission-mode',
+  'allowed-tools',
+  'disallowed-tools',
+  'append-system-prompt',
+  ...OPTION_SETTINGS.map((setting) => SETTING_OPTIONS[setting].name),
+  'mcp-config',
+]
+
 /** The home is that of this machine. */
 const HOME_OPTIONS = ['home-readable', 'ssh-agent', 'package-cache'] as const
 
@@ -118,6 +131,14 @@ export const COMMANDS = {
       'The server must be stopped. The directory is the data directory of the server, or an empty one. At the end both are compared; until then the database counts. If it is interrupted, run it again.',
     ],
     options: ['to'],
+  },
+  acp: {
+    usage: ['acp [--server URL] [OPTIONS]'],
+    about: 'The agent of an editor, by the Agent Client Protocol (ACP) on stdin and stdout.',
+    details: [
+      'Editors such as Zed start it. Sessions are conversations: chat, -p and the API continue them. With --server the agents are those of that server, work on when the editor is closed, and --api-key or OPENHANDS_MASTER_KEY is its key.',
+    ],
+    options: ['server', 'set-up', ...EDITOR_OPTIONS, ...HOME_OPTIONS],
   },
   dashboard: {
     usage: ['dashboard [--server URL]'],

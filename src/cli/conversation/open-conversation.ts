@@ -62,7 +62,7 @@ export async function openConversation(
 }
 
 /** A remote server may have no git, and refuse it. */
-const checkpointingOf = ({ cwd }: ConversationSettings): { file_checkpointing?: true } =>
+export const checkpointingOf = ({ cwd }: Pick<ConversationSettings, 'cwd'>): { file_checkpointing?: true } =>
   cwd !== undefined && findGit() !== undefined ? { file_checkpointing: true } : {}
 
 /** The copy works in the same directory: it is the project of a person. */

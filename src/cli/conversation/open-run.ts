@@ -63,7 +63,10 @@ export async function openRun(
 }
 
 /** A server for others shows nobody the home of its user. Throws a `UsageError` if it was asked for. */
-function homeFor({ isPublic }: AgentHost, { home, dataDir }: RunSettings): Pick<HomeSettings, 'access' | 'notices'> {
+export function homeFor(
+  { isPublic }: AgentHost,
+  { home, dataDir }: RunSettings,
+): Pick<HomeSettings, 'access' | 'notices'> {
   if (!isPublic || !home.access) return home
   const why = `agent-server serve runs the agents of ${dataDir}, and shows no agent your home`
   if (home.isRequested) throw new UsageError(`${why}; stop it, or set OPENHANDS_DATA_DIR to another directory.`)

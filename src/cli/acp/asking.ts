@@ -1,0 +1,195 @@
+/**
+ * Asks the editor what the agent waits for: approvals, questions and connections. Only a chosen option decides: an editor
+ * that is gone, cannot answer, or answers something else leaves the request open, for any other client.
+ */
+import type {
+  AgentContext,
+  CreateElicitationRequest,
+  PermissionOption,
+  RequestPermissionRequest,
+  ToolCallUpdate,
+} from '@agentclientprotocol/sdk'
+import { AgentServerError } from '../../client/request/agent-server-error.ts'
+import type { ConversationHandle } from '../../client/conversation/conversation-handle.ts'
+import type { Event } from '../../contract/events/event.ts'
+import { requestOf } from '../../contract/events/opened-request.ts'
+import type { AnswerRequest, OpenRequest, OpenRequestOf } from '../../contract/request.ts'
+import type { AskedToolUse } from '../../contract/values/permission.ts'
+import { revealText } from '../chat/state/clean-text.ts'
+import { sayError } from '../terminal/terminal.ts'
+import { formOfCall, wholeCall } from './call-form.ts'
+import { answersIn, formOf, textOfQuestions } from './question-form.ts'
+
+type Options = {
+  readonly client: AgentContext
+  readonly conversation: ConversationHandle
+  readonly workdir: string
+  /** Whether the editor shows forms. */
+  readonly showsForms: boolean
+  /** Shows the person a text in the session. */
+  readonly tell: (text: string) => Promise<void>
+}
+
+type Permission = OpenRequestOf<'permission'>
+type Choice = Pick<PermissionOption, 'kind' | 'name'>
+
+export class Asking {
+  readonly #options: Options
+  /** What the editor is being asked, by request, and by call of it. */
+  readonly #open = new Map<string, { readonly calls: readonly string[]; readonly controller: AbortController }>()
+  readonly #asked = new Set<string>()
+
+  constructor(options: Options) {
+    this.#options = options
+  }
+
+  async take(event: Event): Promise<void> {
+    if (event.type === 'RequestOpened') await this.ask(requestOf(event))
+    if (event.type === 'RequestClosed') this.#withdraw((key) => key.startsWith(event.request_id))
+    if (event.type === 'RequestAnswered')
+      this.#withdraw((key, calls) => key.startsWith(event.request_id) && isDecided(event, calls))
+    if (event.type === 'ToolResult') this.#withdraw((_, calls) => calls.includes(event.tool_use_id))
+  }
+
+  /** Asks each request once. Resolves when it was sent, and does not wait for the answer. */
+  async ask(request: OpenRequest): Promise<void> {
+    if (this.#asked.has(request.request_id)) return
+    this.#asked.add(request.request_id)
+    if (request.kind === 'permission') {
+      for (const call of request.payload.tool_uses)
+        if (!('decision' in call && call.decision)) void this.#askPermission(request, call)
+    }
+    if (request.kind === 'network') void this.#askNetwork(request)
+    if (request.kind !== 'question' && request.kind !== 'elicitation') return
+    if (this.#options.showsForms) void this.#askQuestions(request)
+    else await this.#options.tell(textOfQuestions(request.payload.questions))
+  }
+
+  /** The turn was cancelled, or the session is closed. */
+  withdrawAll(): void {
+    this.#withdraw(() => true)
+  }
+
+  #withdraw(isMeant: (key: string, calls: readonly string[]) => boolean): void {
+    for (const [key, { calls, controller }] of this.#open) {
+      if (!isMeant(key, calls)) continue
+      this.#open.delete(key)
+      controller.abort()
+    }
+  }
+
+  async #askPermission({ request_id, agent_name }: Permission, call: AskedToolUse): Promise<void> {
+    const { tool_use_id, input_hash, name, input, reason, rules = [] } = call
+    const { workdir } = this.#options
+    const { title, kind, locations, rawInput } = formOfCall(name, input, workdir, agent_name)
+    const content = wholeCall(name, input, workdir, reason)
+    const toolCall = { toolCallId: tool_use_id, title, kind, locations, rawInput, status: 'pending', content } as const
+    const always: Choice[] =
+      rules.length > 0 ? [{ kind: 'allow_always', name: `Always allow ${revealText(rules.join(', '))}` }] : []
+    await this.#decide(`${request_id} ${tool_use_id}`, [tool_use_id], { toolCall, always }, async (kind) => {
+      const behavior = kind === 'reject_once' ? 'deny' : 'allow'
+      const decision = {
+        tool_use_id,
+        input_hash,
+        behavior,
+        ...(kind === 'allow_always' && { remember: true }),
+      } as const
+      await this.#answer(request_id, { kind: 'permission', decisions: [decision] })
+    })
+  }
+
+  async #askNetwork({ request_id, payload, tool_use_ids }: OpenRequestOf<'network'>): Promise<void> {
+    const place = revealText(`${payload.host}:${payload.port}`)
+    const toolCall = { toolCallId: request_id, title: `Connect to ${place}`, kind: 'fetch', status: 'pending' } as const
+    const always: Choice[] = [{ kind: 'allow_always', name: `Always allow ${place}` }]
+    await this.#decide(request_id, tool_use_ids, { toolCall, always }, async (kind) => {
+      const behavior = kind === 'reject_once' ? 'deny' : 'allow'
+      await this.#answer(request_id, { kind: 'network', behavior, remember: kind === 'allow_always' })
+    })
+    const status = 'completed' as const
+    await this.#update({ toolCallId: request_id, status })
+  }
+
+  async #decide(
+    key: string,
+    calls: readonly string[],
+    { toolCall, always }: { readonly toolCall: ToolCallUpdate; readonly always: readonly Choice[] },
+    onChoice: (kind: PermissionOption['kind']) => Promise<void>,
+  ): Promise<void> {
+    const choices: Choice[] = [
+      { kind: 'allow_once', name: 'Allow' },
+      ...always,
+      { kind: 'reject_once', name: 'Reject' },
+    ]
+    const options = choices.map((choice) => ({ ...choice, optionId: choice.kind }))
+    await this.#request(key, calls, async (cancellationSignal) => {
+      const params: RequestPermissionRequest = { sessionId: this.#options.conversation.id, toolCall, options }
+      const asking = this.#options.client.request('session/request_permission', params, WITHDRAWN(cancellationSignal))
+      const { outcome } = await asking
+      const chosen = outcome.outcome === 'selected' && choices.find(({ kind }) => kind === outcome.optionId)
+      if (chosen && !cancellationSignal.aborted) await onChoice(chosen.kind)
+    })
+  }
+
+  async #askQuestions({ kind, request_id, payload, tool_use_ids }: OpenRequestOf<'question' | 'elicitation'>) {
+    const { client, conversation } = this.#options
+    await this.#request(request_id, tool_use_ids, async (cancellationSignal) => {
+      const params: CreateElicitationRequest = {
+        sessionId: conversation.id,
+        ...(tool_use_ids[0] !== undefined && { toolCallId: tool_use_ids[0] }),
+        mode: 'form',
+        message: textOfQuestions(payload.questions),
+        requestedSchema: formOf(payload.questions),
+      }
+      const reply = await client.request('elicitation/create', params, WITHDRAWN(cancellationSignal))
+      const answers = reply.action === 'accept' ? answersIn(payload.questions, reply.content) : undefined
+      if (answers && !cancellationSignal.aborted) await this.#answer(request_id, { kind, answers })
+    })
+  }
+
+  /** Reports what fails, because nobody waits for it. */
+  async #request(key: string, calls: readonly string[], ask: (signal: AbortSignal) => Promise<void>): Promise<void> {
+    const controller = new AbortController()
+    this.#open.set(key, { calls, controller })
+    try {
+      await ask(controller.signal)
+    } catch (error) {
+      if (controller.signal.aborted) return
+      sayError(`agent-server: the editor has not answered: ${String(error)}\n`)
+    } finally {
+      this.#open.delete(key)
+    }
+  }
+
+  async #answer(requestId: string, answer: AnswerRequest): Promise<void> {
+    try {
+      await this.#options.conversation.requests.answer(requestId, answer)
+    } catch (error) {
+      if (error instanceof AgentServerError && OVER.has(error.code)) return
+      await this.#options.tell(`The answer was not accepted: ${error instanceof Error ? error.message : String(error)}`)
+    }
+  }
+
+  async #update(update: ToolCallUpdate): Promise<void> {
+    const params = {
+      sessionId: this.#options.conversation.id,
+      update: { sessionUpdate: 'tool_call_update' as const, ...update },
+    }
+    await this.#options.client.notify('session/update', params).catch(() => {}) // the editor is gone
+  }
+}
+
+const WITHDRAWN = (cancellationSignal: AbortSignal) => ({ cancellationSignal, stopWaitingOnCancel: true })
+
+/** Somebody else was first. */
+const OVER: ReadonlySet<string> = new Set([
+  'already_answered',
+  'request_closed',
+  'request_not_found',
+  'nothing_pending',
+])
+
+function isDecided(event: Extract<Event, { type: 'RequestAnswered' }>, calls: readonly string[]): boolean {
+  if (event.kind !== 'permission') return true
+  return event.answer.decisions.some(({ tool_use_id }) => calls.includes(tool_use_id))
+}

@@ -1,0 +1,98 @@
+/** What runs the agents of an editor: a server in this process, or a remote one. Opened once, when it is needed first. */
+import { HomeGrants } from '../../access/home-access.ts'
+import type { AgentServerClient } from '../../client/client.ts'
+import type { ConversationHandle } from '../../client/conversation/conversation-handle.ts'
+import type { ConversationView } from '../../contract/conversation.ts'
+import type { McpInput } from '../../contract/mcp/mcp-server.ts'
+import { endPreparation } from '../../process-settings.ts'
+import { continueStopped } from '../../sdk/session/stopped-session.ts'
+import type { RunInvocation } from '../command-line/run-options.ts'
+import { checkpointingOf } from '../conversation/open-conversation.ts'
+import { infoOf, openHost } from '../conversation/open-host.ts'
+import { describeSandbox, homeFor } from '../conversation/open-run.ts'
+import { changesOfResumed, newConversation } from '../settings/conversation-settings.ts'
+import { readRunSettings } from '../settings/run-settings.ts'
+import { sayError } from '../terminal/terminal.ts'
+
+export type EditorHost = AsyncDisposable & {
+  readonly client: AgentServerClient
+  /** Names of models to choose from. */
+  readonly models: readonly string[]
+  readonly create: (cwd: string, mcp: McpInput | undefined) => Promise<ConversationView>
+  /** Gives an earlier conversation what this process has: the current key of the model, and access to the home. */
+  readonly adopt: (view: ConversationView) => Promise<ConversationView>
+  /** Continues a run after another process that ran the agents has ended. Undefined if they are on a server. */
+  readonly continueRun?: ((conversation: ConversationHandle, after: number) => Promise<string | undefined>) | undefined
+}
+
+/** No model is set, or no key: a person must do something outside of the editor. */
+export class MissingSetting extends Error {
+  override readonly name = 'MissingSetting'
+}
+
+/** Throws a `MissingSetting`, or a `UsageError`. */
+export async function openEditorHost(invocation: RunInvocation, signal: AbortSignal): Promise<EditorHost> {
+  const { server } = invocation
+  const settings = await readSettings(invocation, signal)
+  const { dataDir, serverKey, secretFiles, serverSettings, conversation, chat } = settings
+  await using stack = new AsyncDisposableStack()
+  const host = stack.use(
+    await openHost({ server, apiKey: serverKey, dataDir, secretFiles, settings: serverSettings, signal }),
+  )
+  const info = await infoOf(host, signal)
+  const home = homeFor(host, settings)
+  const grants = server === undefined ? stack.use(new HomeGrants(dataDir, home.access)) : undefined
+  for (const notice of [describeSandbox(info, server), ...settings.notices, ...home.notices])
+    sayError(`agent-server: ${notice}\n`)
+  endPreparation()
+  const { client, continuesRuns } = host
+  const held = stack.move()
+  return {
+    client,
+    models: chat.models ?? [],
+    async create(cwd, mcp) {
+      const own = {
+        ...conversation,
+        cwd,
+        mcp: { ...conversation.mcp, ...mcp, mcpServers: { ...conversation.mcp?.mcpServers, ...mcp?.mcpServers } },
+      }
+      const view = await client.conversations.create({
+        ...checkpointingOf(server === undefined ? own : { cwd: undefined }),
+        ...newConversation(own),
+      })
+      if (home.access) await grants?.open(view.id)
+      return view
+    },
+    async adopt(view) {
+      await grants?.open(view.id)
+      const changes = changesOfResumed({ ...conversation, ...NOT_GIVEN }, view)
+      return changes ? await client.conversation(view.id).updateConfig(changes) : view
+    },
+    continueRun: continuesRuns ? (handle, after) => continueStopped(handle, { status: 'paused', after }) : undefined,
+    [Symbol.asyncDispose]: () => held.disposeAsync(),
+  }
+}
+
+/** An earlier conversation keeps its own settings. */
+const NOT_GIVEN = {
+  hasCwd: false,
+  addDirs: [],
+  permissionMode: undefined,
+  givenLlm: {},
+  given: {},
+  toolChoice: undefined,
+}
+
+async function readSettings(invocation: RunInvocation, signal: AbortSignal) {
+  let isMissing = false
+  const onMissing = async () => {
+    isMissing = true
+    return undefined
+  }
+  try {
+    return await readRunSettings(invocation, signal, onMissing)
+  } catch (error) {
+    if (isMissing && error instanceof Error) throw new MissingSetting(error.message, { cause: error })
+    throw error
+  }
+}

@@ -1,0 +1,50 @@
+/** Questions of the agent as a form of an editor, or as text, and the answers in it. */
+import type { ElicitationPropertySchema, ElicitationSchema } from '@agentclientprotocol/sdk'
+import type { AskedQuestion } from '../../contract/values/question.ts'
+import { revealText } from '../chat/state/clean-text.ts'
+
+export function textOfQuestions(questions: readonly AskedQuestion[]): string {
+  const texts = questions.map(({ question, options }) => {
+    const rows = options.map(
+      ({ label, description }, at) => `${at + 1}. ${label}${description === '' ? '' : `: ${description}`}`,
+    )
+    return [question, ...rows].join('\n')
+  })
+  return revealText(texts.join('\n\n'))
+}
+
+/** By their index, because a question can be any text. */
+export const formOf = (questions: readonly AskedQuestion[]): ElicitationSchema => ({
+  type: 'object',
+  properties: Object.fromEntries(
+    questions.flatMap((asked, at) => [
+      [`question_${at}`, fieldOf(asked)],
+      ...(asked.options.length > 0 ? [[`other_${at}`, OTHER]] : []),
+    ]),
+  ),
+})
+
+const OTHER: ElicitationPropertySchema = { type: 'string', title: 'Another answer' }
+
+function fieldOf({ question, header, options, multi_select }: AskedQuestion): ElicitationPropertySchema {
+  const about = { title: header === '' ? question : header, description: question }
+  const choices = options.map(({ label, description }) => ({ const: label, title: label, description }))
+  if (choices.length === 0) return { type: 'string', ...about }
+  return multi_select
+    ? { type: 'array', ...about, items: { anyOf: choices } }
+    : { type: 'string', ...about, oneOf: choices }
+}
+
+/** Undefined if nothing was answered. Another answer takes the place of a choice, or is added where several are allowed. */
+export function answersIn(questions: readonly AskedQuestion[], content: unknown): Record<string, string[]> | undefined {
+  const fields: Readonly<Record<string, unknown>> = Object(content)
+  const answers = questions.flatMap(({ multi_select }, at): [string, string[]][] => {
+    const [chosen, other] = [textsOf(fields[`question_${at}`]), textsOf(fields[`other_${at}`])]
+    const all = multi_select ? [...chosen, ...other] : other.length > 0 ? other : chosen
+    return all.length > 0 ? [[String(at), all]] : []
+  })
+  return answers.length > 0 ? Object.fromEntries(answers) : undefined
+}
+
+const textsOf = (value: unknown): string[] =>
+  [value].flat().filter((text): text is string => typeof text === 'string' && /\S/.test(text))

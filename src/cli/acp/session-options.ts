@@ -1,0 +1,67 @@
+/** What a person chooses in an editor for a session: the permission mode, the model, and how much it reasons. */
+import type { SessionConfigOption, SessionModeState } from '@agentclientprotocol/sdk'
+import { RequestError } from '@agentclientprotocol/sdk'
+import type { BodyOf } from '../../client/operations/operations.ts'
+import type { ConversationView } from '../../contract/conversation.ts'
+import { ReasoningEffort } from '../../contract/values/llm-config.ts'
+import { PermissionMode } from '../../contract/values/permission.ts'
+
+const MODES: readonly { readonly id: PermissionMode; readonly name: string; readonly description: string }[] = [
+  { id: 'default', name: 'Ask', description: 'Asks before what can change something.' },
+  { id: 'accept_edits', name: 'Accept edits', description: 'Does not ask about edits in the directory.' },
+  { id: 'plan', name: 'Plan', description: 'Denies what can change something.' },
+  { id: 'deny', name: 'Do not ask', description: 'Denies what it would have to ask about.' },
+  { id: 'bypass', name: 'Bypass', description: 'Does not ask.' },
+]
+
+/** A mode that cannot be chosen here is shown while it is in force. */
+const modesWith = (current: PermissionMode) =>
+  MODES.some(({ id }) => id === current) ? MODES : [...MODES, { id: current, name: current, description: '' }]
+
+type Shown = Pick<ConversationView, 'state' | 'llm_config' | 'usage'>
+
+export function modesOf({ state: { permission_mode: current } }: Shown): SessionModeState {
+  return { currentModeId: current, availableModes: modesWith(current).map((mode) => ({ ...mode })) }
+}
+
+/** `models`: those that the person has listed. The ones of the conversation are added. */
+export function optionsOf(view: Shown, models: readonly string[]): SessionConfigOption[] {
+  const { llm_config, usage, state } = view
+  const { model, fallback_models = [], reasoning_effort: effort } = llm_config
+  const known = new Set([...(model === undefined ? [] : [model]), ...models, ...fallback_models, ...Object.keys(usage)])
+  const option = (id: string, name: string, currentValue: string, options: { value: string; name: string }[]) =>
+    ({ id, name, category: id, type: 'select', currentValue, options }) as const
+  const modes = modesWith(state.permission_mode).map(({ id, name, description }) => ({ value: id, name, description }))
+  const efforts = [...ReasoningEffort.options].map((value) => ({ value, name: value }))
+  return [
+    option('mode', 'Permissions', state.permission_mode, modes),
+    ...(model === undefined
+      ? []
+      : [
+          option(
+            'model',
+            'Model',
+            model,
+            [...known].map((value) => ({ value, name: value })),
+          ),
+        ]),
+    ...(effort === undefined ? [] : [option('thought_level', 'Reasoning', effort, efforts)]),
+  ]
+}
+
+/** Throws a `RequestError` for what is not an option. */
+export function changeOf(id: string, value: unknown): BodyOf<'updateConfig'> {
+  if (id === 'mode') return { permission_mode: parsed(PermissionMode, value) }
+  if (id === 'model' && typeof value === 'string' && value !== '') return { llm_config: { model: value } }
+  if (id === 'thought_level') return { llm_config: { reasoning_effort: parsed(ReasoningEffort, value) } }
+  throw RequestError.invalidParams(undefined, `there is no option ${id} with this value`)
+}
+
+function parsed<T>(
+  schema: { safeParse: (value: unknown) => { success: boolean; data?: T | undefined }; options: readonly string[] },
+  value: unknown,
+): T {
+  const { data } = schema.safeParse(value)
+  if (data !== undefined) return data
+  throw RequestError.invalidParams(undefined, `the value must be one of ${schema.options.join(', ')}`)
+}
