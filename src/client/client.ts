@@ -93,6 +93,11 @@ export class AgentServerClient {
     return listOf((page_id = query.page_id) => this.api.call('listModels', { query: { ...query, page_id } }, options))
   }
 
+  /** Sums what answers of models took and cost. */
+  usage(query?: QueryFor<'getUsage'>, options?: CallOptions) {
+    return this.api.call('getUsage', { query }, options)
+  }
+
   /** Returns the metrics in the text format of Prometheus. */
   metrics(options: CallOptions = {}): Promise<string> {
     return this.api.send('metrics', {}, options, textOf)

@@ -38,6 +38,7 @@ import { deletedProblem } from './registry/phases.ts'
 import { removeConversation } from './registry/removal.ts'
 import type { StartUpDeps } from './registry/start-up.ts'
 import { WaitingRequestPages } from './registry/waiting-requests.ts'
+import { UsageReports } from './usage/usage-reports.ts'
 import { reportLeftProcesses, reportUnclosed } from './registry/stop-report.ts'
 
 /**
@@ -67,6 +68,7 @@ export type ManagerDeps = OpenConversationsDeps &
 export class ConversationManager {
   readonly attendance = new Attendance()
   readonly hidden = new HiddenForks()
+  readonly usage: UsageReports
   readonly #deps: ManagerDeps
   readonly #open: OpenConversations
   readonly pages: ConversationPages
@@ -77,19 +79,13 @@ export class ConversationManager {
 
   constructor(deps: ManagerDeps) {
     this.#deps = deps
-    this.#open = new OpenConversations(deps)
+    const open = (this.#open = new OpenConversations(deps))
+    const { attendance } = this
     const { knownConversations: known, conversations } = deps
-    this.pages = new ConversationPages({
-      knownConversations: known,
-      open: this.#open,
-      attendance: this.attendance,
-      conversations,
-    })
-    this.#waiting = new WaitingRequestPages({
-      conversations: known,
-      open: this.#open,
-      isShared: conversations.storage.shared !== undefined,
-    })
+    const isShared = conversations.storage.shared !== undefined
+    this.pages = new ConversationPages({ knownConversations: known, open, attendance, conversations })
+    this.#waiting = new WaitingRequestPages({ conversations: known, open, isShared })
+    this.usage = new UsageReports({ known, storage: conversations.storage })
   }
 
   /**
@@ -210,8 +206,7 @@ export class ConversationManager {
    * its secrets are not known then.
    */
   async redactFor(id: string): Promise<(text: string) => string> {
-    const conversation = await this.#open.ifOpen(id)
-    return conversation?.redact ?? ((text) => text)
+    return (await this.#open.ifOpen(id))?.redact ?? ((text) => text)
   }
 
   /**
@@ -296,7 +291,7 @@ export class ConversationManager {
   }
 
   async #remove(summary: Summary, opened: Promise<Conversation> | undefined): Promise<void> {
-    await removeConversation(this.#deps, summary, opened)
+    await removeConversation({ ...this.#deps, usage: this.usage }, summary, opened)
     this.#open.forget(summary.id)
     this.hidden.delete(summary.id)
     await this.#deps.knownConversations.forget(summary.id)

@@ -53,6 +53,7 @@ import { eventStreamRoutes } from './routes/streams/event-stream.ts'
 import { firehoseRoutes } from './routes/streams/firehose.ts'
 import { socketRoutes } from './routes/streams/sockets.ts'
 import { taskRoutes } from './routes/tasks.ts'
+import { usageRoutes } from './routes/usage.ts'
 import type { LoginSupport } from './guards/find-login.ts'
 import type { RefuseKey } from './guards/require-key.ts'
 import type { CheckKey } from './guards/first-frame-key.ts'
@@ -88,6 +89,7 @@ export async function registerRoutes(app: FastifyInstance, deps: RouteDeps): Pro
   const routes = app.withTypeProvider<ZodTypeProvider>()
   await serverRoutes(routes, { info, readiness, metrics })
   await modelRoutes(routes, deps)
+  await usageRoutes(routes, { manager })
   await documentRoutes(routes, {})
   await keyRoutes(routes, deps)
   await loginRoutes(routes, deps)

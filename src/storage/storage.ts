@@ -21,6 +21,7 @@ import type { Sealer } from '../security/sealer.ts'
 import type { Availability } from './availability.ts'
 import type { Instances, SharedConversations } from './instances.ts'
 import type { Summary } from './summary.ts'
+import type { UsageTable } from './usage.ts'
 
 export type { Summary } from './summary.ts'
 
@@ -54,6 +55,7 @@ export interface Storage extends LogViews, AsyncDisposable {
   readonly firehose: FirehoseOrderStore
   readonly summaries: SummaryCache
   readonly snapshots: Snapshots
+  readonly usage: UsageTable
   /** Resolves when no write is in progress, provided that no new one begins. Call it before the process ends. */
   settled(): Promise<void>
   /** Releases the storage for the next process. Does not wait for writes in progress. */

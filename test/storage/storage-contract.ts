@@ -2,6 +2,7 @@
 import { writeFile } from 'node:fs/promises'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import type { ConversationStorage, Storage, Summary } from '../../src/storage/storage.ts'
+import type { UsageQuery } from '../../src/storage/usage.ts'
 import { uuid7 } from '../../src/lib/uuid7.ts'
 import { append, message, readAll, textOf } from '../events/fixtures.ts'
 
@@ -439,6 +440,81 @@ export function storageContract(
         await storage.settled()
         await reopen()
         expect(await current(id, gone)).toEqual([undefined, undefined])
+      })
+    })
+
+    describe('the table of usage', () => {
+      const answer = (seq: number, at: number, costUsd: number | undefined, model = 'a') => ({
+        seq,
+        at,
+        model,
+        costUsd,
+        inputTokens: 1e12,
+        outputTokens: 1,
+        cachedTokens: 2,
+        cacheWriteTokens: 3,
+      })
+      const sums = async (query: Partial<UsageQuery> = {}) =>
+        (await storage.usage.sum({ edges: [0, 100, 200], by: undefined, only: {}, limit: 10, ...query })).map((row) => [
+          row.bucket,
+          row.group,
+          row.answers,
+          row.costUsd,
+        ])
+      const [one, two] = [uuid7(), uuid7()]
+      const fill = async () => {
+        const labels = ['x', 'y']
+        const first = [answer(2, 10, 0.5), answer(4, 99, undefined), answer(6, 100, 0.25, 'b')]
+        await storage.usage.add([
+          { id: one, userId: 'ada', labels, throughSeq: 6, answers: first },
+          {
+            id: two,
+            userId: undefined,
+            labels: [],
+            throughSeq: 3,
+            answers: [answer(3, 100, 2, 'c'), answer(2, 200, 9)],
+          },
+        ])
+      }
+
+      test('sums by time and by what is asked for, and counts nothing twice', async () => {
+        expect([...(await storage.usage.counted())]).toEqual([])
+        expect(await sums()).toEqual([])
+        await fill()
+        await fill()
+        await reopen()
+        expect(new Map(await storage.usage.counted())).toEqual(new Map([[one, 6], [two, 3]])) // prettier-ignore
+        expect(await sums()).toEqual([[0, '', 2, 0.5], [1, '', 2, 2.25]]) // prettier-ignore
+        expect(await sums({ edges: [0, 100, 200, 300] })).toHaveLength(3)
+        expect(await storage.usage.sum({ edges: [0, 100], by: 'model', only: {}, limit: 1 })).toEqual([
+          {
+            bucket: 0,
+            group: 'a',
+            answers: 2,
+            inputTokens: 2e12,
+            outputTokens: 2,
+            cachedTokens: 4,
+            cacheWriteTokens: 6,
+            costUsd: 0.5,
+            unpriced: 1,
+          },
+        ])
+        const edges = [0, 200]
+        expect(await sums({ edges, by: 'model' })).toEqual([[0, 'c', 1, 2], [0, 'a', 2, 0.5], [0, 'b', 1, 0.25]]) // prettier-ignore
+        expect(await sums({ edges, by: 'model', limit: 1 })).toEqual([[0, 'c', 1, 2], [0, undefined, 3, 0.75]]) // prettier-ignore
+        expect(await sums({ edges, by: 'user_id' })).toEqual([[0, '', 1, 2], [0, 'ada', 3, 0.75]]) // prettier-ignore
+        expect(await sums({ edges, by: 'label' })).toEqual([[0, '', 1, 2], [0, 'x', 3, 0.75], [0, 'y', 3, 0.75]]) // prettier-ignore
+        expect(await sums({ edges, by: 'conversation' })).toEqual([[0, two, 1, 2], [0, one, 3, 0.75]]) // prettier-ignore
+      })
+
+      test('sums only what is asked for, as the conversations are now', async () => {
+        await fill()
+        await storage.usage.add([{ id: two, userId: 'bob', labels: ['z'], throughSeq: 4, answers: [] }])
+        const edges = [0, 200]
+        expect(await sums({ edges, by: 'label', only: { userId: 'bob' } })).toEqual([[0, 'z', 1, 2]])
+        expect(await sums({ edges, only: { conversations: [one] } })).toEqual([[0, '', 3, 0.75]])
+        for (const only of [{ conversations: [] }, { conversations: [one], userId: 'bob' }, { userId: "' or 1 --" }])
+          expect(await sums({ edges, only })).toEqual([])
       })
     })
   })

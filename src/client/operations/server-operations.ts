@@ -25,6 +25,7 @@ import type { StreamFirehose } from '../../contract/events-api.ts'
 import type { ListAllRequests, WaitingRequests } from '../../contract/request.ts'
 import type { CreateReplay, ListReplays, Replay, ReplayPage } from '../../contract/replay.ts'
 import type { Profile, ProfileList, PutProfile } from '../../contract/profile.ts'
+import type { GetUsage, UsageReport } from '../../contract/usage.ts'
 import { get, post, postOnce, put, remove } from './operation.ts'
 
 export const SERVER_OPERATIONS = {
@@ -32,6 +33,7 @@ export const SERVER_OPERATIONS = {
   ready: get('/ready').returns<typeof Readiness>(),
   info: get('/info').returns<typeof Info>(),
   listModels: get('/models').filters<typeof ListModels>().returns<typeof ModelPage>(),
+  getUsage: get('/usage').filters<typeof GetUsage>().returns<typeof UsageReport>(),
   metrics: get('/metrics'),
   openapi: get('/openapi.json'),
   asyncapi: get('/asyncapi.json'),

@@ -13,15 +13,17 @@ import type { ConversationDeps } from '../dependencies.ts'
 type RemovalDeps = {
   readonly conversations: Pick<ConversationDeps, 'logger' | 'storage' | 'workspace'>
   readonly endOrphans: (isOurs: (conversationId: string) => boolean) => Promise<unknown>
+  readonly usage: { readonly countLast: (summary: Summary) => Promise<void> }
   readonly onDeleted: (conversation: Pick<Summary, 'id' | 'userId' | 'profile'>) => void
 }
 
 /** Removes everything of a conversation that nobody can find any more. `opened`: it was open or being opened. */
 export async function removeConversation(
-  { conversations, endOrphans, onDeleted }: RemovalDeps,
-  { id, userId, profile }: Summary,
+  { conversations, endOrphans, onDeleted, usage }: RemovalDeps,
+  summary: Summary,
   opened: Promise<Conversation> | undefined,
 ): Promise<void> {
+  const { id, userId, profile } = summary
   const { logger, storage, workspace } = conversations
   const conversation = await opened?.catch((error: unknown) => {
     logger.warn({ err: error, conversation_id: id }, 'deleting what could not be opened')
@@ -34,6 +36,10 @@ export async function removeConversation(
   onDeleted({ id, userId, profile })
   // An opened conversation ends its own processes; those of the others were ended when the server started.
   if (opened && !conversation) await endOrphans((each) => each === id)
+  if (Object.keys(state?.usage ?? {}).length > 0)
+    await usage.countLast(summary).catch((error: unknown) => {
+      logger.warn({ err: error, conversation_id: id }, 'the costs of a deleted conversation could not be stored')
+    })
   await removeData({ storage, workdirBase: workspace.workdirRules.base }, id, state)
 }
 

@@ -9,6 +9,7 @@ const ROUTES: Readonly<Record<Scope, readonly string[]>> = {
     'GET /info',
     'GET /models',
     'GET /profiles',
+    'GET /usage',
     'GET /firehose',
     'GET /conversations',
     'GET /conversations/count',

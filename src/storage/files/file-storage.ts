@@ -30,6 +30,7 @@ import type { OnSetAside } from './tables/open-tables.ts'
 import { openTables } from './tables/open-tables.ts'
 import { SharedWorkdirRows } from './tables/shared-workdir-rows.ts'
 import type { Tables } from './tables/tables.ts'
+import { UsageFile } from './tables/usage-file.ts'
 
 export type FileStorageOptions = {
   /** The data directory. Created if it does not exist. */
@@ -81,6 +82,7 @@ export class FileStorage implements Storage {
   readonly firehose: FirehoseOrderStore
   readonly summaries: FileSummaries
   readonly snapshots: SnapshotFiles
+  readonly usage: UsageFile
   readonly #parts: FileParts
   readonly #views: LogViews
   readonly #lock: DataLock | undefined
@@ -112,6 +114,7 @@ export class FileStorage implements Storage {
     this.firehose = { open: () => FirehoseFile.open(join(root, 'firehose')) }
     this.summaries = new FileSummaries({ path: join(root, 'summaries.db'), logs: directory, onFault })
     this.snapshots = new SnapshotFiles(directory)
+    this.usage = new UsageFile({ path: join(root, 'usage.db'), onFault })
     this.#parts = {
       directory,
       logs: store,
@@ -138,11 +141,12 @@ export class FileStorage implements Storage {
 
   async settled(): Promise<void> {
     await this.deletions.settle()
-    await Promise.all([this.snapshots.settled(), this.summaries.close(), this.#tables.settled()])
+    await Promise.all([this.snapshots.settled(), this.summaries.close(), this.usage.settled(), this.#tables.settled()])
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.summaries.release()
+    await this.usage.close()
     await this.#tables[Symbol.asyncDispose]()
     await this.#lock?.[Symbol.asyncDispose]()
   }

@@ -43,6 +43,7 @@ import { migrate, readIdentity, requireIdentity } from './schema.ts'
 import { SecretRows } from './secret-rows.ts'
 import { openSharedDirectory } from './shared-directory.ts'
 import { SharedRows } from './shared-rows.ts'
+import { UsageRows } from './usage-rows.ts'
 import { warningOfStandbys } from './standbys.ts'
 
 export type PostgresStorageOptions = {
@@ -147,6 +148,7 @@ class PostgresStorage implements Storage {
   readonly firehose: FirehoseOrderStore
   readonly summaries: SummaryRows
   readonly snapshots: SnapshotRows
+  readonly usage: UsageRows
   readonly #parts: PostgresParts
   readonly #opened: AsyncDisposableStack
 
@@ -173,6 +175,7 @@ class PostgresStorage implements Storage {
       : { open: () => FirehoseFile.open(join(root, 'firehose')) }
     this.summaries = new SummaryRows(database, onFault)
     this.snapshots = new SnapshotRows(ownership)
+    this.usage = new UsageRows(database)
     this.#parts = {
       ownership,
       directory: sessions ?? this.directory,

@@ -13,6 +13,7 @@ import { FOURTH_MIGRATION } from './fourth-migration.ts'
 import { SEVENTH_MIGRATION } from './seventh-migration.ts'
 import { EIGHTH_MIGRATION } from './eighth-migration.ts'
 import { ELEVENTH_MIGRATION } from './eleventh-migration.ts'
+import { NINTH_MIGRATION } from './ninth-migration.ts'
 
 /** Names the database in the data directories that were used with it. A copy of the database keeps it. */
 const IDENTITY_MIGRATION = `
@@ -29,6 +30,7 @@ const MIGRATIONS: readonly string[] = [
   SIXTH_MIGRATION,
   SEVENTH_MIGRATION,
   EIGHTH_MIGRATION,
+  NINTH_MIGRATION,
   ELEVENTH_MIGRATION,
 ]
 

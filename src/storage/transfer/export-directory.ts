@@ -30,7 +30,16 @@ import { TransferError, refuseFaults } from './transfer-error.ts'
 const READ = { limit: 500, maxBytes: 4 * 1024 * 1024 }
 
 /** What the directory had before the import. A start makes the caches again. */
-const STALE = ['tables.db', 'tables.db-journal', 'summaries.db', 'active', 'due', 'deletions']
+const STALE = [
+  'tables.db',
+  'tables.db-journal',
+  'summaries.db',
+  'usage.db',
+  'usage.db-journal',
+  'active',
+  'due',
+  'deletions',
+]
 
 /**
  * Resolves when a server without a database can start on the directory. Throws as `importDirectory` does; then the directory

@@ -77,5 +77,5 @@ const ROOM_BYTES = 256 * 1024
 export function errorFor({ message, errcode }: SqliteFailure): Error {
   if (errcode === undefined) return new Error(message)
   const code = { [SQLITE_FULL]: 'ENOSPC', [SQLITE_READONLY]: 'EROFS' }[errcode & 0xff] ?? 'EIO'
-  return Object.assign(new Error(`tables.db: ${message}`), { code, errcode })
+  return Object.assign(new Error(`SQLite: ${message}`), { code, errcode })
 }
