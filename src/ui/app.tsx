@@ -2,6 +2,7 @@
 import { useEffect, useState } from 'preact/hooks'
 import { Dialogs } from './parts/dialogs.tsx'
 import { Notices } from './parts/notices.tsx'
+import { Costs } from './screens/costs.tsx'
 import { Conversation } from './screens/conversation.tsx'
 import { Conversations } from './screens/conversations.tsx'
 import { Inbox } from './screens/inbox.tsx'
@@ -64,21 +65,23 @@ function Frame() {
 }
 
 function Navigation() {
-  const { inbox, conversations, newConversation, server, settings } = texts.value
+  const { inbox, conversations, newConversation, costs, server, settings } = texts.value
   const first = route.value.path[0] ?? ''
   const waiting = forPeople.value?.length ?? 0
   const places = [
-    { path: '', name: inbox, shape: '◆', badge: waiting },
-    { path: 'conversations', name: conversations, shape: '≡', badge: 0 },
-    ...(may('write') ? [{ path: 'new', name: newConversation, shape: '+', badge: 0 }] : []),
-    { path: 'server', name: server, shape: '▤', badge: 0 },
-    { path: 'settings', name: settings, shape: '⚙', badge: 0 },
+    { path: '', name: inbox, shape: '◆', badge: waiting, isWide: false },
+    { path: 'conversations', name: conversations, shape: '≡', badge: 0, isWide: false },
+    ...(may('write') ? [{ path: 'new', name: newConversation, shape: '+', badge: 0, isWide: false }] : []),
+    { path: 'costs', name: costs, shape: '$', badge: 0, isWide: true },
+    { path: 'server', name: server, shape: '▤', badge: 0, isWide: false },
+    { path: 'settings', name: settings, shape: '⚙', badge: 0, isWide: false },
   ]
   return (
     <nav class="places" aria-label="agent-server">
-      {places.map(({ path, name, shape, badge }) => (
+      {places.map(({ path, name, shape, badge, isWide }) => (
         <a
           key={path}
+          class={isWide ? 'wide' : undefined}
           href={path === '' ? addressOf() : addressOf(path)}
           aria-current={first === path ? 'page' : undefined}
         >
@@ -98,6 +101,7 @@ function Screen() {
   if (first === 'c' && id !== undefined) return <Conversation key={id} id={id} />
   if (first === 'conversations') return <Conversations />
   if (first === 'new') return <New />
+  if (first === 'costs') return <Costs />
   if (first === 'server') return <Server />
   return first === 'settings' ? <Preferences /> : <Inbox />
 }

@@ -280,6 +280,7 @@ describe('every screen keeps to WCAG 2.2 AA', () => {
       '',
       'conversations',
       'new',
+      'costs',
       'server',
       'settings',
       ...['', '/changes', '/files', '/timeline', '/settings'].map((part) => `c/${id}${part}`),

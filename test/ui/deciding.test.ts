@@ -13,6 +13,13 @@ beforeAll(async () => {
   browser = await openBrowser()
   const replies = [
     { when: 'short', turns: [bash('touch made'), { text: 'It is made.' }] },
+    {
+      when: 'several',
+      turns: [
+        { calls: ['one', 'two'].flatMap((name) => bash(`touch ${name}`).calls ?? []) },
+        { text: 'They are made.' },
+      ],
+    },
     { when: 'long', turns: [bash(LONG), { text: 'It has run.' }] },
   ]
   stage = await setStage({ replies }, {})
@@ -31,9 +38,9 @@ async function ask(message: string): Promise<string> {
 
 const statusOf = async (id: string) => (await stage.server.call('GET', `/conversations/${id}`)).body.status as string
 
-async function deny(id: string): Promise<void> {
+async function deny(id: string, place = 0): Promise<void> {
   const { items } = (await stage.server.call('GET', `/conversations/${id}/requests`)).body
-  const [call] = items[0].payload.tool_uses
+  const call = items[0].payload.tool_uses[place]
   const { status } = await stage.server.call('POST', `/conversations/${id}/requests/${items[0].request_id}`, {
     kind: 'permission',
     decisions: [{ tool_use_id: call.tool_use_id, input_hash: call.input_hash, behavior: 'deny' }],
@@ -123,5 +130,17 @@ test('all that is asked for, and all that would always be allowed, is on the pag
   for (const rule of rules ?? []) expect(text).toContain(rule)
   expect(await page.locator('[data-request] >> text=Always allow').count()).toBe(rules ? 2 : 0)
   await deny(id)
+  await page.context().close()
+})
+
+test('a request with several calls marks those that others have decided', async () => {
+  const id = await ask('several')
+  const { page } = await openTab(browser, stage.server.url)
+  await armed(page, 1)
+  expect(await page.locator('[data-request] .asked .badge').count()).toBe(0)
+  await deny(id)
+  await page.waitForSelector('.asked:has-text("touch one") .badge:has-text("already denied")')
+  expect(await page.locator('.asked:has-text("touch two") .badge').count()).toBe(0)
+  await deny(id, 1)
   await page.context().close()
 })

@@ -119,11 +119,12 @@ function Palette() {
 }
 
 function places(): Entry[] {
-  const { inbox, conversations, newConversation, server, settings, keysTitle } = texts.value
+  const { inbox, conversations, newConversation, costs, server, settings, keysTitle } = texts.value
   return [
     { key: 'inbox', name: inbox, go: () => show() },
     { key: 'conversations', name: conversations, go: () => show('conversations') },
     { key: 'new', name: newConversation, go: () => show('new') },
+    { key: 'costs', name: costs, go: () => show('costs') },
     { key: 'server', name: server, go: () => show('server') },
     { key: 'settings', name: settings, go: () => show('settings') },
     { key: 'keys', name: keysTitle, go: () => (dialog.value = 'help') },

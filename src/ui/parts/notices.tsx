@@ -2,6 +2,7 @@
 import { signal } from '@preact/signals'
 import { texts } from '../state/preferences.ts'
 import { messageOf } from '../state/session.ts'
+import { visible } from '../text/visible.ts'
 
 type Notice = {
   readonly id: number
@@ -33,7 +34,7 @@ export function Notices() {
     <div class="notices" role="status" aria-live="polite">
       {notices.value.map(({ id, text, isFault, undo }) => (
         <div key={id} class={isFault ? 'notice fault' : 'notice'}>
-          <span>{text}</span>
+          <span>{visible(text)}</span>
           {undo && (
             <button type="button" class="link" onClick={() => (dismiss(id), undo())}>
               {texts.value.undo}

@@ -8,15 +8,13 @@ import type { AskedQuestion } from '../../contract/values/question.ts'
 import { refreshRequests } from '../state/live.ts'
 import { singleKeys, texts } from '../state/preferences.ts'
 import { client, may, messageOf } from '../state/session.ts'
-import { count, moment } from './amounts.ts'
+import { moment } from './amounts.ts'
 import { useArmed } from './armed.ts'
-import { asText, visible } from '../text/visible.ts'
+import { Calls, isLong } from './asked-calls.tsx'
+import { visible } from '../text/visible.ts'
 
 type Answer = BodyOf<'answerRequest'>
 type Props = { readonly conversationId: string; readonly request: OpenRequest; readonly children?: ComponentChildren }
-
-/** More must be asked for before it can be decided. */
-const MAX_SHOWN_CHARS = 4000
 
 export function RequestCard({ conversationId, request, children }: Props) {
   const { asks, already, moved } = texts.value
@@ -138,46 +136,6 @@ function Permission({ request, send, canSend }: Answering & { readonly request: 
 
 const KeyHint = ({ name }: { readonly name: string }) =>
   singleKeys.value === 'on' ? <kbd aria-hidden="true">{name}</kbd> : null
-
-type PermissionCall = OpenRequestOf<'permission'>['payload']['tool_uses'][number]
-const isLong = (call: PermissionCall): boolean => inputText(call).length > MAX_SHOWN_CHARS
-
-type CallsProps = {
-  readonly request: OpenRequestOf<'permission'>
-  readonly unread: ReadonlySet<string>
-  readonly onRead?: (id: string) => void
-  readonly note?: string
-}
-
-function Calls({ request, unread, onRead, note }: CallsProps) {
-  return (
-    <>
-      {request.payload.tool_uses.map((call) => (
-        <div class="asked" key={call.tool_use_id}>
-          <p>
-            <strong>{visible(call.name)}</strong> <span class="quiet">{visible(call.reason)}</span>
-          </p>
-          <pre class="code" tabIndex={0} aria-label={visible(call.name)}>
-            {visible(unread.has(call.tool_use_id) ? inputText(call).slice(0, MAX_SHOWN_CHARS) : inputText(call))}
-          </pre>
-          {unread.has(call.tool_use_id) && (
-            <button type="button" class="link" onClick={() => onRead?.(call.tool_use_id)}>
-              {texts.value.showAll(count(inputText(call).length))}
-            </button>
-          )}
-        </div>
-      ))}
-      {note && <p class="quiet">{note}</p>}
-    </>
-  )
-}
-
-/** A call that only has a command is that command. */
-function inputText({ input }: PermissionCall): string {
-  const fields: Readonly<Record<string, unknown>> = typeof input === 'object' && input !== null ? { ...input } : {}
-  const [only, ...more] = Object.entries(fields)
-  return only?.[0] === 'command' && more.length === 0 ? asText(only[1]) : asText(input)
-}
 
 function Network({ request, send, canSend }: Answering & { readonly request: OpenRequestOf<'network'> }) {
   const { allow, allowAlways, deny, fewRights, hostAsked } = texts.value

@@ -1,8 +1,10 @@
 /** What needs a person, the oldest first, and what else goes on. */
 import { useLoaded, WhenLoaded } from '../parts/loaded.tsx'
+import { cost } from '../parts/amounts.ts'
 import { RequestCard } from '../parts/request-card.tsx'
 import { SummaryRow } from '../parts/summary-row.tsx'
 import { forPeople, listVersion } from '../state/live.ts'
+import { costsOf } from '../state/costs.ts'
 import { texts } from '../state/preferences.ts'
 import { addressOf } from '../state/route.ts'
 import { client } from '../state/session.ts'
@@ -16,6 +18,7 @@ export function Inbox() {
       <h1>{inbox}</h1>
       {requests === undefined && <p class="quiet">{loading}</p>}
       {requests && <p class="lead">{requests.length > 0 ? needYou(requests.length) : nobodyWaits}</p>}
+      {requests?.length === 0 && <Today />}
       {requests?.map(({ conversation_id, title, user_id, request }) => (
         <RequestCard key={request.request_id} conversationId={conversation_id} request={request}>
           <a href={addressOf('c', conversation_id)}>{short(title ?? untitled)}</a>
@@ -24,6 +27,20 @@ export function Inbox() {
       ))}
       <AtWork />
     </section>
+  )
+}
+
+function Today() {
+  const today = useLoaded((signal) => costsOf(1, {}, signal), [])
+  return (
+    <WhenLoaded
+      of={today}
+      draw={({ total }) => (
+        <p>
+          <a href={addressOf('costs')}>{texts.value.todayCosts(cost(total.cost_usd))}</a>
+        </p>
+      )}
+    />
   )
 }
 

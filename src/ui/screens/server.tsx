@@ -6,6 +6,7 @@ import { textIn } from '../parts/fields.ts'
 import { WhenLoaded, useLoaded } from '../parts/loaded.tsx'
 import { attempt, notify } from '../parts/notices.tsx'
 import { texts } from '../state/preferences.ts'
+import { addressOf } from '../state/route.ts'
 import { client, may } from '../state/session.ts'
 import { count, moment } from '../parts/amounts.ts'
 import { short, visible } from '../text/visible.ts'
@@ -13,11 +14,15 @@ import { short, visible } from '../text/visible.ts'
 const SCOPES = ['read', 'write', 'approve', 'files', 'commands', 'secrets', 'admin'] satisfies Scope[]
 
 export function Server() {
-  const { server, pauseAll } = texts.value
+  const { server, costs, pauseAll } = texts.value
   const info = useLoaded((signal) => client().info({ signal }), [])
   return (
     <section class="page">
       <h1>{server}</h1>
+      {/* Where there is no room for them in the navigation. */}
+      <p class="bar">
+        <a href={addressOf('costs')}>{costs}</a>
+      </p>
       <WhenLoaded of={info} draw={(value) => <About info={value} />} />
       {may('write') && (
         <p>

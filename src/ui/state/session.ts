@@ -4,6 +4,7 @@ import type { AgentServerClient } from '../../client/client.ts'
 import { AgentServerError, createClient, webSocketSource } from '../../client/client.ts'
 import type { ReplyOf, StreamSource } from '../../client/client.ts'
 import type { Scope as KeyScope } from '../../contract/key.ts'
+import { visible } from '../text/visible.ts'
 import { forgetDrafts, remember, rememberedValue } from './remembered.ts'
 
 export type PageSession = {
@@ -119,5 +120,5 @@ export const may = (scope: KeyScope): boolean => session.value?.me.scopes.includ
 /** What a person reads about a request that failed. A refused key ends the session. */
 export function messageOf(error: unknown): string {
   if (isRefused(error)) forget()
-  return error instanceof Error ? error.message : String(error)
+  return visible(error instanceof Error ? error.message : String(error))
 }
