@@ -27,6 +27,8 @@ export const DESCRIPTIONS: Readonly<Record<string, string>> = {
   metrics: 'Returns counters and gauges of the whole server. They contain no ids and no texts of conversations.',
   openapi: 'Returns this document. It needs no key.',
   asyncapi: 'Returns the description of WebSockets, event streams and deliveries to callbacks. It needs no key.',
+  searchEvents:
+    'Finds messages, answers, and the beginning and end of inputs and outputs of tools, in conversations that the key may read, the newest first. What was rewound or withdrawn is left out. What was stored since the last search is indexed first.',
   createConversation:
     'Stores a new conversation. The agent does not start before a message with `run`, or a run. `warnings` lists fields of `llm_config` that this server does not use.',
   listConversations:

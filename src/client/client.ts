@@ -152,6 +152,13 @@ export class ConversationsClient {
     )
   }
 
+  /** Lists events with words, of all conversations, the newest first. */
+  search(query: QueryFor<'searchEvents'>, options?: CallOptions) {
+    return listOf((page_id = query.page_id) =>
+      this.#api.call('searchEvents', { query: { ...query, page_id } }, options),
+    )
+  }
+
   count(query?: QueryFor<'countConversations'>, options?: CallOptions) {
     return this.#api.call('countConversations', { query }, options)
   }

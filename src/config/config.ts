@@ -93,6 +93,7 @@ export type Config = Address & {
   readonly corsOrigins: readonly string[]
   /** Addresses and networks. */
   readonly trustProxy: readonly string[]
+  readonly isSearchOn: boolean
   readonly isInsecureLoginAllowed: boolean
   readonly maxConcurrentRuns: number
   readonly idleSeconds: number
@@ -163,6 +164,7 @@ export function readConfig(overrides: Partial<Record<Name, string>> = {}): Confi
     publicUrl: readPublicUrl(read('OPENHANDS_PUBLIC_URL')),
     corsOrigins: readOrigins(read('OPENHANDS_CORS_ORIGINS')),
     trustProxy: readProxies(read('OPENHANDS_TRUST_PROXY')),
+    isSearchOn: checkVariable('OPENHANDS_SEARCH', z.stringbool(), read),
     isInsecureLoginAllowed: checkVariable('OPENHANDS_INSECURE_LOGIN', z.stringbool(), read),
     maxConcurrentRuns: checkVariable('OPENHANDS_MAX_CONCURRENT_RUNS', wholeNumber(1, 100_000), read),
     snapshotDays: checkVariable('OPENHANDS_SNAPSHOT_DAYS', wholeNumber(1, 36_500), read),

@@ -139,6 +139,10 @@ export const VARIABLES = {
       '`true` accepts logins over plain http from other machines too. Everybody on the network can then read keys and use logins.',
     default: 'false',
   },
+  OPENHANDS_SEARCH: {
+    about: '`false` turns `GET /search` off, which keeps an index of the words of all conversations.',
+    default: 'true',
+  },
   OPENHANDS_MAX_CONCURRENT_RUNS: {
     about: 'Runs that work at the same time, over all conversations; further ones wait for their turn.',
     default: '256',

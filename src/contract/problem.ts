@@ -40,6 +40,7 @@ export const PROBLEMS = {
   process_not_found: 404,
   task_not_found: 404,
   replay_not_found: 404,
+  search_off: 404,
   subagent_not_found: 404,
   callback_not_found: 404,
   mcp_server_not_found: 404,

@@ -7,6 +7,7 @@ import type { Info } from '../contract/server.ts'
 import type { KnownModels } from '../conversations/known-models.ts'
 import type { ConversationManager } from '../conversations/manager.ts'
 import type { Profiles } from '../conversations/profiles/profiles.ts'
+import type { ConversationSearch } from '../conversations/search/search.ts'
 import type { Firehose } from '../events/firehose.ts'
 import type { PendingAuthorizations } from '../mcp/oauth/pending-authorizations.ts'
 import type { Replays } from '../replays/replays.ts'
@@ -46,6 +47,7 @@ import { processRoutes } from './routes/processes.ts'
 import { profileRoutes } from './routes/profiles.ts'
 import { replayRoutes } from './routes/replays.ts'
 import { requestRoutes } from './routes/requests.ts'
+import { searchRoutes } from './routes/search.ts'
 import { secretRoutes } from './routes/secrets.ts'
 import { serverRoutes } from './routes/server.ts'
 import { shellSessionRoutes } from './routes/shell-sessions.ts'
@@ -63,6 +65,7 @@ import type { FirehoseSlots, StreamSlots } from './streams/stream-slots.ts'
 export type RouteDeps = {
   readonly manager: ConversationManager
   readonly replays: Replays
+  readonly search: Pick<ConversationSearch, 'page'>
   readonly pendingAuthorizations: PendingAuthorizations
   readonly profiles: () => Promise<Profiles>
   readonly models: KnownModels
@@ -127,6 +130,7 @@ export async function registerRoutes(app: FastifyInstance, deps: RouteDeps): Pro
   await taskRoutes(routes, { manager })
   await replayRoutes(routes, deps)
   await eventRoutes(routes, { manager })
+  await searchRoutes(routes, deps)
   await eventStreamRoutes(routes, { manager, metrics, streamSlots, streamBufferBytes })
   await callbackRoutes(routes, { manager })
   await callbackSecretRoutes(routes, { manager })

@@ -19,6 +19,7 @@ import type { EventStore, LogViews, StoredLog } from '../events/event-store.ts'
 import type { FirehoseOrderStore } from '../events/firehose/firehose-order.ts'
 import type { Sealer } from '../security/sealer.ts'
 import type { Availability } from './availability.ts'
+import type { SearchIndex } from './search-index.ts'
 import type { Instances, SharedConversations } from './instances.ts'
 import type { Summary } from './summary.ts'
 import type { UsageTable } from './usage.ts'
@@ -56,6 +57,7 @@ export interface Storage extends LogViews, AsyncDisposable {
   readonly summaries: SummaryCache
   readonly snapshots: Snapshots
   readonly usage: UsageTable
+  readonly search: SearchIndex
   /** Resolves when no write is in progress, provided that no new one begins. Call it before the process ends. */
   settled(): Promise<void>
   /** Releases the storage for the next process. Does not wait for writes in progress. */

@@ -43,6 +43,7 @@ import { fileRules, homesOf, outputsOf, privateOf, shellsOf } from './conversati
 import type { HeldAccess } from './held-access.ts'
 import { HomeViews } from './home-views.ts'
 import { serverNetwork } from './sandbox.ts'
+import { createSearch } from './search.ts'
 import { createServerRedactor } from './server-redactor.ts'
 import type { SharedByTools } from './tools.ts'
 import { toolsExecution } from './tools.ts'
@@ -80,7 +81,7 @@ export type ManagerParts = Pick<ConversationDeps, 'storage' | 'logger' | 'metric
 export async function createManager(
   config: Config,
   parts: ManagerParts,
-): Promise<{ manager: ConversationManager; firehose: Firehose }> {
+): Promise<{ manager: ConversationManager; firehose: Firehose; search: ReturnType<typeof createSearch> }> {
   const { storage, logger, resources } = parts
   // Use the real path: shells know it by this name, even if they cannot see a link that points to it.
   const dataDir = await realpath(config.dataDir)
@@ -125,7 +126,9 @@ export async function createManager(
     idle: { afterMs: config.idleSeconds * 1000, isShort: createIsShort() },
     endProcesses: async () => (await endAllMarked(dataDir)).map(({ pid }) => pid),
   })
-  return { manager, firehose }
+  const { hidden } = manager
+  const search = createSearch(config.isSearchOn, { known, hidden, index: storage.search, logs: storage, logger })
+  return { manager, firehose, search }
 }
 
 /** The limit is read in advance: without a free descriptor it cannot be. */

@@ -18,6 +18,7 @@ import { openLocalAccess } from '../http/local/local-access.ts'
 import type { RemoteConversations } from '../http/remote/remote-conversations.ts'
 import { createReadiness } from '../http/readiness.ts'
 import { keylessLimit } from '../http/guards/keyless-connections.ts'
+import type { RouteDeps } from '../http/register-routes.ts'
 import { createHttpServer, cutConnections } from '../http/server.ts'
 import { createFirehoseSlots, createStreamSlots } from '../http/streams/stream-slots.ts'
 import { untilAborted, orAborted, timerMs } from '../lib/bounded-wait.ts'
@@ -81,7 +82,7 @@ export async function startServer(
 ): Promise<App> {
   const { logger, missingSandbox, localCredential: credential } = services
   for (const warning of warningsOfOwnLimits()) logger.warn(warning)
-  const { manager, firehose } = await createManager(config, services)
+  const { manager, firehose, search } = await createManager(config, services)
   const replays = createReplays(config, services, manager)
   const progress: Progress = { phase: 'starting', isLoaded: false, loading: Promise.withResolvers() }
   watchMetrics(services, manager, progress)
@@ -91,6 +92,7 @@ export async function startServer(
   const http = await createHttp(config, services, {
     manager,
     replays,
+    search,
     firehose,
     progress,
     connections,
@@ -104,6 +106,7 @@ export async function startServer(
     isComplete = await manager.close()
   })
   started.defer(() => replays.close())
+  started.use(search)
   const listening = await listen()
   const { dataDir } = config
   const access = { dataDir, credential, connections, url: listening?.url, logger }
@@ -191,6 +194,7 @@ type ServedApp = {
   readonly manager: ConversationManager
   readonly replays: Replays
   readonly firehose: Firehose
+  readonly search: RouteDeps['search']
   readonly progress: Progress
   readonly connections: LocalConnections
   readonly cluster: Cluster | undefined
@@ -200,7 +204,7 @@ type ServedApp = {
 async function createHttp(
   config: Config,
   services: Services,
-  { manager, replays, firehose, progress, connections, cluster, remote }: ServedApp,
+  { manager, replays, search, firehose, progress, connections, cluster, remote }: ServedApp,
 ) {
   const {
     storage,
@@ -218,6 +222,7 @@ async function createHttp(
     manager,
     models: new KnownModels({ catalog: services.catalog, defaults: config.defaultLlm, manager }),
     replays,
+    search,
     firehose,
     authenticate: cluster
       ? async (header, connection) => cluster.rightsOn(connection, header) ?? (await byKey(header, connection))

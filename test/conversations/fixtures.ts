@@ -82,6 +82,7 @@ export type Bench = AsyncDisposable & {
   readonly firehose: Firehose
   /** That of the present server. */
   readonly storage: Storage
+  readonly known: KnownConversations
   /** Of the manager that runs now. */
   readonly dispatcher: CallbackDispatcher
   readonly model: ScriptedModel
@@ -230,10 +231,10 @@ export async function setBench({
     lives.set(manager, life)
     await manager.start()
     await manager.resumeDeliveries()
-    return { manager, firehose, storage }
+    return { manager, firehose, storage, known }
   }
 
-  let { manager, firehose, storage } = await start(secretKeys)
+  let { manager, firehose, storage, known } = await start(secretKeys)
   const create: Bench['create'] = async (fields = {}) => {
     const llm_config = { model: 'scripted', base_url: model.baseUrl, api_key: MODEL_KEY, num_retries: 0 }
     return (await manager.create(CreateConversation.parse({ llm_config, ...fields }))).id
@@ -247,6 +248,9 @@ export async function setBench({
     },
     get storage() {
       return storage
+    },
+    get known() {
+      return known
     },
     get dispatcher() {
       return dispatchers.at(-1)!
@@ -271,7 +275,7 @@ export async function setBench({
         await firehose.close()
       }
       await between?.()
-      ;({ manager, firehose, storage } = await start(keys))
+      ;({ manager, firehose, storage, known } = await start(keys))
     },
     async [Symbol.asyncDispose]() {
       await model.close()

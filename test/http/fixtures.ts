@@ -18,6 +18,7 @@ import { createFirehoseSlots, createStreamSlots } from '../../src/http/streams/s
 import { createBodyHash } from '../../src/security/body-hash.ts'
 import { MODEL_KEY, setBench } from '../conversations/fixtures.ts'
 import type { Bench, BenchOptions } from '../conversations/fixtures.ts'
+import { createSearch } from '../../src/wiring/search.ts'
 import { takeTime } from '../support/take-time.ts'
 
 export const KEY = 'the-master-key-of-these-tests'
@@ -95,6 +96,13 @@ export async function setHttp(options: HttpOptions = {}): Promise<HttpBench> {
   const app = await createHttpServer({
     manager: bench.manager,
     replays,
+    search: createSearch(true, {
+      known: bench.known,
+      hidden: bench.manager.hidden,
+      index: bench.storage.search,
+      logs: bench.storage,
+      logger,
+    }),
     models: new KnownModels({ catalog: bench.catalog, defaults: {}, manager: bench.manager }),
     firehose: bench.firehose,
     authenticate: createAuthenticator([KEY, OLD_KEY], apiKeys),

@@ -315,6 +315,62 @@ export function storageContract(
       },
     )
 
+    test('the search index finds events by beginnings of words, the newest first, and forgets what does not hold', async () => {
+      const other = uuid7()
+      for (const each of [id, other]) {
+        const made = storage.conversation(each)
+        await made.reserve()
+        await append(await made.createLog({}), message('one'))
+      }
+      const part = { conversationId: id, after: 0, through: 4, removed: [] }
+      const events = [1, 2, 3].map((seq) => ({ seq, at: 1_000_000 + seq * 1000, words: `größe word${seq} 漢` }))
+      await storage.search.add([
+        { ...part, events },
+        {
+          conversationId: other,
+          after: 0,
+          through: 1,
+          removed: [],
+          events: [{ seq: 1, at: 1_002_500, words: 'word' }],
+        },
+      ])
+      const find = async (words: readonly string[], more: object = {}) =>
+        (await storage.search.find({ words, limit: 10, ...more })).map((one) => [one.conversationId, one.seq])
+      expect(await find(['wor'])).toEqual([
+        [id, 3],
+        [other, 1],
+        [id, 2],
+        [id, 1],
+      ])
+      expect(await find(['größ', 'word2'])).toEqual([[id, 2]])
+      expect(await find(['wor'], { ids: [other] })).toEqual([[other, 1]])
+      const [first] = await storage.search.find({ words: ['wor'], limit: 1 })
+      expect(await find(['wor'], { after: first?.place, limit: 2 })).toEqual([
+        [other, 1],
+        [id, 2],
+      ])
+
+      // Nothing is added twice, or after a gap.
+      await expect(storage.search.add([{ ...part, events }])).rejects.toThrow('other heads')
+      await expect(storage.search.add([{ ...part, after: 5, through: 6, events }])).rejects.toThrow('other heads')
+      const removed = [{ afterSeq: 1, beforeSeq: 3 }]
+      await storage.search.add([{ conversationId: id, after: 4, through: 6, removed, events: [] }])
+      expect(await find(['größe'])).toEqual([
+        [id, 3],
+        [id, 1],
+      ])
+      await reopen()
+      expect(await storage.search.heads()).toEqual(
+        new Map([
+          [id, 6],
+          [other, 1],
+        ]),
+      )
+      await storage.search.forget([id])
+      expect(await find(['wor'])).toEqual([[other, 1]])
+      expect([...(await storage.search.heads()).keys()]).toEqual([other])
+    })
+
     test('API keys of several writers that retry are all stored', async () => {
       const ids = Array.from({ length: 8 }, () => uuid7())
       const store = async (id: string) => {

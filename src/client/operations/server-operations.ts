@@ -26,6 +26,7 @@ import type { ListAllRequests, WaitingRequests } from '../../contract/request.ts
 import type { CreateReplay, ListReplays, Replay, ReplayPage } from '../../contract/replay.ts'
 import type { Profile, ProfileList, PutProfile } from '../../contract/profile.ts'
 import type { GetUsage, UsageReport } from '../../contract/usage.ts'
+import type { FoundEvents, SearchEvents } from '../../contract/search.ts'
 import { get, post, postOnce, put, remove } from './operation.ts'
 
 export const SERVER_OPERATIONS = {
@@ -65,6 +66,7 @@ export const SERVER_OPERATIONS = {
     .filters<typeof CountConversations>()
     .returns<typeof ConversationCount>(),
 
+  searchEvents: get('/search').filters<typeof SearchEvents>().returns<typeof FoundEvents>(),
   createReplay: postOnce('/replays').sends<typeof CreateReplay>().returns<typeof Replay>(),
   listReplays: get('/replays').filters<typeof ListReplays>().returns<typeof ReplayPage>(),
   getReplay: get('/replays/{replay_id}').returns<typeof Replay>(),

@@ -61,5 +61,6 @@ export async function removeData(deps: WorkdirDeps, id: string, state: State | u
   }
   await storage.active.clear(id)
   await storage.due.clear(id)
+  await storage.search.forget([id]).catch(() => {}) // the next search removes what is left
   await storage.conversation(id).remove()
 }

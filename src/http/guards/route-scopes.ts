@@ -24,6 +24,7 @@ const ROUTES: Readonly<Record<Scope, readonly string[]>> = {
     'GET /conversations/:id/ws',
     'GET /conversations/summaries',
     'GET /requests',
+    'GET /search',
     'GET /conversations/:id/requests',
     'GET /conversations/:id/requests/:request_id',
     'GET /conversations/:id/permission-rules',

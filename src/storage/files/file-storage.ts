@@ -23,6 +23,7 @@ import { FileSummaries } from './file-summaries.ts'
 import { removeLeftFiles } from './left-files.ts'
 import { MarkFiles, exists, listIds } from './directory/mark-files.ts'
 import { SecretFiles } from './secret-files.ts'
+import { SearchFile } from './search/search-file.ts'
 import { SnapshotFiles } from './snapshot-files.ts'
 import { CredentialRows } from './tables/credential-rows.ts'
 import { DeletionRows } from './tables/deletion-rows.ts'
@@ -83,6 +84,7 @@ export class FileStorage implements Storage {
   readonly summaries: FileSummaries
   readonly snapshots: SnapshotFiles
   readonly usage: UsageFile
+  readonly search: SearchFile
   readonly #parts: FileParts
   readonly #views: LogViews
   readonly #lock: DataLock | undefined
@@ -115,6 +117,7 @@ export class FileStorage implements Storage {
     this.summaries = new FileSummaries({ path: join(root, 'summaries.db'), logs: directory, onFault })
     this.snapshots = new SnapshotFiles(directory)
     this.usage = new UsageFile({ path: join(root, 'usage.db'), onFault })
+    this.search = new SearchFile(join(root, 'search.db'))
     this.#parts = {
       directory,
       logs: store,
@@ -141,12 +144,19 @@ export class FileStorage implements Storage {
 
   async settled(): Promise<void> {
     await this.deletions.settle()
-    await Promise.all([this.snapshots.settled(), this.summaries.close(), this.usage.settled(), this.#tables.settled()])
+    await Promise.all([
+      this.snapshots.settled(),
+      this.summaries.close(),
+      this.usage.settled(),
+      this.search.settled(),
+      this.#tables.settled(),
+    ])
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.summaries.release()
     await this.usage.close()
+    await this.search[Symbol.asyncDispose]()
     await this.#tables[Symbol.asyncDispose]()
     await this.#lock?.[Symbol.asyncDispose]()
   }

@@ -40,6 +40,7 @@ import type { PostgresParts } from './postgres-conversation.ts'
 import { PostgresConversation } from './postgres-conversation.ts'
 import { PostgresStore } from './postgres-store.ts'
 import { migrate, readIdentity, requireIdentity } from './schema.ts'
+import { SearchTables } from './search-tables.ts'
 import { SecretRows } from './secret-rows.ts'
 import { openSharedDirectory } from './shared-directory.ts'
 import { SharedRows } from './shared-rows.ts'
@@ -149,6 +150,7 @@ class PostgresStorage implements Storage {
   readonly summaries: SummaryRows
   readonly snapshots: SnapshotRows
   readonly usage: UsageRows
+  readonly search: SearchTables
   readonly #parts: PostgresParts
   readonly #opened: AsyncDisposableStack
 
@@ -176,6 +178,7 @@ class PostgresStorage implements Storage {
     this.summaries = new SummaryRows(database, onFault)
     this.snapshots = new SnapshotRows(ownership)
     this.usage = new UsageRows(database)
+    this.search = new SearchTables(database)
     this.#parts = {
       ownership,
       directory: sessions ?? this.directory,

@@ -14,6 +14,7 @@ import { SEVENTH_MIGRATION } from './seventh-migration.ts'
 import { EIGHTH_MIGRATION } from './eighth-migration.ts'
 import { ELEVENTH_MIGRATION } from './eleventh-migration.ts'
 import { NINTH_MIGRATION } from './ninth-migration.ts'
+import { TENTH_MIGRATION } from './tenth-migration.ts'
 
 /** Names the database in the data directories that were used with it. A copy of the database keeps it. */
 const IDENTITY_MIGRATION = `
@@ -31,6 +32,7 @@ const MIGRATIONS: readonly string[] = [
   SEVENTH_MIGRATION,
   EIGHTH_MIGRATION,
   NINTH_MIGRATION,
+  TENTH_MIGRATION,
   ELEVENTH_MIGRATION,
 ]
 

@@ -1,0 +1,206 @@
+/**
+ * The search over the events of all conversations. Before it answers, it indexes what has been stored since the last search:
+ * nothing of it happens while agents work, or before the first search. Opens no conversation.
+ */
+import { Problem } from '../../contract/problem.ts'
+import type { FoundEvent, FoundEvents, SearchEvents } from '../../contract/search.ts'
+import type { LogViews } from '../../events/event-store.ts'
+import { settlesWithin } from '../../lib/bounded-wait.ts'
+import { mapBounded } from '../../lib/map-bounded.ts'
+import { decodePageId, encodePageId } from '../../lib/page-id.ts'
+import type { Slices } from '../../lib/time-slices.ts'
+import { createSlices } from '../../lib/time-slices.ts'
+import type { FoundPlace, IndexedPart, SearchIndex, SearchPlace, WordQuery } from '../../storage/search-index.ts'
+import type { Logger } from '../../telemetry/logger.ts'
+import type { KnownConversations } from '../registry/known-conversations.ts'
+import type { IsVisible } from '../registry/listing.ts'
+import { SEARCHED_TYPES, searchedPage, searchedTexts } from './searched-texts.ts'
+import { queriedWords, snippetOf } from './words.ts'
+
+export type SearchDeps = {
+  readonly known: Pick<KnownConversations, 'all' | 'get' | 'upToDate'>
+  /** Ids of conversations that are in no list. */
+  readonly hidden: { readonly has: (id: string) => boolean }
+  readonly index: SearchIndex
+  readonly logs: LogViews
+  readonly logger: Pick<Logger, 'warn'>
+}
+
+/** How long a search waits until all is indexed, in milliseconds. */
+const WAIT_MS = 3000
+/** Events of a log read at a time. */
+const PAGE = 256
+/** Bytes of words that are stored at a time. */
+const BATCH_BYTES = 1024 * 1024
+/** Logs read at a time for the snippets of a page. */
+const SNIPPET_CONCURRENCY = 8
+
+export class ConversationSearch implements AsyncDisposable {
+  readonly #deps: SearchDeps
+  readonly #closing = new AbortController()
+  /** The seq up to which each conversation is indexed. Undefined: it must be read. */
+  #heads: Map<string, number> | undefined
+  #indexing: Promise<boolean> | undefined
+
+  constructor(deps: SearchDeps) {
+    this.#deps = deps
+  }
+
+  /** Throws a `Problem` for an invalid `page_id`. */
+  async page(query: SearchEvents, isVisible?: IsVisible): Promise<FoundEvents> {
+    const after = query.page_id === undefined ? undefined : placeIn(query.page_id)
+    const words = queriedWords(query.q)
+    if (words.length === 0) return { items: [], next_page_id: null, is_complete: true }
+    await this.#deps.known.upToDate()
+    const ids = isVisible && [...this.#listed()].filter((one) => isVisible(one)).map(({ id }) => id)
+    const wanted = { words, limit: query.limit + 1, after, ids }
+    // A damaged index is removed when that is found out, and made again.
+    const { found, isComplete } = await this.#find(wanted).catch(() => this.#find(wanted))
+    const page = found.slice(0, query.limit)
+    const last = page.at(-1)?.place
+    return {
+      items: await this.#itemsOf(page, words),
+      next_page_id: last && found.length > page.length ? encodePageId([String(last.at), String(last.number)]) : null,
+      is_complete: isComplete,
+    }
+  }
+
+  async #find(query: WordQuery): Promise<{ found: readonly FoundPlace[]; isComplete: boolean }> {
+    const indexing = (this.#indexing ??= this.#indexAll().finally(() => (this.#indexing = undefined)))
+    const isComplete = (await settlesWithin(WAIT_MS, indexing)) && (await indexing)
+    try {
+      return { found: await this.#deps.index.find(query), isComplete }
+    } catch (error) {
+      this.#heads = undefined
+      throw error
+    }
+  }
+
+  /** Resolves when nothing is being indexed any more. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#closing.abort()
+    await this.#indexing
+  }
+
+  *#listed() {
+    const { known, hidden } = this.#deps
+    for (const summary of known.all()) if (!hidden.has(summary.id)) yield summary
+  }
+
+  /** Resolves to true if all that was stored before the call is indexed. Never rejects. */
+  async #indexAll(): Promise<boolean> {
+    try {
+      return await this.#indexNew((this.#heads ??= new Map(await this.#deps.index.heads())))
+    } catch (error) {
+      this.#heads = undefined
+      if (!this.#closing.signal.aborted) this.#deps.logger.warn({ err: error }, 'events could not be indexed')
+      return false
+    }
+  }
+
+  async #indexNew(heads: Map<string, number>): Promise<boolean> {
+    const { index } = this.#deps
+    const current = new Map(Array.from(this.#listed(), ({ id, lastSeq }) => [id, lastSeq]))
+    // A log may have been restored from a backup.
+    const gone = [...heads].filter(([id, head]) => head > (current.get(id) ?? 0)).map(([id]) => id)
+    if (gone.length > 0) await index.forget(gone)
+    for (const id of gone) heads.delete(id)
+    const slices = createSlices()
+    let batch: IndexedPart[] = []
+    let bytes = 0
+    const store = async () => {
+      if (batch.length > 0) await index.add(batch)
+      for (const { conversationId, through } of batch) heads.set(conversationId, through)
+      batch = []
+      bytes = 0
+    }
+    for (const [id, lastSeq] of current) {
+      await slices.rest()
+      const after = heads.get(id) ?? 0
+      if (after >= lastSeq) continue
+      for await (const part of this.#partsOf(id, after, slices)) {
+        batch.push(part)
+        bytes += part.events.reduce((sum, { words }) => sum + words.length, PART_BYTES)
+        if (bytes > BATCH_BYTES) await store()
+      }
+      this.#closing.signal.throwIfAborted()
+    }
+    await store()
+    return true
+  }
+
+  /** Ends early at what cannot be read: one damaged log must not stop the events of the others. */
+  async *#partsOf(conversationId: string, head: number, slices: Slices): AsyncGenerator<IndexedPart> {
+    try {
+      await using view = await this.#deps.logs.view(conversationId)
+      for (let after = head; after < view.head && !this.#closing.signal.aborted;) {
+        const { events, scannedTo } = await view.read({ afterSeq: after, limit: PAGE, types: SEARCHED_TYPES })
+        const through = scannedTo ?? view.head
+        yield { conversationId, after, through, ...(await searchedPage(events, slices)) }
+        after = through
+      }
+    } catch (error) {
+      if (!(error instanceof Problem)) throw error
+    }
+  }
+
+  /** Leaves out what was deleted meanwhile. */
+  async #itemsOf(found: readonly FoundPlace[], words: readonly string[]): Promise<FoundEvent[]> {
+    const items = new Map<FoundPlace, FoundEvent>()
+    const byConversation = Map.groupBy(found, ({ conversationId }) => conversationId)
+    await mapBounded([...byConversation], SNIPPET_CONCURRENCY, async ([id, places]) => {
+      const summary = this.#deps.known.get(id)
+      if (!summary || this.#deps.hidden.has(id)) return
+      try {
+        await using view = await this.#deps.logs.view(id)
+        for (const place of places) {
+          const { events } = await view.read({ afterSeq: place.seq - 1, beforeSeq: place.seq + 1, limit: 1 })
+          const event = events[0]?.event
+          const snippet = event && snippetOf(searchedTexts(event), words)
+          if (snippet) items.set(place, itemOf(event, snippet, summary.title))
+        }
+      } catch (error) {
+        if (!(error instanceof Problem)) throw error
+      }
+    })
+    return found.flatMap((place) => items.get(place) ?? [])
+  }
+}
+
+/** What a part without words takes. */
+const PART_BYTES = 200
+
+function itemOf(
+  {
+    id,
+    conversation_id,
+    seq,
+    type,
+    timestamp,
+  }: Pick<FoundEvent, 'conversation_id' | 'seq' | 'type' | 'timestamp'> & {
+    readonly id: string
+  },
+  { snippet, matches }: NonNullable<ReturnType<typeof snippetOf>>,
+  title: string | undefined,
+): FoundEvent {
+  return {
+    conversation_id,
+    ...(title !== undefined && { title }),
+    event_id: id,
+    seq,
+    type,
+    timestamp,
+    snippet,
+    matches: [...matches],
+  }
+}
+
+function placeIn(pageId: string): SearchPlace {
+  const [at, number] = (decodePageId(pageId) ?? []).map(Number)
+  if (at !== undefined && number !== undefined && Number.isSafeInteger(at) && Number.isSafeInteger(number))
+    return { at, number }
+  throw new Problem(
+    'invalid_cursor',
+    'page_id was not issued by this server; leave it out to start from the first page.',
+  )
+}

@@ -1,0 +1,18 @@
+/** The search, which is loaded when it is used first. */
+import { Problem } from '../contract/problem.ts'
+import type { ConversationSearch, SearchDeps } from '../conversations/search/search.ts'
+
+export function createSearch(isOn: boolean, deps: SearchDeps): AsyncDisposable & Pick<ConversationSearch, 'page'> {
+  let loaded: Promise<ConversationSearch> | undefined
+  const load = async () => new (await import('../conversations/search/search.ts')).ConversationSearch(deps)
+  return {
+    async page(query, isVisible) {
+      if (!isOn)
+        throw new Problem('search_off', 'This server has no search: its operator has set OPENHANDS_SEARCH=false.')
+      return await (await (loaded ??= load())).page(query, isVisible)
+    },
+    async [Symbol.asyncDispose]() {
+      await (await loaded)?.[Symbol.asyncDispose]()
+    },
+  }
+}
