@@ -141,6 +141,28 @@ describe('a person', () => {
     await page.context().close()
   })
 
+  test('finds what was said, in the list and in the palette, and goes to the event', async () => {
+    const id = await stage.create({ title: 'found' })
+    await post(id, 'hello, where are the <b>zebras</b>?')
+    const { page, misdeeds } = await openTab(browser, stage.server.url, { hash: '#/conversations' })
+    await page.fill('[data-search]', 'zebras where')
+    const found = page.locator('[data-found] a', { hasText: '<b>zebras</b>' })
+    await found.waitFor()
+    expect(await found.locator('mark').allTextContents()).toEqual(['where', 'zebras'])
+    expect(await accessibilityFaults(page)).toEqual([])
+    await found.click()
+    await page.waitForSelector('.said:has-text("zebras")')
+    expect(await page.evaluate('location.hash')).toMatch(new RegExp(`^#/c/${id}[?]seq=\\d+$`))
+    await goTo(page, '#/')
+    await page.keyboard.press('Control+k')
+    await page.keyboard.type('zebras')
+    await page.waitForSelector('[role=option]:has-text("found: hello")')
+    await page.click('[role=option]:has-text("found: hello")')
+    await page.waitForSelector('.said:has-text("zebras")')
+    expect(misdeeds).toEqual([])
+    await page.context().close()
+  })
+
   test('writes a message and sees the answer, and a call that failed is open', async () => {
     const id = await stage.create({ title: 'chat' })
     const { page, misdeeds } = await openTab(browser, stage.server.url, { hash: `#/c/${id}` })

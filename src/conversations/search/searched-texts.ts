@@ -60,7 +60,7 @@ function* textsIn(value: unknown): Generator<string> {
     const next = open.pop()
     if (typeof next === 'string') yield next
     if (typeof next !== 'object' || next === null || ('type' in next && next.type === 'image')) continue
-    open.push(...Object.values(next).reverse())
+    open.push(...Object.values(next).toReversed())
   }
 }
 

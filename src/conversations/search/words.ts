@@ -5,7 +5,7 @@
 
 /** Scripts without spaces between words: each character is a word. */
 const WORD =
-  /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}]|[[\p{L}\p{N}\p{M}]--[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}]]+/gv
+  /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}]|[[\p{L}\p{N}\p{M}]--[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}]]{1,1000}/gv
 
 /** Longer ones, such as base64, are cut: they would be most of an index. */
 const MAX_WORD = 32
@@ -59,7 +59,9 @@ const [BEFORE, LENGTH] = [60, 240]
 /** Returns the part of the first text that has one of the words, with all of them that are in this part. */
 export function snippetOf(texts: readonly string[], words: readonly string[]): Snippet | undefined {
   for (const text of texts) {
-    const found = [...wordsIn(text).filter(({ word }) => words.some((wanted) => word.startsWith(wanted)))]
+    const found = wordsIn(text)
+      .filter(({ word }) => words.some((wanted) => word.startsWith(wanted)))
+      .toArray()
     const [first] = found
     if (!first) continue
     const from = borderAt(text, Math.max(0, first.start - BEFORE))

@@ -2,9 +2,11 @@
 import type { ComponentChildren } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import type { ConversationSummary } from '../../contract/conversations/summary.ts'
+import type { FoundEvent } from '../../contract/search.ts'
 import { dialog } from '../state/keys.ts'
 import { texts } from '../state/preferences.ts'
 import { show } from '../state/route.ts'
+import { addressOfFound, findEvents } from '../state/search.ts'
 import { client } from '../state/session.ts'
 import { short } from '../text/visible.ts'
 import { useLoaded } from './loaded.tsx'
@@ -69,9 +71,11 @@ function Palette() {
         .items,
     [text],
   )
+  const events = useLoaded((signal) => findEvents(text, 5, signal), [text])
   const entries = [
     ...places().filter(({ name }) => name.toLowerCase().includes(text.toLowerCase())),
     ...(found.value ?? []).map(entryOf),
+    ...(events.value ?? []).map(eventEntryOf),
   ]
   const chosen = Math.min(index, entries.length - 1)
   const go = (entry: Entry | undefined) => {
@@ -130,6 +134,12 @@ function places(): Entry[] {
     { key: 'keys', name: keysTitle, go: () => (dialog.value = 'help') },
   ]
 }
+
+const eventEntryOf = (found: FoundEvent): Entry => ({
+  key: found.event_id,
+  name: short(found.title === undefined ? found.snippet : `${found.title}: ${found.snippet}`),
+  go: () => (location.hash = addressOfFound(found)),
+})
 
 const entryOf = ({ id, title, preview }: ConversationSummary): Entry => ({
   key: id,

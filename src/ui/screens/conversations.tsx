@@ -2,6 +2,7 @@
 import { useEffect, useRef, useState } from 'preact/hooks'
 import type { ConversationSummary } from '../../contract/conversations/summary.ts'
 import type { QueryFor } from '../../client/client.ts'
+import { FoundEvents } from '../parts/found-events.tsx'
 import { WhenLoaded, useLoaded } from '../parts/loaded.tsx'
 import { attempt, notify } from '../parts/notices.tsx'
 import { SummaryRow } from '../parts/summary-row.tsx'
@@ -53,6 +54,7 @@ export function Conversations() {
         )}
       </div>
       {list.fault && <p class="fault">{list.fault}</p>}
+      <FoundEvents q={q} />
       {list.rows?.length === 0 && <p class="quiet">{noConversations}</p>}
       {list.rows === undefined && !list.fault && <p class="quiet">{texts.value.loading}</p>}
       {list.rows && list.rows.length > 0 && (

@@ -54,7 +54,7 @@ export const ENGLISH = {
   already: (reason: string) => `Somebody else was first: ${reason}`,
   bySubagent: (name: string) => `by the subagent ${name}`,
 
-  search: 'Search title and first message',
+  search: 'Search',
   all: 'All',
   archived: 'Archived',
   archive: 'Archive',
@@ -62,6 +62,7 @@ export const ENGLISH = {
   undo: 'Undo',
   archivedCount: (count: number) => (count === 1 ? '1 conversation archived' : `${count} conversations archived`),
   selected: (count: number) => `${count} selected`,
+  foundEvents: 'In messages, answers and tools',
   noConversations: 'No conversation matches.',
   untitled: 'Untitled',
   waits: (count: number) => (count === 1 ? '1 waits' : `${count} wait`),

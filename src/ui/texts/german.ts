@@ -57,7 +57,7 @@ export const GERMAN: Texts = {
   already: (reason) => `Jemand war schneller: ${reason}`,
   bySubagent: (name) => `vom Unteragenten ${name}`,
 
-  search: 'Titel und erste Nachricht durchsuchen',
+  search: 'Suchen',
   all: 'Alle',
   archived: 'Archiv',
   archive: 'Archivieren',
@@ -65,6 +65,7 @@ export const GERMAN: Texts = {
   undo: 'Rückgängig',
   archivedCount: (count) => (count === 1 ? '1 Unterhaltung archiviert' : `${count} Unterhaltungen archiviert`),
   selected: (count) => `${count} ausgewählt`,
+  foundEvents: 'In Nachrichten, Antworten und Werkzeugen',
   noConversations: 'Keine Unterhaltung passt.',
   untitled: 'Ohne Titel',
   waits: (count) => (count === 1 ? '1 wartet' : `${count} warten`),

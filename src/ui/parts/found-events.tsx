@@ -1,0 +1,47 @@
+/** Events with the words of a search, of all conversations. */
+import type { FoundEvent } from '../../contract/search.ts'
+import { texts } from '../state/preferences.ts'
+import { addressOfFound, findEvents } from '../state/search.ts'
+import { short, visible } from '../text/visible.ts'
+import { age } from './amounts.ts'
+import { useLoaded } from './loaded.tsx'
+import { now } from './now.ts'
+
+const MOST = 20
+
+export function FoundEvents({ q }: { readonly q: string }) {
+  const { value = [], fault } = useLoaded((signal) => findEvents(q, MOST, signal), [q])
+  if (fault !== undefined) return <p class="fault">{fault}</p>
+  if (value.length === 0) return null
+  return (
+    <section class="found" aria-label={texts.value.foundEvents} data-found>
+      <h2>{texts.value.foundEvents}</h2>
+      {value.map((found) => (
+        <a class="summary" key={found.event_id} href={addressOfFound(found)}>
+          <span class="top">
+            <span class="name quiet">{short(found.title ?? texts.value.untitled, 60)}</span>
+            <time class="number quiet" dateTime={found.timestamp}>
+              {age(found.timestamp, now.value)}
+            </time>
+          </span>
+          <Snippet found={found} />
+        </a>
+      ))}
+    </section>
+  )
+}
+
+function Snippet({ found: { snippet, matches } }: { readonly found: FoundEvent }) {
+  const ends = [0, ...matches.map(({ end }) => end)]
+  return (
+    <span>
+      {matches.map(({ start, end }, place) => (
+        <span key={start}>
+          {visible(snippet.slice(ends[place], start))}
+          <mark>{visible(snippet.slice(start, end))}</mark>
+        </span>
+      ))}
+      {visible(snippet.slice(ends.at(-1)))}
+    </span>
+  )
+}

@@ -1,0 +1,24 @@
+/** The search of the server, as somebody types. */
+import type { FoundEvent } from '../../contract/search.ts'
+import { AgentServerError } from '../../client/client.ts'
+import { addressOf } from './route.ts'
+import { client } from './session.ts'
+
+/** After the last key, milliseconds: each search reads what was stored since the one before. */
+const PAUSE_MS = 250
+
+/** Returns nothing for a server that has no search. */
+export async function findEvents(q: string, limit: number, signal: AbortSignal): Promise<readonly FoundEvent[]> {
+  if (q.trim() === '') return []
+  await new Promise((resolve) => setTimeout(resolve, PAUSE_MS))
+  signal.throwIfAborted()
+  try {
+    return (await client().conversations.search({ q, limit }, { signal })).items
+  } catch (error) {
+    if (error instanceof AgentServerError && error.code === 'search_off') return []
+    throw error
+  }
+}
+
+export const addressOfFound = ({ conversation_id, seq }: FoundEvent): string =>
+  `${addressOf('c', conversation_id)}?seq=${seq}`
