@@ -6,7 +6,7 @@ import { ShownMcp } from './mcp/mcp-server.ts'
 import { LlmConfig } from './values/llm-config.ts'
 
 /** The size of a profile as JSON. */
-export const MAX_PROFILE_BYTES = 256 * 1024
+const MAX_PROFILE_BYTES = 256 * 1024
 
 const Description = z.string().max(1000).optional().describe('For people, and for clients that choose a profile.')
 

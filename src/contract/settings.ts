@@ -9,31 +9,22 @@ import { ClientTools, StoredClientTool } from './client-tools/client-tool.ts'
 import { CompactionSettings } from './compaction/settings.ts'
 import {
   Archived,
+  CHOSEN_NAMES,
   Env,
-  ExternalId,
   FileCheckpointing,
   Labels,
   Metadata,
   MoreDirectories,
   NewMetadata,
-  ProfileName,
   Title,
   TitleWriting,
-  UserId,
   Workdir,
 } from './conversations/given-fields.ts'
 import { StoredClientHooks } from './hooks/client-hooks.ts'
 import { currentTools, withCurrentTools } from './values/earlier-tools.ts'
 import { Hooks } from './hooks/hooks.ts'
 import { RequestedLimits } from './limits/resource-limits.ts'
-import {
-  AllowUnpriced,
-  DEFAULT_ITERATIONS,
-  MaxBudget,
-  MaxIterations,
-  MaxSeconds,
-  MaxTokens,
-} from './limits/run-limits.ts'
+import { AllowUnpriced, MaxBudget, MaxIterations, MaxSeconds, MaxTokens } from './limits/run-limits.ts'
 import { ToolConfig } from './limits/tool-config.ts'
 import { LlmConfig, LlmConfigInput } from './values/llm-config.ts'
 import { McpInput, McpServers, ShownMcp } from './mcp/mcp-server.ts'
@@ -80,23 +71,7 @@ export const SETTINGS = {
   archived: { update: Archived.optional(), stored: flag, shown: flag, from: 'sent' },
   generate_title: { create: TitleWriting.generate_title, stored: flag, shown: flag, from: 'sent' },
   title_model: { create: TitleWriting.title_model, stored: text, shown: text, from: 'text' },
-  user_id: { create: UserId.optional(), stored: text, shown: text, from: 'text' },
-  profile: {
-    create: ProfileName.optional().describe(
-      'The profile whose fields it gets. A field of the request replaces that of the profile as a whole. Default: none.',
-    ),
-    stored: text,
-    shown: text,
-    from: 'sent',
-  },
-  external_id: {
-    create: ExternalId.optional().describe(
-      'An id of the client, unique among the conversations of its `user_id`, or among those without one. If there is a conversation with it, that one is returned with status 200, unchanged, and nothing of the request is used.',
-    ),
-    stored: text,
-    shown: text,
-    from: 'text',
-  },
+  ...CHOSEN_NAMES,
   metadata: {
     create: NewMetadata.optional(),
     update: NewMetadata.optional().describe('Replaces the whole object. At most 64 KiB as JSON.'),
@@ -144,7 +119,7 @@ export const SETTINGS = {
     from: 'derived',
   },
   max_iteration_per_run: {
-    create: MaxIterations.optional().describe(`${MaxIterations.description} Default: ${DEFAULT_ITERATIONS}.`),
+    create: MaxIterations.optional(),
     update: MaxIterations.optional(),
     stored: z.int(),
     shown: z.int(),

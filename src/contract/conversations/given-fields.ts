@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { EnvironmentVariables } from '../values/environment-variables.ts'
 
 export const Title = z.string().min(1).max(200).describe('The title of the conversation.')
-export const UserId = z
+const UserId = z
   .string()
   .max(200)
   .describe('Whose conversation it is: a filter of lists, and what API keys can be limited to.')
@@ -12,7 +12,33 @@ export const ProfileName = z
   .string()
   .regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$/, 'must have 1 to 100 letters, digits, dots, dashes and underscores')
 
-export const ExternalId = z.string().min(1).max(200)
+const nameText = z.string().optional()
+
+/** The settings that connect a conversation with what the client or an administrator has. */
+export const CHOSEN_NAMES = {
+  user_id: { create: UserId.optional(), stored: nameText, shown: nameText, from: 'text' },
+  profile: {
+    create: ProfileName.optional().describe(
+      'The profile whose fields it gets. A field of the request replaces that of the profile as a whole. Default: none.',
+    ),
+    stored: nameText,
+    shown: nameText,
+    from: 'sent',
+  },
+  external_id: {
+    create: z
+      .string()
+      .min(1)
+      .max(200)
+      .optional()
+      .describe(
+        'An id of the client, unique among the conversations of its `user_id`, or among those without one. If there is a conversation with it, that one is returned with status 200, unchanged, and nothing of the request is used.',
+      ),
+    stored: nameText,
+    shown: nameText,
+    from: 'text',
+  },
+} as const
 
 export const MAX_LABELS = 20
 /** A label may have commas and spaces. */

@@ -1,9 +1,13 @@
 /** Limits of a run and of a conversation, as clients set them. */
 import { z } from 'zod'
 
-export const MaxIterations = z.int().min(1).max(100_000).describe('Maximum number of model answers per run.')
 /** Without another number. */
 export const DEFAULT_ITERATIONS = 500
+export const MaxIterations = z
+  .int()
+  .min(1)
+  .max(100_000)
+  .describe(`Maximum number of model answers per run. Default: ${DEFAULT_ITERATIONS}.`)
 export const MaxSeconds = z
   .number()
   .positive()

@@ -14,7 +14,7 @@ import { Slots } from '../../lib/slots.ts'
 import { hasMode } from './models.ts'
 import { OpenAiError, refusal } from './openai-error.ts'
 import { parseApprovalId } from './response-id.ts'
-import type { Input, ResponseRequest } from './response-request.ts'
+import type { ResponseInput, ResponseRequest } from './response-request.ts'
 import { clientToolsOf, outputSchemaOf, readInput } from './response-request.ts'
 import type { GatewayDeps } from './gateway-deps.ts'
 
@@ -113,7 +113,7 @@ async function useTools(conversation: Conversation, access: Access, tools: reado
   await conversation.configure(update)
 }
 
-async function say(conversation: Conversation, parts: Input['parts'], body: ResponseRequest): Promise<number> {
+async function say(conversation: Conversation, parts: ResponseInput['parts'], body: ResponseRequest): Promise<number> {
   const output_schema = outputSchemaOf(body)
   // The client executes them itself: it needs no decision about its own functions. Rules that ask or deny hold.
   const own = clientToolsOf(body).flatMap(({ name }) => (/^[A-Za-z_]/.test(name) ? [name] : []))
@@ -141,7 +141,11 @@ type Answered = { readonly requestId: string; readonly answer: AnswerRequest }
  * Answers everything that waits, or nothing: a call is never decided because it is not named. Returns where the turn begins;
  * undefined if nothing waits.
  */
-async function answerAll(conversation: Conversation, access: Access, input: Input): Promise<number | undefined> {
+async function answerAll(
+  conversation: Conversation,
+  access: Access,
+  input: ResponseInput,
+): Promise<number | undefined> {
   const open = waiting(conversation)
   const answers = open.map((request): Answered => ({ requestId: request.request_id, answer: answerTo(request, input) }))
   const known = new Set(open.flatMap(({ request_id, tool_use_ids }) => tool_use_ids.map((id) => `${request_id} ${id}`)))
@@ -159,7 +163,7 @@ async function answerAll(conversation: Conversation, access: Access, input: Inpu
   return answers.length > 0 ? start : undefined
 }
 
-function answerTo(request: Waiting, { approvals, outputs }: Input): AnswerRequest {
+function answerTo(request: Waiting, { approvals, outputs }: ResponseInput): AnswerRequest {
   if (request.kind === 'network')
     throw stillWaits('The agent waits for a decision about a host. Decide with the API of the server.')
   if (request.kind === 'client_tool') {

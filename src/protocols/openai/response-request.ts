@@ -38,12 +38,12 @@ export function parseBody<T>(schema: z.ZodType<T>, body: unknown): T {
   throw new OpenAiError(400, `${path}: ${message}`, { param: path })
 }
 
-export type Approval = { readonly id: string; readonly approve: boolean; readonly reason: string | undefined }
+export type ApprovalAnswer = { readonly id: string; readonly approve: boolean; readonly reason: string | undefined }
 export type CallOutput = { readonly callId: string; readonly output: string | readonly UserPart[] }
-export type Input = {
+export type ResponseInput = {
   /** What the user says. */
   readonly parts: readonly UserPart[]
-  readonly approvals: readonly Approval[]
+  readonly approvals: readonly ApprovalAnswer[]
   readonly outputs: readonly CallOutput[]
 }
 
@@ -52,10 +52,10 @@ const OutputItem = z.object({ call_id: z.string(), output: z.union([z.string(), 
 const MessageItem = z.looseObject({ role: z.string(), content: z.union([z.string(), z.array(Part)]) })
 
 /** Answers of the model are items that a client sends back: the log has them. Throws an `OpenAiError`. */
-export function readInput(input: ResponseRequest['input'], isNew: boolean): Input {
+export function readInput(input: ResponseRequest['input'], isNew: boolean): ResponseInput {
   if (input === undefined) return { parts: [], approvals: [], outputs: [] }
   if (typeof input === 'string') return { parts: textParts(input), approvals: [], outputs: [] }
-  const [parts, approvals, outputs] = [[] as UserPart[], [] as Approval[], [] as CallOutput[]]
+  const [parts, approvals, outputs] = [[] as UserPart[], [] as ApprovalAnswer[], [] as CallOutput[]]
   const isTranscript = isNew && input.some((item) => item['role'] === 'assistant')
   for (const item of input) {
     if (item.type === 'mcp_approval_response') {

@@ -119,9 +119,13 @@ async function endWaiting(conversation: Conversation): Promise<void> {
 export async function deleteResponse(deps: GatewayDeps, request: FastifyRequest): Promise<object> {
   const found = await find(deps, accessOf(request), idIn(request))
   if (!(await isLatest(found)))
-    throw new OpenAiError(409, 'The conversation was continued after this response. Delete its newest response instead.', {
-      code: 'response_is_used',
-    })
+    throw new OpenAiError(
+      409,
+      'The conversation was continued after this response. Delete its newest response instead.',
+      {
+        code: 'response_is_used',
+      },
+    )
   await deps.manager.delete(found.conversation.id)
   return { id: idIn(request), object: 'response', deleted: true }
 }
