@@ -295,6 +295,11 @@ test('what would change the meaning is refused by name', async () => {
   await expect(refused).rejects.toMatchObject({ status: 400, param: 'image_url' })
   await expect(ask('Hello', { conversation: 'conv_1' })).rejects.toMatchObject({ status: 400, param: 'conversation' })
   await expect(ask('  ')).rejects.toMatchObject({ status: 400 })
+  const begun = await ask('Hello')
+  for (const name of ['Bash', 'execute_bash', 'mcp__a__b', 'not a name', ''])
+    for (const previous of [{}, { previous_response_id: begun.id }])
+      await expect(ask('Hello', { tools: [{ ...LOOK_UP, name }], ...previous })).rejects.toMatchObject({ status: 400 })
+  await expect(ask('Hello', { metadata: { long: 'x'.repeat(70_000) } })).rejects.toMatchObject({ status: 400 })
 })
 
 test('a response that is not stored, or is deleted, is gone', async () => {

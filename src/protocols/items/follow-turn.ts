@@ -1,6 +1,7 @@
 /** Reads a turn from the log of its conversation: as far as it is stored, or on, live, until it ends or rests. */
 import type { Event } from '../../contract/events/event.ts'
 import type { TransientEvent } from '../../contract/events/transient-event.ts'
+import { Problem } from '../../contract/problem.ts'
 import { follow } from '../../events/event-feed.ts'
 import type { EventLog } from '../../events/event-log.ts'
 import { readPages } from '../../events/read-pages.ts'
@@ -52,7 +53,7 @@ export async function* followTurn(
       if (steps.some(isLast)) return
     }
     if (batch.end === 'aborted') return
-    if (batch.end) throw new Error(`the events of the turn ended: ${batch.end}`)
+    if (batch.end) throw new Problem('unavailable', `The events of the turn ended (${batch.end}). Read it again.`)
   }
 }
 

@@ -4,7 +4,9 @@ import type { ClientTool } from '../../contract/client-tools/client-tool.ts'
 import type { CreateConversation } from '../../contract/conversation.ts'
 import { CreateConversation as NewConversation, ForkConversation } from '../../contract/conversation.ts'
 import type { EventType } from '../../contract/events/event.ts'
-import type { AnswerRequest, OpenRequestOf } from '../../contract/request.ts'
+import type { OpenRequestOf } from '../../contract/request.ts'
+import { AnswerRequest } from '../../contract/request.ts'
+import { UserInput } from '../../contract/values/message.ts'
 import { ANSWER_SCOPES } from '../../contract/values/request-kinds.ts'
 import type { Conversation } from '../../conversations/conversation.ts'
 import { createAs, mayConfigure, mayCreate } from '../../http/guards/limited-requests.ts'
@@ -15,7 +17,7 @@ import { hasMode } from './models.ts'
 import { OpenAiError, refusal } from './openai-error.ts'
 import { parseApprovalId } from './response-id.ts'
 import type { ResponseInput, ResponseRequest } from './response-request.ts'
-import { clientToolsOf, outputSchemaOf, readInput } from './response-request.ts'
+import { clientToolsOf, outputSchemaOf, parseBody, readInput } from './response-request.ts'
 import type { GatewayDeps } from './gateway-deps.ts'
 
 /** `start`: seq of the first event of the turn. */
@@ -43,7 +45,7 @@ export async function createConversationFor(
     ...(tools.length > 0 && { client_tools: tools }),
     ...(body.metadata && { metadata: body.metadata }),
   }
-  const wanted = createAs(access, NewConversation.parse(sent))
+  const wanted = createAs(access, parseBody(NewConversation, sent))
   // A key that is limited to profiles must not change the system prompt: there the instructions are a part of the message.
   const isLimited = access.limits.profiles !== undefined
   const { instructions } = body
@@ -118,7 +120,7 @@ async function say(conversation: Conversation, parts: ResponseInput['parts'], bo
   // The client executes them itself: it needs no decision about its own functions. Rules that ask or deny hold.
   const own = clientToolsOf(body).flatMap(({ name }) => (/^[A-Za-z_]/.test(name) ? [name] : []))
   const wishes = { ...(output_schema && { output_schema }), ...(own.length > 0 && { allowed_tools: own }) }
-  const message = { role: 'user' as const, content: [...parts] }
+  const message = parseBody(UserInput, { role: 'user', content: parts })
   const isPlain = Object.keys(wishes).length === 0
   const { seq } = await conversation.post({ message, run: isPlain })
   if (!isPlain) await conversation.run(wishes)
@@ -170,7 +172,7 @@ function answerTo(request: Waiting, { approvals, outputs }: ResponseInput): Answ
     const [id = ''] = request.tool_use_ids
     const given = outputs.find(({ callId }) => callId === id)
     if (!given) throw new OpenAiError(400, `No tool output found for function call ${id}.`, { param: 'input' })
-    return { kind: 'client_tool', output: given.output, is_error: false }
+    return parseBody(AnswerRequest, { kind: 'client_tool', output: given.output })
   }
   const asked = request.payload.tool_uses.filter(({ decision }) => decision === undefined)
   const decisions = asked.map(({ tool_use_id, input_hash }) => {
@@ -187,7 +189,7 @@ function answerTo(request: Waiting, { approvals, outputs }: ResponseInput): Answ
       ? { tool_use_id, input_hash, behavior: 'allow' as const }
       : { tool_use_id, input_hash, behavior: 'deny' as const, ...(message !== undefined && { message }) }
   })
-  return { kind: 'permission', decisions }
+  return parseBody(AnswerRequest, { kind: 'permission', decisions })
 }
 
 const stillWaits = (message: string) => new OpenAiError(409, message, { code: 'waiting_for_decision', param: 'input' })

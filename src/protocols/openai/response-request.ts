@@ -1,8 +1,10 @@
 /** The body of `POST /v1/responses`, and what it asks of a conversation. Unknown fields are ignored. */
 import { z } from 'zod'
 import type { ClientTool } from '../../contract/client-tools/client-tool.ts'
+import { ClientTools } from '../../contract/client-tools/client-tool.ts'
 import { ImagePart } from '../../contract/values/message.ts'
 import type { UserPart } from '../../contract/values/message.ts'
+import { OutputSchema } from '../../contract/run.ts'
 import { describeIssue } from '../../contract/problem.ts'
 import { OpenAiError, refusal } from './openai-error.ts'
 
@@ -112,16 +114,17 @@ const FunctionTool = z.looseObject({
 /** The functions of the client. Hosted tools of OpenAI do not exist here: the tools of the server are those of the profile. */
 export function clientToolsOf({ tools }: Pick<ResponseRequest, 'tools'>): ClientTool[] {
   const functions = (tools ?? []).filter(({ type }) => type === 'function')
-  return functions.map((tool) => {
+  const given = functions.map((tool) => {
     const { name, description, parameters } = parseBody(FunctionTool, tool['function'] ?? tool)
     return { name, description: description ?? '', input_schema: { type: 'object', ...parameters } }
   })
+  return parseBody(ClientTools, given)
 }
 
 export const asksApproval = ({ tools }: Pick<ResponseRequest, 'tools'>): boolean =>
   (tools ?? []).some((tool) => tool.type === 'mcp' && tool['server_label'] === SERVER_LABEL)
 
-const JsonSchema = z.looseObject({ schema: z.record(z.string(), z.unknown()) })
+const JsonSchema = z.looseObject({ schema: OutputSchema })
 
 /** Undefined: the answer may have any form. */
 export function outputSchemaOf({ text }: Pick<ResponseRequest, 'text'>): Record<string, unknown> | undefined {
