@@ -42,6 +42,7 @@ async function fill(directory: string): Promise<string[]> {
   await (await empty.createLog({})).close()
   await storage.deletions.mark(uuid7(), { key: 'k', bodyHash: 'h', id: uuid7(), at: new Date().toISOString() })
   await storage.sharedWorkdirs.add('/a/shared/workdir', ids.slice(0, 2))
+  await storage.profiles.change(await storage.profiles.version(), 'reviewer', { sealed: 'some text' })
   await storage.settled()
   return ids
 }
@@ -64,7 +65,8 @@ async function restOf(directory: string, ids: readonly string[]) {
   })
   const found = await Promise.all(each)
   const shared = await Promise.all(ids.map((id) => storage.sharedWorkdirs.has('/a/shared/workdir', id)))
-  return { found, shared, due: (await storage.due.ids()).toSorted(), deleted: await storage.deletions.ids() }
+  const { keys: profiles } = await storage.profiles.read()
+  return { found, shared, profiles, due: (await storage.due.ids()).toSorted(), deleted: await storage.deletions.ids() }
 }
 
 test(`an import and an export that are killed ${KILLS} times each continue, and copy everything, seed ${SEED}`, async () => {
