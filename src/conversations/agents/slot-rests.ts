@@ -58,6 +58,8 @@ export class SlotRests {
     if (this.#waitingCalls.has(toolUseId)) return true
     const { current } = this.#deps.state
     const subagent = findSubagent(current, toolUseId)
-    return subagent !== undefined && (isBlocked(current, subagent) || this.#onlyWaits(toolUseId))
+    if (!subagent) return false
+    // One that has a slot may work itself while all of its subagents are blocked: its agent lends it that slot.
+    return this.#deps.slotOf(toolUseId) ? this.#onlyWaits(toolUseId) : isBlocked(current, subagent)
   }
 }
