@@ -81,11 +81,11 @@ export class ConversationManager {
     this.#deps = deps
     const open = (this.#open = new OpenConversations(deps))
     const { attendance } = this
-    const { knownConversations: known, conversations } = deps
+    const { knownConversations: registry, conversations } = deps
     const isShared = conversations.storage.shared !== undefined
-    this.pages = new ConversationPages({ knownConversations: known, open, attendance, conversations })
-    this.#waiting = new WaitingRequestPages({ conversations: known, open, isShared })
-    this.usage = new UsageReports({ known, storage: conversations.storage })
+    this.pages = new ConversationPages({ registry, open, attendance, conversations })
+    this.#waiting = new WaitingRequestPages({ conversations: registry, open, isShared })
+    this.usage = new UsageReports({ known: registry, storage: conversations.storage })
   }
 
   /**

@@ -19,7 +19,7 @@ export type SlotRequest = {
   /**
    * Resolves to true with the slot, to false if the signal is aborted or `leave` is called before that. Never rejects.
    */
-  readonly admission: Promise<boolean>
+  readonly entry: Promise<boolean>
   /** Idempotent. Must be called in the end, with or without a slot. */
   readonly leave: () => void
 }
@@ -57,7 +57,7 @@ export class Queue {
   async run<T>(work: () => Promise<T>, { key = '', signal }: QueueTurn = {}): Promise<T> {
     signal?.throwIfAborted()
     // Not `take`, whose request costs as much again: this is on the hottest paths.
-    const isGiven = await (this.#slots.enter(key) || this.#wait(key, signal).admission)
+    const isGiven = await (this.#slots.enter(key) || this.#wait(key, signal).entry)
     if (!isGiven) throw signal?.reason
     try {
       return await work()
@@ -69,13 +69,13 @@ export class Queue {
   /** Never throws. Gives a free slot even if the signal is already aborted. */
   take({ key = '', signal }: QueueTurn = {}): SlotRequest {
     const isFree = this.#slots.enter(key)
-    const { admission: given, giveUp } = isFree ? AT_ONCE : this.#wait(key, signal)
+    const { entry: given, giveUp } = isFree ? AT_ONCE : this.#wait(key, signal)
     let isLeft = false
     const leave = () => {
       if (!isLeft && giveUp() === 'given') this.#leave(key)
       isLeft = true
     }
-    return { isFree, admission: given, leave }
+    return { isFree, entry: given, leave }
   }
 
   #wait(key: string, signal: AbortSignal | undefined): Wait {
@@ -96,7 +96,7 @@ export class Queue {
     this.#add(key, waiter)
     if (signal?.aborted) giveUp()
     else signal?.addEventListener('abort', giveUp)
-    return { admission: given, giveUp }
+    return { entry: given, giveUp }
   }
 
   #add(key: string, waiter: Waiter): void {
@@ -137,6 +137,6 @@ export class Queue {
 
 type Outcome = 'given' | 'left'
 
-type Wait = { readonly admission: Promise<boolean>; readonly giveUp: () => Outcome }
+type Wait = { readonly entry: Promise<boolean>; readonly giveUp: () => Outcome }
 
-const AT_ONCE: Wait = { admission: Promise.resolve(true), giveUp: () => 'given' }
+const AT_ONCE: Wait = { entry: Promise.resolve(true), giveUp: () => 'given' }

@@ -93,8 +93,7 @@ export class BashSession implements Shell {
     this.#commands++
     const turn = this.#turns.take({ signal: options.signal })
     try {
-      if (!(await turn.admission) || !(await mayStart(this.#options.limits, options.signal)))
-        return notStarted(this.cwd)
+      if (!(await turn.entry) || !(await mayStart(this.#options.limits, options.signal))) return notStarted(this.cwd)
       return await this.#runExclusive(command, options)
     } finally {
       turn.leave()

@@ -14,7 +14,7 @@ import { findSubagent, isDetached, stateOf } from './subagents.ts'
 import { rememberedRules } from './remembered-rules.ts'
 
 /** The loop has reached calls that need a decision, and has stopped. */
-export type RequestPermissionIntent = {
+export type RequestIntent = {
   kind: 'request_permission'
   runId: string
   requestId: string
@@ -35,7 +35,7 @@ export type DecideIntent = {
  * All calls of a turn that have not begun are decided before any of them runs. If hooks have decided all of them, the run
  * continues. If the hooks were replaced meanwhile, nothing is stored: the run continues, and asks again.
  */
-export function decidePermissionRequest(state: State, intent: RequestPermissionIntent): EventDraft[] {
+export function openRequest(state: State, intent: RequestIntent): EventDraft[] {
   const { subagentOf } = intent
   if (subagentOf !== undefined) {
     const subagent = findSubagent(state, subagentOf)
@@ -49,7 +49,7 @@ export function decidePermissionRequest(state: State, intent: RequestPermissionI
 /** `waits` follows if hooks have not decided all calls. */
 function permissionRequestOf(
   state: State,
-  { runId, requestId, toolUses, hooked }: RequestPermissionIntent,
+  { runId, requestId, toolUses, hooked }: RequestIntent,
   waits: readonly EventDraft[],
 ): EventDraft[] {
   if (hooked && hooked.hooksAt !== state.hooksAt) return []

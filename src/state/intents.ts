@@ -9,13 +9,7 @@ import { type AnswerHeldIntent, decideAnswerHeld, decideExpire, type ExpireInten
 import { type AwaitOutsideIntent, decideAwaitOutside, statusOfWait } from './waits.ts'
 import { decideHandOver, type HandOverIntent } from './hand-over.ts'
 import { clientCallsOf } from './open-requests.ts'
-import {
-  type RequestPermissionIntent,
-  decidePermissionRequest,
-  type DecideIntent,
-  decidePermission,
-  supersede,
-} from './approval-intents.ts'
+import { type RequestIntent, openRequest, type DecideIntent, decidePermission, supersede } from './approval-intents.ts'
 import { decideReject, type RejectIntent } from './reject-intent.ts'
 import { undecidedCalls } from './open-permission.ts'
 import type { AnswerIntent, RequestAnswersIntent } from './question-intents.ts'
@@ -86,7 +80,7 @@ export type Intent =
   | WithdrawIntent
   | RewindIntent
   | EndRunIntent
-  | RequestPermissionIntent
+  | RequestIntent
   | AwaitOutsideIntent
   | StartSubagentIntent
   | EndBackgroundIntent
@@ -126,7 +120,7 @@ export function decide(state: State, intent: Intent): EventDraft[] | Problem {
     case 'end_run':
       return decideEnd(state, intent)
     case 'request_permission':
-      return decidePermissionRequest(state, intent)
+      return openRequest(state, intent)
     case 'await_outside':
       return decideAwaitOutside(state, intent)
     case 'start_subagent':

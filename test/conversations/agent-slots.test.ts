@@ -23,7 +23,7 @@ class Work {
 
   async in(slots: AgentSlots, subagents: Agent, signal = new AbortController().signal): Promise<void> {
     const slot = slots.take({ signal })
-    if (await slot.admission) await this.by(slots, subagents)
+    if (await slot.entry) await this.by(slots, subagents)
     slot.leave()
   }
 
@@ -98,7 +98,7 @@ test('a second subagent of an agent gets the next slot that is free', async () =
   const [first, second] = [slots.take({ signal }), slots.take({ signal })]
   expect([first.isFree, second.isFree]).toEqual([true, false])
   other.leave()
-  expect(await second.admission).toBe(true)
+  expect(await second.entry).toBe(true)
   second.leave()
   first.leave()
   run.leave()

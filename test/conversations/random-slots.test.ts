@@ -98,7 +98,7 @@ class Tree {
   async #run(plan: Plan, signal: AbortSignal): Promise<void> {
     const slot = this.#slot({ signal, slots: this.#server })
     try {
-      if (!(await slot.request.admission)) return
+      if (!(await slot.request.entry)) return
       this.#slots.set(undefined, slot)
       this.#rests.check()
       await this.#live(plan, 'run', { id: undefined, calls: this.#state.openCalls }, slot, {
@@ -133,7 +133,7 @@ class Tree {
       if (above) await takeAgain(above)
       const slot = this.#slot(within)
       try {
-        if (!(await slot.request.admission)) return
+        if (!(await slot.request.entry)) return
         this.#slots.set(id, slot)
         this.#rests.check()
         const calls = agent.agent.openCalls

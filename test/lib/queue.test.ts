@@ -118,13 +118,13 @@ describe('places', () => {
     const queue = new Queue({ limit: 2 })
     const places = Array.from({ length: 5 }, () => queue.take())
     const order: number[] = []
-    places.forEach((place, at) => void place.admission.then(() => order.push(at)))
+    places.forEach((place, at) => void place.entry.then(() => order.push(at)))
     expect(places.map((place) => place.isFree)).toEqual([true, true, false, false, false])
     expect([queue.active, queue.waiting]).toEqual([2, 3])
     for (const place of places) {
       place.leave()
       place.leave()
-      await place.admission
+      await place.entry
     }
     expect(order).toEqual([0, 1, 2, 3, 4])
     expect([queue.active, queue.waiting]).toEqual([0, 0])
@@ -137,10 +137,10 @@ describe('places', () => {
     const [second, third, fourth] = [queue.take({ signal: abort.signal }), queue.take(), queue.take()]
     abort.abort()
     third.leave()
-    expect([await second.admission, await third.admission]).toEqual([false, false])
-    expect(await queue.take({ signal: abort.signal }).admission).toBe(false)
+    expect([await second.entry, await third.entry]).toEqual([false, false])
+    expect(await queue.take({ signal: abort.signal }).entry).toBe(false)
     first.leave()
-    expect(await fourth.admission).toBe(true)
+    expect(await fourth.entry).toBe(true)
     second.leave()
     expect([queue.active, queue.waiting]).toEqual([1, 0])
   })

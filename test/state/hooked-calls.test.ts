@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { EventDraft } from '../../src/contract/events/event.ts'
-import { decidePermissionRequest } from '../../src/state/approval-intents.ts'
+import { openRequest } from '../../src/state/approval-intents.ts'
 import { asked, folded, runId, status, toolUse } from '../conversations/events.ts'
 
 const change: EventDraft = { type: 'ConfigUpdate', source: 'user', changes: { hooks: {} } }
@@ -30,7 +30,7 @@ test('decisions of hooks that were replaced meanwhile are not stored', () => {
   const request = asked(['call-1'])
   const decision = { toolUseId: 'call-1', behavior: 'allow', decidedBy: 'hook' } as const
   const ask = (hooksAt: number) =>
-    decidePermissionRequest(folded([status('running'), toolUse('call-1'), change]), {
+    openRequest(folded([status('running'), toolUse('call-1'), change]), {
       kind: 'request_permission',
       runId,
       requestId: 'one',

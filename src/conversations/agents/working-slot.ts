@@ -37,5 +37,5 @@ export async function takeAgain(slot: WorkingSlot): Promise<void> {
     slot.isGivenBack = false
     slot.request = slot.slots.take({ signal: slot.signal })
   }
-  await slot.request.admission
+  await slot.request.entry
 }

@@ -17,7 +17,7 @@ import { liveSummaryRow, summaryRow } from './summary-rows.ts'
 const VIEW_CONCURRENCY = 64
 
 type Sources = {
-  readonly knownConversations: KnownConversations
+  readonly registry: KnownConversations
   readonly open: OpenConversations
   readonly attendance: Attendance
   readonly conversations: ConversationDeps
@@ -34,7 +34,7 @@ export class ConversationPages {
 
   /** Throws a `Problem` for an invalid `page_id`. */
   async page(query: ListConversations, isVisible?: IsVisible): Promise<ViewPage> {
-    const { knownConversations: known, conversations } = this.#sources
+    const { registry: known, conversations } = this.#sources
     const { ids, nextPageId } = known.page(query, isVisible)
     const views = await mapBounded(ids, VIEW_CONCURRENCY, (id) => this.viewWithoutOpening(id))
     const { catalog } = conversations.models
@@ -44,7 +44,7 @@ export class ConversationPages {
 
   /** Returns the same page as short rows, from memory. */
   async summaries(query: ListConversations, isVisible?: IsVisible): Promise<ConversationSummaries> {
-    const { knownConversations: known, open, attendance } = this.#sources
+    const { registry: known, open, attendance } = this.#sources
     const { ids, nextPageId } = known.page(query, isVisible)
     const rows = await mapBounded(ids, VIEW_CONCURRENCY, async (id) => {
       const conversation = await open.ifOpen(id)
@@ -58,7 +58,7 @@ export class ConversationPages {
 
   /** Undefined if it does not exist. */
   async viewWithoutOpening(id: string): Promise<ConversationView | undefined> {
-    const { knownConversations: known, open, conversations } = this.#sources
+    const { registry: known, open, conversations } = this.#sources
     const conversation = await open.ifOpen(id)
     if (conversation && known.has(id)) return conversation.view()
     const view = await known.viewAtRest(id)

@@ -252,7 +252,7 @@ export class ActiveRun {
     if (slot.isFree && state.current.reason !== QUEUED) return undefined
     try {
       if (!slot.isFree) await log.append([toQueued(state.current)])
-      if (await slot.admission) await log.append([toDequeued(state.current)])
+      if (await slot.entry) await log.append([toDequeued(state.current)])
       return undefined
     } catch (error) {
       return this.#failure(error)

@@ -82,16 +82,16 @@ function bothOf(ones: AgentSlots, others: AgentSlots): AgentSlots {
       let other = one.isFree ? others.take(turn) : undefined
       let isLeft = false
       const both = async () => {
-        if (!(await one.admission) || isLeft) return false
+        if (!(await one.entry) || isLeft) return false
         other ??= others.take(turn)
-        return await other.admission
+        return await other.entry
       }
       const leave = () => {
         isLeft = true
         other?.leave()
         one.leave()
       }
-      return { isFree: other?.isFree === true, admission: both(), leave }
+      return { isFree: other?.isFree === true, entry: both(), leave }
     },
   }
 }
@@ -100,7 +100,7 @@ function bothOf(ones: AgentSlots, others: AgentSlots): AgentSlots {
 function firstOf(a: SlotRequest, b: SlotRequest): SlotRequest {
   let isTaken = false
   const givenTo = async (request: SlotRequest, other: SlotRequest) => {
-    const isGiven = await request.admission
+    const isGiven = await request.entry
     // Both may be given at the same time.
     if (isGiven && isTaken) request.leave()
     else if (isGiven) other.leave()
@@ -113,5 +113,5 @@ function firstOf(a: SlotRequest, b: SlotRequest): SlotRequest {
     a.leave()
     b.leave()
   }
-  return { isFree: false, admission: given, leave }
+  return { isFree: false, entry: given, leave }
 }

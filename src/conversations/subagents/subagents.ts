@@ -244,7 +244,7 @@ export class Subagents {
     if (above) await takeAgain(above)
     const own: WorkingSlot = { slots, signal, calls: run.parts.toolCalls, above, request: slots.take({ signal }) }
     try {
-      if (!(await own.request.admission)) return undefined
+      if (!(await own.request.entry)) return undefined
       // It may have been rejected while it waited.
       if (!findSubagent(this.#deps.state.current, toolUseId)) return undefined
       this.#work.set(toolUseId, { signal, own, slots: lendSlot(slots), waiting })

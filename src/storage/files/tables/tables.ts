@@ -22,7 +22,7 @@ export const urlOf = (path: string): string => `${pathToFileURL(path).href}?mode
 
 export const step = (sql: string, ...values: readonly Value[]): TableStep => ({ sql, values })
 
-/** A thread that nobody needs takes 11 MB. */
+/** A thread that nobody needs takes 11 MB. Starting it again delays the first write after that, such as the first DELETE. */
 const IDLE_MS = 30_000
 
 export class Tables implements AsyncDisposable {
