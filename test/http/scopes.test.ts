@@ -310,6 +310,24 @@ describe('a key limited to a user', () => {
     expect([await put(['write']), await put(['write', 'approve'])]).toEqual([403, 200])
   })
 
+  test.each([
+    'GIT_EXTERNAL_DIFF',
+    'RIPGREP_CONFIG_PATH',
+    'PAGER',
+    'npm_config_script_shell',
+    'NODE_OPTIONS',
+    'OPENSSL_CONF',
+  ])('needs the scope approve for a secret that changes what programs do: %s', async (name) => {
+    const own = await http.create()
+    const put = async (scopes: Scope[], secret: string) => {
+      const body = { secrets: { [secret]: 'touch-a-file' } }
+      return (await http.call('PUT', `/conversations/${own}/secrets`, body, await keyFor(scopes, {}))).status
+    }
+    expect([await put(['secrets'], name), await put(['secrets', 'approve'], name)]).toEqual([403, 200])
+    for (const credential of ['GITHUB_TOKEN', 'GIT_PASSWORD', 'NODE_AUTH_TOKEN', 'DB_URL', 'GOOGLE_API_KEY'])
+      expect(await put(['secrets'], credential), credential).toBe(200)
+  })
+
   test('neither gets what another user has made with the same Idempotency-Key, nor learns of it', async () => {
     const header = { 'idempotency-key': 'the-same-key' }
     const [mine, theirs] = [await keyFor(['write', 'read']), await keyFor(['write', 'read'], THEIRS)]

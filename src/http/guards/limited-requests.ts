@@ -12,6 +12,8 @@ import { eachHook } from '../../contract/hooks/hooks.ts'
 import type { LlmConfig } from '../../contract/values/llm-config.ts'
 import type { RunRequest } from '../../contract/run.ts'
 import type { PostTask, Task } from '../../contract/values/task.ts'
+import { changesPrograms } from '../../contract/values/environment-variables.ts'
+import type { Secrets } from '../../contract/secret.ts'
 import type { Access } from '../../access/access.ts'
 import type { Idempotency } from '../../state/idempotency.ts'
 
@@ -139,6 +141,11 @@ export function mayConfigure(access: Access, update: UpdateConfig): void {
   mayUseHooks(access, hooks)
   mayConnect(access, { mcp })
   mayUseModels(access, update)
+}
+
+/** Throws `forbidden`: as in `mayConfigure`, some variables change what an allowed command runs. */
+export function mayPutSecrets(access: Access, secrets: Secrets): void {
+  if (Object.keys(secrets).some(changesPrograms)) access.require('approve')
 }
 
 /** Throws `forbidden`. Each fork asks the models of `llm_configs`, and gets the files of its original. */

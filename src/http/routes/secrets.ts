@@ -4,6 +4,8 @@ import { z } from 'zod'
 import { ConversationId } from '../../contract/conversation.ts'
 import { PutSecrets, SecretNames } from '../../contract/secret.ts'
 import type { ConversationManager } from '../../conversations/manager.ts'
+import { accessOf } from '../guards/authorize.ts'
+import { mayPutSecrets } from '../guards/limited-requests.ts'
 import { describeRoute } from '../openapi/describe-route.ts'
 import { ById, CONVERSATION } from '../openapi/conversation-params.ts'
 
@@ -24,6 +26,7 @@ export const secretRoutes: FastifyPluginAsyncZod<{ manager: ConversationManager 
       },
     },
     async (request) => {
+      mayPutSecrets(accessOf(request), request.body.secrets)
       const { secrets } = await manager.open(request.params.id)
       return listOf(await secrets.put(request.body.secrets))
     },
