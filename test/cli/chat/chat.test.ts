@@ -290,7 +290,18 @@ describe.concurrent('the chat', () => {
     await terminal.shows(/Which conversation\?[\s\S]*the first one[\s\S]*now · idle · \/\S+[\s\S]*Esc closes/)
     terminal.press(KEYS.escape)
     await terminal.hides('Which conversation?')
-    await terminal.say(`/resume ${id.slice(-12)}`)
+    // A weaker mode is not inherited unasked.
+    await terminal.say('/permissions default')
+    await terminal.shows('The permission mode is default')
+    for (const key of [KEYS.enter, '2']) {
+      await terminal.say(`/resume ${id.slice(-12)}`)
+      await terminal.shows(
+        /Continue the first one\?[\s\S]*It has the permission mode bypass: every call runs[\s\S]*Esc closes/,
+      )
+      expect(terminal.text).not.toContain('It is 42.')
+      terminal.press(key)
+      await terminal.hides('Continue the first one?')
+    }
     await terminal.shows('It is 42.')
     await terminal.say('/resume nothing')
     await terminal.shows('There is no conversation nothing; /resume lists the latest ones.')

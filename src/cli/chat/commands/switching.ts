@@ -2,6 +2,7 @@
 import type { ConversationView } from '../../../contract/conversation.ts'
 import { ageOf, nameOf, stateOf } from '../../conversation/describe-conversation.ts'
 import { isPartOf } from '../../conversation/find-conversation.ts'
+import { describeWeakMode, useByOthers } from '../../conversation/refuse-resume.ts'
 import { cleanLine } from '../state/clean-text.ts'
 import type { ChatContext } from './command.ts'
 import { CONVERSATION_ID } from '../../command-line/conversation-id.ts'
@@ -14,9 +15,10 @@ export async function newConversation({ options, switchTo }: ChatContext): Promi
   switchTo(await options.createConversation(), options.names)
 }
 
-export async function resume({ options, session, switchTo, pick }: ChatContext, id: string): Promise<void> {
+export async function resume(context: ChatContext, id: string): Promise<void> {
+  const { options, session, pick } = context
   const { items } = await options.client.conversations.list({ limit: LISTED })
-  if (id !== '') return switchTo(await find(id, items, (full) => options.client.conversation(full).get()))
+  if (id !== '') return enter(context, await find(id, items, (full) => options.client.conversation(full).get()))
   const others = items.filter((view) => view.id !== session.view.id)
   if (others.length === 0) return session.say('There is no other conversation.')
   pick({
@@ -27,7 +29,30 @@ export async function resume({ options, session, switchTo, pick }: ChatContext, 
     hint: 'Enter or a number continues it; Esc closes the list',
     onChoose: ([at = 0]) => {
       const chosen = others[at]
-      if (chosen) switchTo(chosen)
+      if (chosen) enter(context, chosen)
+    },
+  })
+}
+
+/** A mode that asks for less than this chat is not inherited unasked, and nobody is disturbed unasked. */
+function enter({ session, switchTo, pick }: ChatContext, view: ConversationView): void {
+  const { permission_mode: mode } = view.state
+  const weak = ['bypass', mode].includes(session.state.mode) ? undefined : describeWeakMode(mode)
+  const use = view.id === session.view.id ? undefined : useByOthers(view)
+  if (weak === undefined && use === undefined) return switchTo(view)
+  pick({
+    title: `Continue ${cleanLine(nameOf(view))}?`,
+    text: [...(weak === undefined ? [] : [`It has the ${weak}`]), ...(use === undefined ? [] : [`It ${use}.`])].join(
+      ' ',
+    ),
+    options: [
+      { label: 'No', description: 'This conversation stays.' },
+      { label: 'Yes', description: 'As it is.' },
+    ],
+    isMultiple: false,
+    hint: 'Enter or a number answers; Esc closes the list',
+    onChoose: ([at]) => {
+      if (at === 1) switchTo(view)
     },
   })
 }
