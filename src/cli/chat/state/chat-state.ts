@@ -56,7 +56,7 @@ export type NoticeItem = {
   readonly kind: 'notice'
   readonly tone: Tone
   readonly text: string
-  /** That of a client, which the notice tells of. */
+  /** The command of a client that the notice reports. */
   readonly command?: string
 }
 
@@ -95,7 +95,7 @@ export type ChatState = {
   /** What the model has read and written last, in tokens. */
   readonly contextTokens: number | undefined
   readonly mode: string
-  /** The rules that allow calls, as far as events have told of them. */
+  /** The rules that allow calls, according to the events read so far. */
   readonly allowed: readonly string[]
   /** Seq of the last event that the agent had read at its last answer. */
   readonly readThrough: number

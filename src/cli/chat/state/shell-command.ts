@@ -59,8 +59,8 @@ export function addCommandMessage(state: ChatState, text: string, key = ''): Cha
   const input = boundedInput({ command })
   const call: CallItem = { kind: 'call', id: key, name: SHELL_MARK, input, written: 0, output: '' }
   // A conversation that is read again has the end of the command first.
-  const told = state.items.findLastIndex((item) => item.kind === 'notice' && item.command === command)
-  const items = told < 0 ? state.items : state.items.toSpliced(told, 1)
+  const notice = state.items.findLastIndex((item) => item.kind === 'notice' && item.command === command)
+  const items = notice < 0 ? state.items : state.items.toSpliced(notice, 1)
   return { ...state, items: [...items, withResult(call, { stdout, stderr, end })] }
 }
 
