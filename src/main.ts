@@ -81,9 +81,14 @@ async function main(args: string[]): Promise<number | undefined> {
       await transfer(command)
       return undefined
     }
-    case 'acp': {
-      const { acp } = await import('./cli/acp/acp.ts')
-      return await acp(command)
+    case 'acp':
+      return await (await import('./cli/acp/acp.ts')).acp(command)
+    case 'mcp':
+      return await (await import('./cli/mcp-server/mcp-server.ts')).mcpServer(command)
+    case 'snippet': {
+      const { snippet } = await import('./cli/snippet.ts')
+      say(snippet(command))
+      return undefined
     }
     case 'dashboard': {
       const { dashboard } = await import('./cli/dashboard.ts')

@@ -25,6 +25,10 @@ export const commandOfThisProcess = (): string =>
     path: personalVariable('PATH'),
   })
 
+/** The absolute words that start this program from any directory, as the settings of other programs need them. */
+export const argumentsOfThisProcess = (): [string, ...string[]] =>
+  isSea() ? [process.execPath] : [process.execPath, realPath(process.argv[1] ?? '') ?? '']
+
 /** Its name if the shell finds this program by it, and otherwise where it is. */
 export function ownCommand({ argv0, execPath, script, cwd, path = '' }: OwnProcess): string {
   const own = script ?? execPath

@@ -7,7 +7,7 @@ import type {
   InitializeResponse,
 } from '@agentclientprotocol/sdk'
 import { agent, RequestError } from '@agentclientprotocol/sdk'
-import { stat } from 'node:fs/promises'
+import { realpath, stat } from 'node:fs/promises'
 import type { ConversationView } from '../../contract/conversation.ts'
 import type { McpInput } from '../../contract/mcp/mcp-server.ts'
 import { AgentServerError } from '../../client/request/agent-server-error.ts'
@@ -15,14 +15,14 @@ import { VERSION } from '../../wiring/version.ts'
 import { CONVERSATION_ID } from '../command-line/conversation-id.ts'
 import { nameOf } from '../conversation/describe-conversation.ts'
 import { isAbsolutePath } from './call-form.ts'
-import type { EditorHost } from './editor-host.ts'
-import { MissingSetting } from './editor-host.ts'
+import type { ProtocolHost } from '../protocol/protocol-host.ts'
+import { MissingSetting } from '../protocol/protocol-host.ts'
 import { mcpOf } from './mcp-input.ts'
 import { EditorSession } from './session.ts'
 import { modesOf, optionsOf } from './session-options.ts'
 
-export type AgentOptions = {
-  readonly openHost: () => Promise<EditorHost>
+export type EditorAgentOptions = {
+  readonly openHost: () => Promise<ProtocolHost>
   /** Whether directories are those of this machine. */
   readonly isLocal: boolean
 }
@@ -32,11 +32,11 @@ const LIST_PAGE = 100
 
 /** The sessions end with the connection. */
 export class EditorAgent {
-  readonly #options: AgentOptions
+  readonly #options: EditorAgentOptions
   readonly #sessions = new Map<string, EditorSession>()
   #capabilities: ClientCapabilities = {}
 
-  constructor(options: AgentOptions) {
+  constructor(options: EditorAgentOptions) {
     this.#options = options
   }
 
@@ -50,7 +50,7 @@ export class EditorAgent {
       .onRequest('session/new', async ({ params: { cwd, mcpServers }, client }) => {
         const directory = await this.#directory(cwd)
         const host = await this.#host()
-        const view = await told(host.create(directory, mcpOf(mcpServers)))
+        const view = await withOwnErrors(host.create(directory, mcpOf(mcpServers)))
         return { sessionId: view.id, ...(await this.#open(view, { client, host, isReplayed: false })) }
       })
       .onRequest('session/load', ({ params, client }) => this.#reopen(params, client, true))
@@ -61,18 +61,18 @@ export class EditorAgent {
 
   #withSessions(app: AgentApp): AgentApp {
     return app
-      .onRequest('session/prompt', ({ params }) => told(this.#session(params.sessionId).prompt(params.prompt)))
-      .onNotification('session/cancel', ({ params }) => told(this.#session(params.sessionId).cancel()))
+      .onRequest('session/prompt', ({ params }) => withOwnErrors(this.#session(params.sessionId).prompt(params.prompt)))
+      .onNotification('session/cancel', ({ params }) => withOwnErrors(this.#session(params.sessionId).cancel()))
       .onRequest('session/set_mode', async ({ params }) => {
-        await told(this.#session(params.sessionId).setOption('mode', params.modeId))
+        await withOwnErrors(this.#session(params.sessionId).setOption('mode', params.modeId))
         return {}
       })
       .onRequest('session/set_config_option', async ({ params }) => ({
-        configOptions: await told(this.#session(params.sessionId).setOption(params.configId, params.value)),
+        configOptions: await withOwnErrors(this.#session(params.sessionId).setOption(params.configId, params.value)),
       }))
       .onRequest('session/close', async ({ params: { sessionId } }) => {
         const session = this.#session(sessionId)
-        await told(session.cancel())
+        await withOwnErrors(session.cancel())
         this.#forget(sessionId)
         return {}
       })
@@ -80,7 +80,7 @@ export class EditorAgent {
         const id = idOf(sessionId)
         const { client } = await this.#host()
         this.#forget(id)
-        await told(client.conversation(id).delete())
+        await withOwnErrors(client.conversation(id).delete())
         return {}
       })
   }
@@ -118,9 +118,9 @@ export class EditorAgent {
     const id = idOf(sessionId)
     const host = await this.#host()
     const conversation = host.client.conversation(id)
-    const found = await told(host.adopt(await told(conversation.get())))
+    const found = await withOwnErrors(host.adopt(await withOwnErrors(conversation.get())))
     const mcp = addedServers(found, mcpOf(mcpServers))
-    const view = mcp ? await told(conversation.updateConfig({ mcp })) : found
+    const view = mcp ? await withOwnErrors(conversation.updateConfig({ mcp })) : found
     return await this.#open(view, { client, host, isReplayed })
   }
 
@@ -130,12 +130,12 @@ export class EditorAgent {
       client,
       host,
       isReplayed,
-    }: { readonly client: AgentContext; readonly host: EditorHost; readonly isReplayed: boolean },
+    }: { readonly client: AgentContext; readonly host: ProtocolHost; readonly isReplayed: boolean },
   ) {
     this.#forget(view.id)
     const session = new EditorSession({ client, host, capabilities: this.#capabilities }, view)
     this.#sessions.set(view.id, session)
-    if (isReplayed) await told(session.replay())
+    if (isReplayed) await withOwnErrors(session.replay())
     // The editor knows the session when it has the answer to this request.
     setImmediate(() => {
       void session.showCommands().catch(() => {}) // commands are a convenience
@@ -144,10 +144,13 @@ export class EditorAgent {
     return { modes: modesOf(view), configOptions: optionsOf(view, host.models) }
   }
 
-  async #list(cwd: string | undefined, cursor: string | undefined) {
+  async #list(given: string | undefined, cursor: string | undefined) {
+    const cwd = given === undefined ? undefined : await this.#realPath(given)
     const { client } = await this.#host()
     const query = { sort: 'updated_at', archived: false, limit: LIST_PAGE } as const
-    let page = await told(client.conversations.list({ ...query, ...(cursor !== undefined && { page_id: cursor }) }))
+    let page = await withOwnErrors(
+      client.conversations.list({ ...query, ...(cursor !== undefined && { page_id: cursor }) }),
+    )
     for (;;) {
       const found = page.items.filter(({ workdir }) => cwd === undefined || workdir === cwd)
       const { next_page_id: next } = page
@@ -158,12 +161,12 @@ export class EditorAgent {
         updatedAt: view.updated_at,
       }))
       if (sessions.length > 0 || next === null) return { sessions, ...(next !== null && { nextCursor: next }) }
-      page = await told(client.conversations.list({ ...query, page_id: next }))
+      page = await withOwnErrors(client.conversations.list({ ...query, page_id: next }))
     }
   }
 
-  async #host(): Promise<EditorHost> {
-    return await told(this.#options.openHost())
+  async #host(): Promise<ProtocolHost> {
+    return await withOwnErrors(this.#options.openHost())
   }
 
   #session(id: string): EditorSession {
@@ -181,7 +184,12 @@ export class EditorAgent {
     if (!isAbsolutePath(cwd)) throw RequestError.invalidParams(undefined, 'cwd must be an absolute path')
     const isThere = !this.#options.isLocal || (await stat(cwd).catch(() => undefined))?.isDirectory() === true
     if (!isThere) throw RequestError.invalidParams(undefined, `${cwd} is not a directory`)
-    return cwd
+    return await this.#realPath(cwd)
+  }
+
+  /** Conversations have the real names of directories. */
+  async #realPath(cwd: string): Promise<string> {
+    return this.#options.isLocal ? await realpath(cwd).catch(() => cwd) : cwd
   }
 }
 
@@ -200,7 +208,7 @@ function addedServers({ mcp }: ConversationView, given: McpInput | undefined): M
 const [INTERNAL_ERROR, AUTH_REQUIRED] = [-32_603, -32_000]
 
 /** Errors of the server in the form of the protocol. */
-async function told<T>(promise: PromiseLike<T>): Promise<T> {
+async function withOwnErrors<T>(promise: PromiseLike<T>): Promise<T> {
   try {
     return await promise
   } catch (error) {

@@ -5,7 +5,7 @@ import { fieldsOfInput, titleOf } from '../../contract/events/call-title.ts'
 import { withoutUndefined } from '../../lib/without-undefined.ts'
 import { revealText } from '../chat/state/clean-text.ts'
 
-export type CallForm = {
+export type EditorCall = {
   readonly name: string
   readonly kind: ToolKind
   readonly title: string
@@ -33,7 +33,7 @@ const KINDS: Readonly<Record<string, ToolKind>> = {
 }
 
 /** `agent`: the name of the subagent that makes the call. */
-export function formOfCall(name: string, input: unknown, workdir: string, agent: string | undefined): CallForm {
+export function formOfCall(name: string, input: unknown, workdir: string, agent: string | undefined): EditorCall {
   const title = ownTitle(name, input, workdir)
   return {
     name,

@@ -9,7 +9,7 @@ import { partsOfOutput } from '../../contract/events/output-text.ts'
 import type { AssistantDelta, TransientEvent } from '../../contract/events/transient-event.ts'
 import type { UserPart } from '../../contract/values/message.ts'
 import { resultOf } from '../chat/state/tool-text.ts'
-import type { CallForm } from './call-form.ts'
+import type { EditorCall } from './call-form.ts'
 import { fenced, formOfCall, textContent } from './call-form.ts'
 import { planOf } from './plan.ts'
 
@@ -22,7 +22,7 @@ type Options = {
 
 /** What was sent of a message that is being written. */
 type Sent = { text: string; reasoning: string; readonly calls: Set<string> }
-type Call = { readonly form: CallForm; output: string; shownAt: number }
+type Call = { readonly form: EditorCall; output: string; shownAt: number }
 
 /** How much of the output of a running command is shown, in characters, and how often, in milliseconds. */
 const MAX_LIVE_CHARS = 16_384
@@ -196,7 +196,7 @@ const allowedCalls = (decisions: readonly { readonly tool_use_id: string; readon
     behavior === 'allow' ? [{ sessionUpdate: 'tool_call_update', toolCallId, status: 'in_progress' } as const] : [],
   )
 
-function resultContent(event: EventOf<'ToolResult'>, form: CallForm | undefined): ToolCallContent[] {
+function resultContent(event: EventOf<'ToolResult'>, form: EditorCall | undefined): ToolCallContent[] {
   const parts = partsOfOutput(event.output)
   if (parts && !event.is_error) return parts.map((part) => ({ type: 'content', content: blockOf(part) }))
   const text = resultOf(event).trimEnd()

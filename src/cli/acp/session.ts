@@ -1,4 +1,4 @@
-/** One session of an editor: shows what happens in its conversation, whoever causes it, and takes its prompts. */
+/** One session of an editor: shows what happens in its conversation, also by other clients, and takes its prompts. */
 import type {
   AgentContext,
   ClientCapabilities,
@@ -14,22 +14,22 @@ import type { RewoundSpan } from '../../contract/events/rewound.ts'
 import { holds, withRewind } from '../../contract/events/rewound.ts'
 import type { TransientEvent } from '../../contract/events/transient-event.ts'
 import { Asking } from './asking.ts'
-import type { EditorHost } from './editor-host.ts'
+import type { ProtocolHost } from '../protocol/protocol-host.ts'
 import { chunk, Projection } from './projection.ts'
 import { partsOfPrompt } from './prompt-content.ts'
 import { changeOf, optionsOf } from './session-options.ts'
-import { Turn } from './turn.ts'
+import { PromptTurn } from './turn.ts'
 
-export type SessionPlace = {
+export type EditorPlace = {
   readonly client: AgentContext
   readonly capabilities: ClientCapabilities
-  readonly host: EditorHost
+  readonly host: ProtocolHost
 }
 
 const PAGE = 500
 
 export class EditorSession {
-  readonly #place: SessionPlace
+  readonly #place: EditorPlace
   readonly #conversation: ConversationHandle
   readonly #projection: Projection
   readonly #asking: Asking
@@ -38,13 +38,13 @@ export class EditorSession {
   readonly #own = new Set<string>()
   #view: ConversationView
   #costUsd: number | undefined
-  #turn: Turn | undefined
+  #turn: PromptTurn | undefined
   /** Resolves when the prompt of the turn has its answer. */
   #answered: Promise<void> = Promise.resolve()
   /** Why nothing more arrives. */
   #end: Error | undefined
 
-  constructor(place: SessionPlace, view: ConversationView) {
+  constructor(place: EditorPlace, view: ConversationView) {
     this.#place = place
     this.#view = view
     this.#costUsd = view.cost_usd
@@ -104,7 +104,7 @@ export class EditorSession {
       await this.#answered
     }
     if (this.#end) throw this.#end
-    const turn = new Turn({ canAnswer: this.#showsForms, onCutOff: (after) => this.#continue(after) })
+    const turn = new PromptTurn({ canAnswer: this.#showsForms, onCutOff: (after) => this.#continue(after) })
     this.#turn = turn
     const { promise, resolve } = Promise.withResolvers<void>()
     this.#answered = promise

@@ -46,7 +46,7 @@ const REASONS: Readonly<Record<Result['stop_reason'], StopReason | undefined>> =
   owner_lost: undefined,
 }
 
-export class Turn {
+export class PromptTurn {
   isCancelled = false
   readonly ended: Promise<PromptResponse>
   readonly #options: Options

@@ -2,8 +2,8 @@
 import { parseArgs } from 'node:util'
 import { nearestName } from '../../contract/nearest-name.ts'
 import { checkValues } from './check-values.ts'
-import type { CommandName, SessionAction, CompletedShell } from './subcommands.ts'
-import { COMMAND_NAMES, commandNamed, isCommandName, SESSION_ACTIONS, SHELLS } from './subcommands.ts'
+import type { CommandName, SessionAction, CompletedShell, SnippetName } from './subcommands.ts'
+import { COMMAND_NAMES, commandNamed, isCommandName, SESSION_ACTIONS, SHELLS, SNIPPETS } from './subcommands.ts'
 import type { RunInvocation } from './run-options.ts'
 import { readRunOptions } from './run-options.ts'
 import { isOptionName, OPTIONS, optionNamed } from './options.ts'
@@ -38,6 +38,14 @@ export type DashboardInvocation = {
   readonly apiKey: string | undefined
 }
 
+export type McpInvocation = { readonly name: 'mcp'; readonly run: RunInvocation }
+
+export type SnippetInvocation = {
+  readonly name: 'snippet'
+  readonly of: SnippetName
+  readonly server: string | undefined
+}
+
 export type AcpInvocation = {
   readonly name: 'acp'
   readonly run: RunInvocation
@@ -64,6 +72,8 @@ export type Invocation =
   | SessionsInvocation
   | DashboardInvocation
   | AcpInvocation
+  | McpInvocation
+  | SnippetInvocation
   | TransferInvocation
   | RunInvocation
   | { readonly name: 'doctor'; readonly run: RunInvocation }
@@ -163,6 +173,11 @@ function invocationOf(name: CommandName, words: readonly string[], values: Value
     case 'acp':
       noWords(words)
       return { name, run: headless(values, serverOf(values)), setsUp: values['set-up'] ?? false }
+    case 'mcp':
+      noWords(words)
+      return { name, run: headless(values, serverOf(values)) }
+    case 'snippet':
+      return { name, of: oneOf(onlyOne(words), SNIPPETS, 'name a program'), server: serverOf(values) }
     case 'doctor':
       noWords(words)
       return { name, run: headless(values, undefined) }

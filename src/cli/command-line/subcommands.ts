@@ -68,6 +68,9 @@ const HOME_OPTIONS = ['home-readable', 'ssh-agent', 'package-cache'] as const
 export const SHELLS = ['bash', 'zsh', 'fish'] as const
 export type CompletedShell = (typeof SHELLS)[number]
 
+export const SNIPPETS = ['zed', 'claude', 'codex', 'curl'] as const
+export type SnippetName = (typeof SNIPPETS)[number]
+
 export const SESSION_ACTIONS = ['list', 'show', 'export', 'rename', 'delete', 'prune'] as const
 export type SessionAction = (typeof SESSION_ACTIONS)[number]
 
@@ -139,6 +142,20 @@ export const COMMANDS = {
       'Editors such as Zed start it. Sessions are conversations: chat, -p and the API continue them. With --server the agents are those of that server, work on when the editor is closed, and --api-key or OPENHANDS_MASTER_KEY is its key.',
     ],
     options: ['server', 'set-up', ...EDITOR_OPTIONS, ...HOME_OPTIONS],
+  },
+  mcp: {
+    usage: ['mcp [--server URL] [OPTIONS]'],
+    about: 'Agents as tools of other agents, by the Model Context Protocol (MCP) on stdin and stdout.',
+    details: [
+      'Programs such as Claude Code and Codex start it. The tools start and continue agents, read what they did, decide about their calls, and stop them. With --server the agents are those of that server, and --api-key or OPENHANDS_MASTER_KEY is its key.',
+    ],
+    options: ['server', ...EDITOR_OPTIONS, ...HOME_OPTIONS],
+  },
+  snippet: {
+    usage: ['snippet zed|claude|codex|curl [--server URL]'],
+    about: 'Prints what to paste into another program, to use agents there.',
+    options: ['server'],
+    words: SNIPPETS,
   },
   dashboard: {
     usage: ['dashboard [--server URL]'],

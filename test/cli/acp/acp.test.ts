@@ -278,7 +278,7 @@ test('after kill -9 another process lists and loads the session as it was shown,
   expect(await second.leave()).toBe(0)
 })
 
-test('lines that are no messages change nothing, and only messages are written', async () => {
+test('hostile lines change nothing, and only messages are written', async () => {
   const lines = [
     'not json',
     '[]',

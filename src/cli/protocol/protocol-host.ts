@@ -1,4 +1,4 @@
-/** What runs the agents of an editor: a server in this process, or a remote one. Opened once, when it is needed first. */
+/** What runs the agents of a program that speaks a protocol on standard input: a server in this process, or a remote one. */
 import { HomeGrants } from '../../access/home-access.ts'
 import type { AgentServerClient } from '../../client/client.ts'
 import type { ConversationHandle } from '../../client/conversation/conversation-handle.ts'
@@ -14,24 +14,25 @@ import { changesOfResumed, newConversation } from '../settings/conversation-sett
 import { readRunSettings } from '../settings/run-settings.ts'
 import { sayError } from '../terminal/terminal.ts'
 
-export type EditorHost = AsyncDisposable & {
+export type ProtocolHost = AsyncDisposable & {
   readonly client: AgentServerClient
   /** Names of models to choose from. */
   readonly models: readonly string[]
-  readonly create: (cwd: string, mcp: McpInput | undefined) => Promise<ConversationView>
+  /** Without `cwd`, the server makes a directory. */
+  readonly create: (cwd: string | undefined, mcp: McpInput | undefined) => Promise<ConversationView>
   /** Gives an earlier conversation what this process has: the current key of the model, and access to the home. */
   readonly adopt: (view: ConversationView) => Promise<ConversationView>
   /** Continues a run after another process that ran the agents has ended. Undefined if they are on a server. */
   readonly continueRun?: ((conversation: ConversationHandle, after: number) => Promise<string | undefined>) | undefined
 }
 
-/** No model is set, or no key: a person must do something outside of the editor. */
+/** No model is set, or no key: a person must do something outside of the program. */
 export class MissingSetting extends Error {
   override readonly name = 'MissingSetting'
 }
 
 /** Throws a `MissingSetting`, or a `UsageError`. */
-export async function openEditorHost(invocation: RunInvocation, signal: AbortSignal): Promise<EditorHost> {
+export async function openProtocolHost(invocation: RunInvocation, signal: AbortSignal): Promise<ProtocolHost> {
   const { server } = invocation
   const settings = await readSettings(invocation, signal)
   const { dataDir, serverKey, secretFiles, serverSettings, conversation, chat } = settings

@@ -1,0 +1,103 @@
+/** What a tool returns about an agent: its status, its answer and what it waits for. The id is in the first line. */
+import { z } from 'zod'
+import type { ConversationHandle } from '../../client/conversation/conversation-handle.ts'
+import type { Event } from '../../contract/events/event.ts'
+import { describeEvent } from '../../contract/events/describe-event.ts'
+import { Status } from '../../contract/events/status.ts'
+import { AskedToolUse } from '../../contract/values/permission.ts'
+import { timerMs } from '../../lib/bounded-wait.ts'
+import { oneLine } from '../../telemetry/plain-text.ts'
+
+const PendingCall = AskedToolUse.pick({ tool_use_id: true, name: true, input: true, input_hash: true, reason: true })
+
+export const AgentReport = z.object({
+  conversation_id: z.uuid(),
+  status: Status,
+  final_text: z.string().optional().describe('The answer of the last run.'),
+  error: z.string().optional().describe('Why the last run failed.'),
+  pending: z.array(PendingCall.extend({ request_id: z.uuid() })).describe('Calls that wait for `decide`.'),
+  questions: z.array(z.string()).describe('Questions that wait for an answer with `continue_agent`.'),
+  seq: z.int().describe('The last event of the conversation.'),
+})
+export type AgentReport = z.infer<typeof AgentReport>
+
+export type ReportCaller = {
+  readonly signal: AbortSignal
+  /** Reports progress, if the caller wants it. */
+  readonly report?: (progress: number, message: string) => Promise<void>
+}
+
+/** Waits until the agent rests or waits, at most for the time, and not after the caller has gone. */
+export async function reportOf(conversation: ConversationHandle, seconds: number, caller: ReportCaller) {
+  await settle(conversation, seconds, caller)
+  const { id, status, last_seq } = await conversation.get()
+  const { items } = await conversation.requests.list({ kinds: ['permission', 'question'] })
+  const { result, error } = await conversation.wait({ signal: AbortSignal.timeout(ANSWER_MS) }).catch(() => NOTHING)
+  const report: AgentReport = {
+    conversation_id: id,
+    status,
+    ...(status !== 'running' && result && { final_text: result.final_text }),
+    ...(status !== 'running' && error && { error: error.message }),
+    pending: items.flatMap((item) =>
+      item.kind === 'permission'
+        ? item.payload.tool_uses
+            .filter(({ decision }) => !decision)
+            .map((call) => ({ ...PendingCall.parse(call), request_id: item.request_id }))
+        : [],
+    ),
+    questions: items.flatMap((item) =>
+      item.kind === 'question' ? item.payload.questions.map(({ question }) => question) : [],
+    ),
+    seq: last_seq,
+  }
+  return { content: [{ type: 'text' as const, text: textOf(report) }], structuredContent: report }
+}
+
+/** How long the end of a run that has ended is looked for, in milliseconds. */
+const ANSWER_MS = 1000
+const NOTHING = { result: undefined, error: undefined }
+
+function textOf({ conversation_id, status, final_text, error, pending, questions }: AgentReport): string {
+  return [
+    `Conversation ${conversation_id}: ${status}`,
+    ...(final_text === undefined || final_text === '' ? [] : ['', final_text]),
+    ...(error === undefined ? [] : ['', `It failed: ${error}`]),
+    ...pending.map((call) => `\nIt waits for a decision: ${JSON.stringify(call)}`),
+    ...questions.map((question) => `\nIt asks: ${question}`),
+  ].join('\n')
+}
+
+/** How often progress is reported, in milliseconds. Clients end calls that are silent for a minute. */
+const PROGRESS_MS = 10_000
+
+async function settle(
+  conversation: ConversationHandle,
+  seconds: number,
+  { signal, report }: ReportCaller,
+): Promise<void> {
+  const { status, last_seq } = await conversation.get()
+  if (status !== 'running' || seconds === 0) return
+  let last = 'The agent works.'
+  let progress = 0
+  const tell = () => void report?.(++progress, last).catch(() => {}) // the caller is gone
+  using timer = report ? every(PROGRESS_MS, tell) : undefined
+  const timeout = AbortSignal.timeout(timerMs(seconds * 1000))
+  const until = AbortSignal.any([signal, timeout])
+  try {
+    for await (const event of conversation.events({ after: last_seq, signal: until })) {
+      if (isEnd(event)) return
+      last = oneLine(describeEvent(event))
+    }
+  } catch (error) {
+    if (!until.aborted) throw error
+  }
+  void timer
+}
+
+const isEnd = (event: Event): boolean => event.type === 'StatusUpdate' && event.status !== 'running'
+
+function every(ms: number, run: () => void): Disposable {
+  run()
+  const timer = setInterval(run, ms)
+  return { [Symbol.dispose]: () => clearInterval(timer) }
+}

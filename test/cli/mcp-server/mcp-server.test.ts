@@ -1,0 +1,111 @@
+/** `agent-server mcp`, as another agent uses it: the process, and the client of the protocol's own SDK. */
+import { Client } from '@modelcontextprotocol/client'
+import { StdioClientTransport } from '@modelcontextprotocol/client/stdio'
+import { mkdir, mkdtemp, readFile, realpath, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import type { AgentReport } from '../../../src/cli/mcp-server/agent-report.ts'
+import { createClient } from '../../../src/client/client.ts'
+import type { ScriptedModel } from '../../../src/llm/scripted/scripted-model.ts'
+import { startScriptedModel } from '../../../src/llm/scripted/scripted-model.ts'
+import type { TestServer } from '../../support/server.ts'
+import { commandLine, KEY, startServer } from '../../support/server.ts'
+
+const bash = (command: string) => [{ name: 'Bash', arguments: { command } }]
+
+let home: string
+let work: string
+let model: ScriptedModel
+let server: TestServer
+let agents: Client
+
+/** A program with this key. */
+async function connect(key: string): Promise<Client> {
+  const [command, ...args] = commandLine(['mcp', '--server', server.url])
+  const env = { PATH: process.env['PATH']!, HOME: process.env['HOME']!, OPENHANDS_MASTER_KEY: key }
+  const client = new Client({ name: 'test', version: '1' })
+  await client.connect(new StdioClientTransport({ command, args, env, cwd: home }))
+  return client
+}
+
+async function call(name: string, args: Record<string, unknown>, by = agents) {
+  const { content, structuredContent, isError } = await by.callTool({ name, arguments: args })
+  const [first] = content
+  const text = first?.type === 'text' ? first.text : ''
+  return { text, isError, report: structuredContent as AgentReport }
+}
+
+beforeAll(async () => {
+  home = await realpath(await mkdtemp(join(tmpdir(), 'agent-server-mcp-')))
+  work = join(home, 'project')
+  await mkdir(work)
+  model = await startScriptedModel({
+    replies: [
+      { when: 'hello', turns: [{ text: 'Hello there.' }] },
+      { when: 'write', turns: [{ calls: bash('echo hi >> out.txt') }, { text: 'It is written.' }] },
+      { when: 'slow', turns: [{ text: 'I think '.repeat(1000), chunk_delay_ms: 200 }] },
+    ],
+  })
+  const llm = { LLM_MODEL: 'scripted', LLM_BASE_URL: model.baseUrl, LLM_API_KEY: 'scripted-model-key' }
+  server = await startServer({ env: { ...llm, OPENHANDS_WORKDIR_BASE: home } })
+  agents = await connect(KEY)
+})
+afterAll(async () => {
+  await agents.close()
+  await server[Symbol.asyncDispose]()
+  await model.close()
+  await rm(home, { recursive: true, force: true })
+})
+
+test('offers five tools, and says which of them can change something', async () => {
+  const { tools } = await agents.listTools()
+  expect(tools.map(({ name }) => name)).toEqual(['start_agent', 'continue_agent', 'get_agent', 'decide', 'stop_agent'])
+  expect(tools.filter(({ annotations }) => annotations?.readOnlyHint).map(({ name }) => name)).toEqual(['get_agent'])
+})
+
+test('an agent is started, waits for a decision with the hash of its call, and is continued', async () => {
+  const started = await call('start_agent', { prompt: 'write', workdir: work })
+  const { conversation_id, pending, status } = started.report
+  expect(started.text.split('\n')[0]).toBe(`Conversation ${conversation_id}: ${status}`)
+  expect(pending).toMatchObject([{ name: 'Bash', input: { command: 'echo hi >> out.txt' } }])
+  const { request_id, tool_use_id, input_hash } = pending[0]!
+  const decision = { conversation_id, request_id, tool_use_id, behavior: 'allow' }
+  expect(await call('decide', { ...decision, input_hash: '0'.repeat(64) })).toMatchObject({ isError: true })
+  const decided = await call('decide', { ...decision, input_hash })
+  expect(decided.report).toMatchObject({ status: 'idle', final_text: 'It is written.', pending: [] })
+  expect(await readFile(join(work, 'out.txt'), 'utf8')).toBe('hi\n')
+  const continued = await call('continue_agent', { conversation_id, prompt: 'hello' })
+  expect(continued.report.final_text).toBe('Hello there.')
+})
+
+test('an agent that works longer than the wait is reported as running, with progress, and can be stopped', async () => {
+  const progress: unknown[] = []
+  const request = { name: 'start_agent', arguments: { prompt: 'slow', workdir: work, wait_seconds: 0.5 } }
+  const started = await agents.callTool(request, { onprogress: (each) => void progress.push(each) })
+  const { conversation_id, status } = started.structuredContent as AgentReport
+  expect(status).toBe('running')
+  expect(progress).not.toEqual([])
+  expect((await call('stop_agent', { conversation_id })).report.status).toBe('paused')
+})
+
+test('a key without the scope approve decides nothing, and unknown ids and waits are refused', async () => {
+  const { report } = await call('start_agent', { prompt: 'write', workdir: work })
+  const { conversation_id, pending } = report
+  const { key } = await createClient({ baseUrl: server.url, apiKey: KEY }).keys.create({
+    name: 'agents',
+    scopes: ['read', 'write'],
+  })
+  const narrow = await connect(key)
+  const { request_id, tool_use_id, input_hash } = pending[0]!
+  const refused = await call(
+    'decide',
+    { conversation_id, request_id, tool_use_id, input_hash, behavior: 'allow' },
+    narrow,
+  )
+  await narrow.close()
+  expect(refused).toMatchObject({ isError: true, text: expect.stringContaining('approve') })
+  expect((await call('get_agent', { conversation_id, wait_seconds: 0 })).report.pending).toHaveLength(1)
+  expect(await call('get_agent', { conversation_id: crypto.randomUUID() })).toMatchObject({ isError: true })
+  expect(await call('get_agent', { conversation_id, wait_seconds: 46 })).toMatchObject({ isError: true })
+})

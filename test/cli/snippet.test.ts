@@ -1,0 +1,20 @@
+/** `agent-server snippet`: what it prints is valid where it is pasted, and contains no key. */
+import { expect, test } from 'vitest'
+import { snippet } from '../../src/cli/snippet.ts'
+
+const SERVER = 'https://agents.example.com'
+
+test.each([undefined, SERVER])('the settings of editors start this program (server: %s)', (server) => {
+  const { agent_servers: servers } = JSON.parse(snippet({ name: 'snippet', of: 'zed', server }))
+  const { command, args } = servers['agent-server']
+  expect(command).toMatch(/^\//)
+  expect(args.slice(args.indexOf('acp'))).toEqual(server === undefined ? ['acp'] : ['acp', '--server', server])
+})
+
+test('the other ones name the command of tools, or the URL', () => {
+  expect(snippet({ name: 'snippet', of: 'claude', server: undefined })).toMatch(
+    /^claude mcp add agent-server -- .* '?mcp'?\n$/,
+  )
+  expect(snippet({ name: 'snippet', of: 'codex', server: SERVER })).toContain(`"mcp","--server","${SERVER}"]`)
+  expect(snippet({ name: 'snippet', of: 'curl', server: SERVER })).toContain(`${SERVER}/conversations`)
+})
