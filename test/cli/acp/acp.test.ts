@@ -61,7 +61,6 @@ beforeAll(async () => {
         turns: [{ calls: [{ name: 'AskUserQuestion', arguments: { questions: [QUESTION] } }] }, { text: 'Noted.' }],
       },
       { when: 'slow', turns: [{ text: 'I think '.repeat(1000), chunk_delay_ms: 200 }] },
-      { when: 'hang', turns: [{ text: 'I think', hang: true }] },
       { when: 'refuse', turns: [{ status: 401, error: { message: 'no such key' } }] },
     ],
   })
@@ -167,7 +166,7 @@ describe('an approval', () => {
 
 describe('a cancel ends the prompt, and the next one works,', () => {
   const cases: readonly [string, string, (id: string) => boolean][] = [
-    ['while the model answers', 'hang', (id) => editor.said(id).includes('think')],
+    ['while the model answers', 'slow', (id) => editor.said(id).includes('think')],
     ['while a command runs', 'sleep', (id) => JSON.stringify(editor.of(id)).includes('begun\\n')],
     ['while it waits for an approval', 'write', (id) => editor.permissions.some(({ sessionId }) => sessionId === id)],
     ['at once', 'hello', () => true],
