@@ -183,6 +183,7 @@ function readSettings(state: State, event: Event, parse: () => Settings): Settin
 /** A fork is independent from here on: earlier events were made, paid for and requested by the original. */
 function afterFork(state: State, event: EventOf<'ForkedFrom'>): State {
   const settings = readSettings(state, event, () => Settings.parse(event.options_summary))
+  const { lastRun } = state
   return {
     ...state,
     settings,
@@ -192,6 +193,8 @@ function afterFork(state: State, event: EventOf<'ForkedFrom'>): State {
     postedKeys: [],
     granted: undefined,
     answered: undefined,
+    // What one run of the original may do is not for the fork: a crash at its first run would continue with it.
+    lastRun: lastRun && { id: lastRun.id, startSeq: lastRun.startSeq },
   }
 }
 

@@ -28,6 +28,18 @@ test.each([
   expect(Object.fromEntries(Object.entries(overrides!).filter(([, value]) => value !== undefined))).toEqual(left)
 })
 
+test('a fork has nothing of what the last run of its original may do', () => {
+  const forked = {
+    type: 'ForkedFrom',
+    source: 'environment',
+    from_conversation_id: conversationId,
+    from_seq: 1,
+  } as const
+  const places = { from_cwd: '/work', cwd: '/copy', files: { from: 'now' }, options_summary: settings } as const
+  const { lastRun } = folded([OVERRIDDEN, status('paused', 'running'), { ...forked, ...places }])
+  expect(lastRun).toEqual({ id: runId, startSeq: expect.any(Number) })
+})
+
 test('what a slash command allows holds until the run ends, also while it waits', () => {
   const command = {
     name: 'release',
