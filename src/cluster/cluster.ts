@@ -134,6 +134,11 @@ export class Cluster implements AsyncDisposable {
     return (await this.#options.instances.otherOwnerOf(conversationId)) ?? (await this.successor())
   }
 
+  /** Returns the other instance that must answer a create with this key, because it has answered one before. */
+  async ownerOfKey(connection: object, key: string): Promise<Peer | undefined> {
+    return this.#connections.has(connection) ? undefined : await this.#options.instances.otherOwnerOfKey(key)
+  }
+
   /** Returns the instance that must answer a request for something new; undefined if this one does. */
   async successor(): Promise<Peer | undefined> {
     return this.#isHere && (await this.#options.instances.successor())

@@ -21,9 +21,7 @@ import { forkConversation, withForkedFiles } from './fork.ts'
 import { resumeDeliveries } from '../webhooks/resume-deliveries.ts'
 import type { State } from '../state/state.ts'
 import type { Idempotency } from '../state/idempotency.ts'
-import { CreatedKeys } from '../idempotency/created-keys.ts'
-import { answerOnce } from '../state/idempotency.ts'
-import { createInFlight } from '../idempotency/in-flight.ts'
+import { CreateOnce } from '../idempotency/create-once.ts'
 import { Attendance } from './registry/attendance.ts'
 import type { ViewPage } from './registry/conversation-pages.ts'
 import { ConversationPages } from './registry/conversation-pages.ts'
@@ -73,8 +71,7 @@ export class ConversationManager {
   readonly #open: OpenConversations
   readonly pages: ConversationPages
   readonly #waiting: WaitingRequestPages
-  readonly #created = new CreatedKeys()
-  readonly #inFlight = createInFlight()
+  readonly #created: CreateOnce<ConversationView>
   #starting: Promise<void> | undefined
 
   constructor(deps: ManagerDeps) {
@@ -82,6 +79,7 @@ export class ConversationManager {
     const open = (this.#open = new OpenConversations(deps))
     const { attendance } = this
     const { knownConversations: registry, conversations } = deps
+    this.#created = new CreateOnce(conversations.storage.shared, (id) => this.#earlierAnswer(id))
     const isShared = conversations.storage.shared !== undefined
     this.pages = new ConversationPages({ registry, open, attendance, conversations })
     this.#waiting = new WaitingRequestPages({ conversations: registry, open, isShared })
@@ -145,7 +143,7 @@ export class ConversationManager {
     }
     this.hidden.refuse(request.id)
     // Its log is short: `meta.json` is written when the conversation first changes or is closed.
-    return await this.#once(idempotency, () => this.#make(request.id, make, known.refresh))
+    return await this.#once(idempotency, request.id, (id) => this.#make(id, request, make, known.refresh))
   }
 
   /** Creates a conversation from the current state of another one. Accepts an idempotency key, as `create` does. */
@@ -157,12 +155,12 @@ export class ConversationManager {
   ): Promise<ConversationView> {
     const { conversations, knownConversations: known } = this.#deps
     if (!replay) this.hidden.refuse(request.id)
-    const view = await this.#once(idempotency, async () => {
+    const view = await this.#once(idempotency, request.id, async (id) => {
       const source = await this.open(sourceId)
       const options = { request, idempotency, signal: this.#open.signal, onChange: known.update, replay }
       try {
-        const make = (id: string) => forkConversation(conversations, source, { id, ...options })
-        return await this.#make(request.id, make, known.update)
+        const make = () => forkConversation(conversations, source, { id, ...options })
+        return await this.#make(id, request, make, known.update)
       } catch (error) {
         throw known.has(sourceId) ? error : deletedProblem(sourceId)
       }
@@ -253,14 +251,14 @@ export class ConversationManager {
     return reportLeftProcesses(logger, await endProcesses()) && areClosed
   }
 
-  async #once(idempotency: Idempotency | undefined, make: () => Promise<ConversationView>): Promise<ConversationView> {
+  async #once(
+    idempotency: Idempotency | undefined,
+    wantedId: string | undefined,
+    make: (id: string) => Promise<ConversationView>,
+  ): Promise<ConversationView> {
     this.#open.refuseWhenClosing()
-    if (!idempotency) return await make()
-    return await answerOnce(idempotency, {
-      remembered: this.#created.of(idempotency.key),
-      make: () => this.#inFlight(idempotency.key, make),
-      again: ({ id }) => this.#earlierAnswer(id),
-    })
+    const id = wantedId ?? uuid7()
+    return await (idempotency ? this.#created.run(idempotency, id, () => make(id)) : make(id))
   }
 
   async #earlierAnswer(id: string): Promise<ConversationView> {
@@ -270,15 +268,15 @@ export class ConversationManager {
   }
 
   async #make(
-    wantedId: string | undefined,
+    id: string,
+    wanted: Pick<CreateConversation, 'id'>,
     make: (id: string) => Promise<CreatedConversation>,
     note: (state: State) => void,
   ): Promise<ConversationView> {
     const { conversations } = this.#deps
-    const id = wantedId ?? uuid7()
     let warnings: readonly string[] = []
     const conversation = await this.#open.create(id, async () => {
-      if (wantedId !== undefined && (await conversations.storage.deletions.has(id))) throw deletedProblem(id)
+      if (wanted.id !== undefined && (await conversations.storage.deletions.has(id))) throw deletedProblem(id)
       // A concurrent shutdown closes what was added before it, and nothing that is added later.
       this.#open.refuseWhenClosing()
       const made = await make(id)

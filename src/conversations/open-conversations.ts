@@ -245,7 +245,9 @@ export class OpenConversations {
       const conversation = await openConversation(conversations, id, { onChange: known.update, onReleased })
       try {
         // A request that has deleted it meanwhile disposes of it.
-        if (known.has(id)) await conversation.start(this.#recovery.reasonFor(id))
+        const why = this.#recovery.reasonFor(id)
+        if (why === 'owner_lost') conversations.metrics.cluster?.tookOver()
+        if (known.has(id)) await conversation.start(why)
       } catch (error) {
         await conversation.dispose('closing')
         throw error

@@ -15,6 +15,8 @@ export interface Instances {
   others(): Promise<AnnouncedPeer[]>
   /** Resolves to the other instance that owns the conversation, if it lives and has announced an address. */
   otherOwnerOf(conversationId: string): Promise<Peer | undefined>
+  /** Resolves to the other instance that executes, or has executed, the create with this idempotency key. */
+  otherOwnerOfKey(key: string): Promise<Peer | undefined>
   /** Resolves to those of these instances that have ended: none of them answers any more. */
   ended(instances: readonly number[]): Promise<number[]>
   /** Stores that this one stops: `successor` does not return it any more. */
@@ -45,8 +47,30 @@ export type Changes = {
   readonly deleted: readonly string[]
 }
 
+/** `id` and `at`: the conversation of the request, and when it came, RFC 3339. */
+export type ClaimedKey = {
+  readonly key: string
+  readonly bodyHash: string
+  readonly id: string
+  readonly at: string
+  /** Its conversation exists, or was deleted. */
+  readonly isMade: boolean
+}
+
+/** The idempotency keys of creates at all instances. */
+export interface KeyClaims {
+  /** Call it before the conversation `id` is created. Resolves to the earlier request with this key, if there is one. */
+  claimKey(claim: {
+    readonly key: string
+    readonly bodyHash: string
+    readonly id: string
+  }): Promise<ClaimedKey | undefined>
+  /** Call it if the conversation was not created. */
+  releaseKey(claim: { readonly key: string; readonly id: string }): Promise<void>
+}
+
 /** The conversations of all instances that share a storage. Nothing here takes one over. */
-export interface SharedConversations {
+export interface SharedConversations extends KeyClaims {
   /** Resolves to a position that is before all later changes. */
   position(): Promise<number>
   /** Resolves to what other instances have changed after this position: all that was stored before the call, some of it again. */

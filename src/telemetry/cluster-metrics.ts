@@ -22,7 +22,7 @@ export class ClusterMetrics {
   })
   readonly #takeovers = createCounter({
     name: 'agent_server_takeovers_total',
-    help: 'Conversations with unfinished work that this instance took over.',
+    help: 'Conversations that this instance took over from one that had died.',
   })
   readonly #forwards = createCounter({
     name: 'agent_server_forwards_total',

@@ -15,6 +15,7 @@ const cluster = {
     asked.add(connection)
     return { instance: 7, address: 'http://127.0.0.1:9' }
   },
+  ownerOfKey: async () => undefined,
   successor: async () => undefined,
   send: async () => {
     throw new Error('There is no other instance.')

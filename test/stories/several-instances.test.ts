@@ -94,6 +94,45 @@ test('the owner ends a forwarded stream when its client leaves, and no handler r
   expect(asked.output()).not.toContain('already sent')
 })
 
+test('of the same create at two instances one is executed, and repetitions get its answer at both', async () => {
+  const body = {
+    title: 'once',
+    llm_config: { model: 'scripted', base_url: stage.model.baseUrl, api_key: 'a-model-key' },
+  }
+  const at = async (server: TestServer, key: string, fields: object = {}) =>
+    await server.call('POST', '/conversations', { ...body, ...fields }, { 'idempotency-key': key })
+  for (const key of ['race-1', 'race-2', 'race-3', 'race-4']) {
+    const racing = await Promise.all([at(owner, key), at(asked, key)])
+    const made = racing.filter(({ status }) => status === 201)
+    expect(made.length).toBeGreaterThan(0)
+    for (const answer of racing)
+      if (answer.status !== 201) expect([answer.status, answer.body.error]).toEqual([409, 'idempotency_in_flight'])
+    for (const server of [owner, asked]) {
+      expect(await at(server, key)).toMatchObject({ status: 201, body: { id: made[0]!.body.id } })
+      const other = await at(server, key, { title: 'other' })
+      expect([other.status, other.body.error]).toEqual([422, 'idempotency_mismatch'])
+    }
+  }
+  const { items } = (await asked.call('GET', '/conversations?limit=100')).body
+  expect(items.filter(({ title }: { title: string }) => title === 'once')).toHaveLength(4)
+  // What fails leaves the key free.
+  expect((await at(owner, 'again', { workdir: '/proc/nothing' })).status).toBe(400)
+  expect((await at(asked, 'again')).status).toBe(201)
+})
+
+test('of the same deletion and the same id at two instances one wins, and the other gets the documented answer', async () => {
+  const id = randomUUID()
+  const llm_config = { model: 'scripted', base_url: stage.model.baseUrl, api_key: 'a-model-key' }
+  const created = await Promise.all(
+    [owner, asked].map((server) => server.call('POST', '/conversations', { id, llm_config })),
+  )
+  expect(created.map(({ status }) => status).sort((a, b) => a - b)).toEqual([201, 409])
+  expect(created.find(({ status }) => status === 409)!.body.error).toBe('conversation_exists')
+  const deleted = await Promise.all([owner, asked].map((server) => server.call('DELETE', `/conversations/${id}`)))
+  expect(deleted.map(({ status }) => status).sort((a, b) => a - b)).toEqual([204, 410])
+  expect(deleted.find(({ status }) => status === 410)!.body.error).toBe('conversation_deleted')
+})
+
 test('a limited key has the same rights through another instance', async () => {
   const path = await create()
   const key = await asked.call('POST', '/keys', { name: 'reader', scopes: ['read'] })

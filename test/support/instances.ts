@@ -6,6 +6,7 @@ export const loneInstance = (own: number): Instances => ({
   own,
   announce: async () => {},
   otherOwnerOf: async () => undefined,
+  otherOwnerOfKey: async () => undefined,
   others: async () => [],
   ended: async () => [],
   leave: async () => {},

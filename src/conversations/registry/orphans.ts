@@ -10,7 +10,6 @@ export type OrphanDeps = {
   /** Rejects if it cannot be opened, or another instance was faster. */
   readonly takeOver: (id: string) => Promise<void>
   readonly logger: Logger
-  readonly metrics: { readonly cluster: { readonly tookOver: () => void } | undefined }
   readonly signal: AbortSignal
 }
 
@@ -22,7 +21,6 @@ export async function watchOrphans({
   storage,
   takeOver,
   logger,
-  metrics,
   leaving,
   signal: stopping,
 }: OrphanDeps): Promise<void> {
@@ -33,7 +31,6 @@ export async function watchOrphans({
   const tryOne = async (id: string): Promise<string[]> => {
     try {
       await takeOver(id)
-      metrics.cluster?.tookOver()
       logger.info({ conversation_id: id }, 'this conversation was taken over from an instance that has ended')
       return []
     } catch (error) {

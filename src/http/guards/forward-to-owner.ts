@@ -1,15 +1,17 @@
 /** Forwards requests of conversations that another instance owns. The only file that decides which these are. */
 import type { IncomingHttpHeaders } from 'node:http'
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { Access } from '../../access/access.ts'
 import type { Cluster } from '../../cluster/cluster.ts'
 import type { ConversationManager } from '../../conversations/manager.ts'
 import { CREATED } from '../../conversations/registry/pending-requests.ts'
 import type { RemoteConversations } from '../remote/remote-conversations.ts'
 import { closeSignal } from '../request/close-signal.ts'
+import { ownKey } from './limited-requests.ts'
 import { hasBody } from './slow-bodies.ts'
 
 export type Peers = {
-  readonly cluster: Pick<Cluster, 'ownerElsewhere' | 'successor' | 'send'>
+  readonly cluster: Pick<Cluster, 'ownerElsewhere' | 'ownerOfKey' | 'successor' | 'send'>
   readonly remote: Pick<RemoteConversations, 'find' | 'elsewhere'>
 }
 type OwnerLookup = Pick<ConversationManager, 'ownerOf' | 'upToDate' | 'beginRequest'>
@@ -30,6 +32,9 @@ const OF_CONNECTION = new Set(
 export async function findOwner(request: FastifyRequest, { cluster, remote }: Peers): Promise<Owner | undefined> {
   const id = conversationOf(request)
   const { config, method, url } = request.routeOptions
+  const key = creates(request) && request.access && creationKey(request.access, request.headers['idempotency-key'])
+  const owner = key ? await cluster.ownerOfKey(request.raw.socket, key) : undefined
+  if (owner) return owner
   if (url === '/conversations' && method === 'POST' && request.access) return await cluster.successor()
   if (id === undefined || !request.access) return undefined
   if (!config.outlivesOwner) return await cluster.ownerElsewhere(request.raw.socket, id)
@@ -49,9 +54,15 @@ function namesOf(request: FastifyRequest): string[] {
   const id = conversationOf(request)
   // A stream continues at the next owner, and so does the wait for a run, which must have its response.
   if (config.outlivesOwner) return method === 'GET' ? [] : [url]
-  const creates = method === 'POST' && (url === '/conversations' || url === '/conversations/:id/fork')
-  return [...(id === undefined ? [] : [id]), ...(creates ? [CREATED] : [])]
+  return [...(id === undefined ? [] : [id]), ...(creates(request) ? [CREATED] : [])]
 }
+
+const creates = ({ routeOptions: { method, url } }: FastifyRequest): boolean =>
+  method === 'POST' && (url === '/conversations' || url === '/conversations/:id/fork')
+
+/** As it is stored. */
+const creationKey = (access: Access, key: string | string[] | undefined): string | undefined =>
+  typeof key === 'string' ? ownKey(access, { key, bodyHash: '' })?.key : undefined
 
 /** Another instance may have created the conversation before it died, and a limited key sees only those that are known. */
 export async function learnConversation(request: FastifyRequest, manager: OwnerLookup): Promise<void> {

@@ -1,6 +1,7 @@
 /** The addresses of the instances that share the database, and which of them has a conversation. */
 import { z } from 'zod'
 import type { AnnouncedPeer, Instances, Peer } from '../instances.ts'
+import { otherOwnerOfKey } from './creation-claims.ts'
 import type { RowOwnership } from './ownership.ts'
 
 /** The database refuses any other text as an id. */
@@ -36,6 +37,10 @@ export class InstanceRows implements Instances {
     if (!UUID.test(conversationId)) return undefined
     const [row] = await this.#ownership.database.read(OTHER_OWNER, [conversationId, this.own])
     return row && { instance: Number(row['id']), address: String(row['address']) }
+  }
+
+  otherOwnerOfKey(key: string): Promise<Peer | undefined> {
+    return otherOwnerOfKey(this.#ownership, key)
   }
 
   async ended(instances: readonly number[]): Promise<number[]> {

@@ -15,6 +15,7 @@ import { EIGHTH_MIGRATION } from './eighth-migration.ts'
 import { ELEVENTH_MIGRATION } from './eleventh-migration.ts'
 import { NINTH_MIGRATION } from './ninth-migration.ts'
 import { TENTH_MIGRATION } from './tenth-migration.ts'
+import { TWELFTH_MIGRATION } from './twelfth-migration.ts'
 
 /** Names the database in the data directories that were used with it. A copy of the database keeps it. */
 const IDENTITY_MIGRATION = `
@@ -34,6 +35,7 @@ const MIGRATIONS: readonly string[] = [
   NINTH_MIGRATION,
   TENTH_MIGRATION,
   ELEVENTH_MIGRATION,
+  TWELFTH_MIGRATION,
 ]
 
 /** Two instances may start at the same time. Any number that other programs are unlikely to use. */

@@ -1,7 +1,9 @@
 /** What instances that share the database show of the conversations of each other. */
-import type { Changes, ListedConversation, SharedConversations } from '../instances.ts'
+import type { Changes, ClaimedKey, ListedConversation, SharedConversations } from '../instances.ts'
 import type { Summary } from '../summary.ts'
 import { SUMMARY_FORMAT } from './caches.ts'
+import type { KeyClaim } from './creation-claims.ts'
+import { claimKey, releaseKey } from './creation-claims.ts'
 import type { RowOwnership } from './ownership.ts'
 import type { PostgresRow } from './session.ts'
 
@@ -10,6 +12,14 @@ export class SharedRows implements SharedConversations {
 
   constructor(ownership: RowOwnership) {
     this.#ownership = ownership
+  }
+
+  claimKey(claim: KeyClaim): Promise<ClaimedKey | undefined> {
+    return claimKey(this.#ownership, claim)
+  }
+
+  releaseKey(claim: Pick<KeyClaim, 'key' | 'id'>): Promise<void> {
+    return releaseKey(this.#ownership, claim)
   }
 
   async position(): Promise<number> {

@@ -1,0 +1,50 @@
+/** Executes each create with a key once: also at several instances, and when it is repeated while it is executed. */
+import type { Idempotency } from '../state/idempotency.ts'
+import { answerOnce } from '../state/idempotency.ts'
+import type { KeyClaims } from '../storage/instances.ts'
+import type { CreationKey } from '../storage/storage.ts'
+import { CreatedKeys } from './created-keys.ts'
+import { createInFlight, keyInFlight } from './in-flight.ts'
+
+export class CreateOnce<T> {
+  readonly #claims: KeyClaims | undefined
+  readonly #again: (id: string) => Promise<T>
+  readonly #created = new CreatedKeys()
+  readonly #inFlight = createInFlight()
+
+  /** `claims`: undefined where no other instance uses the storage. `again` returns the response of an earlier create. */
+  constructor(claims: KeyClaims | undefined, again: (id: string) => Promise<T>) {
+    this.#claims = claims
+    this.#again = again
+  }
+
+  readonly remember = (keys: readonly CreationKey[]): void => this.#created.remember(keys)
+
+  /** `make` creates the conversation `id`. Throws `idempotency_in_flight`, and the `Problem` of `findEarlier`. */
+  async run(idempotency: Idempotency, id: string, make: () => Promise<T>): Promise<T> {
+    const claims = this.#claims
+    const once = claims ? () => this.#makeForAll(claims, idempotency, id, make) : make
+    return await this.#answer(idempotency, this.#created.of(idempotency.key), () =>
+      this.#inFlight(idempotency.key, once),
+    )
+  }
+
+  async #makeForAll(claims: KeyClaims, idempotency: Idempotency, id: string, make: () => Promise<T>): Promise<T> {
+    const { key, bodyHash } = idempotency
+    const earlier = await claims.claimKey({ key, bodyHash, id })
+    if (earlier) {
+      if (!earlier.isMade) throw keyInFlight()
+      return await this.#answer(idempotency, [earlier], make)
+    }
+    try {
+      return await make()
+    } catch (error) {
+      await claims.releaseKey({ key, id }).catch(() => {}) // then it ends with this instance
+      throw error
+    }
+  }
+
+  async #answer(idempotency: Idempotency, remembered: readonly CreationKey[], make: () => Promise<T>): Promise<T> {
+    return await answerOnce(idempotency, { remembered, make, again: (earlier) => this.#again(earlier.id) })
+  }
+}
