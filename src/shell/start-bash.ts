@@ -14,7 +14,7 @@ export type BashPlan = {
   readonly additionalDirectories?: readonly string[] | undefined
   /** The session's directory for pipes, the command and the saved state. */
   readonly stateDir: string
-  /** Of its saved state. It may be `stateDir`. */
+  /** The place of its saved state; it may be `stateDir`. */
   readonly keptDir: string
   /** Complete and background outputs, readable by the agent. */
   readonly outputDir: string

@@ -109,7 +109,7 @@ export class Metrics {
     help: 'Answers to HTTP requests, by the first digit of their status.',
     labels: ['status'],
   })
-  /** Of a server with a database. */
+  /** Undefined without a database. */
   cluster: ClusterMetrics | undefined
   #sources: Partial<Sources> = {}
 

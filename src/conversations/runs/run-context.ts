@@ -94,11 +94,11 @@ export function intentToEnd(runId: string, end: RunEnd, begun: readonly string[]
   return { kind: 'end_run', runId, ...end, begun, newRunId: uuid7(), now: Date.now() }
 }
 
-/** Of a run that an error has ended. */
+/** Returns the end of a run that failed. */
 export function failureOf(error: unknown): LoopEnd {
   const type = error instanceof MissingWorkdir ? 'workdir_missing' : 'internal'
-  const isTold = error instanceof Problem || error instanceof MissingWorkdir
-  const message = isTold ? error.message : 'The server failed inside the run; its log has the details.'
+  const isShown = error instanceof Problem || error instanceof MissingWorkdir
+  const message = isShown ? error.message : 'The server failed inside the run; its log has the details.'
   return { stopReason: 'error', failure: { type, message, retryable: true } }
 }
 

@@ -43,7 +43,7 @@ export const isOutage = (error: unknown): boolean =>
   REFUSED_FOR_NOW.has(codeOf(error) ?? '') ||
   (error instanceof Error && !(error instanceof Problem) && !(error instanceof DatabaseError) && endsSession(error))
 
-/** Of the system: nobody answers there now. A name may be unknown because its machine has not started. */
+/** Codes of the system: nobody answers there now. A name may be unknown because its machine has not started. */
 const NOT_REACHED = new Set([
   'EAI_AGAIN',
   'ECONNREFUSED',

@@ -139,7 +139,7 @@ export class PostgresConversation implements ConversationStorage {
   /** Another instance may open it next. */
   async #removeLocal(): Promise<void> {
     const { localDirectory } = this.#parts
-    // What is left there is not read again.
+    // Remains do no harm: nothing reads them again.
     if (localDirectory !== undefined) await removeTree(`${localDirectory}/${this.id}`).catch(() => {})
   }
 
