@@ -66,6 +66,8 @@ export const DESCRIPTIONS: Readonly<Record<string, string>> = {
   pauseConversation:
     'Stops the model request at once, and the run at the next safe point. The next run continues there. The body can be empty.',
   setConfirmation: 'Decides whether tool calls that have not begun need an approval.',
+  listAllCallbacks:
+    'Returns the callbacks of the conversations that the key may see, page by page. Opens no conversation that is closed.',
   getUsage:
     'Counts the conversations that the key may see, also deleted ones. The first request for a time reads the logs of that time; later ones only what is new.',
   listAllRequests:

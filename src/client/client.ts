@@ -163,6 +163,13 @@ export class ConversationsClient {
     return this.#api.call('countConversations', { query }, options)
   }
 
+  /** Lists the callbacks of all conversations, with what failed. */
+  callbacks(query: QueryFor<'listAllCallbacks'> = {}, options?: CallOptions) {
+    return listOf((page_id = query.page_id) =>
+      this.#api.call('listAllCallbacks', { query: { ...query, page_id } }, options),
+    )
+  }
+
   /** Lists what waits in all conversations, the oldest first. */
   requests(query: QueryFor<'listAllRequests'> = {}, options?: CallOptions) {
     return listOf((page_id = query.page_id) =>

@@ -5,7 +5,7 @@ import { z } from 'zod'
 import { Event, EventTypeName } from './events/event.ts'
 import { CallbackHeaders, CallbackUrl } from './values/callback-address.ts'
 import { MASK } from './values/llm-config.ts'
-import { OnlyPage, PageLimit } from './values/page.ts'
+import { Flag, OnlyPage, PageLimit } from './values/page.ts'
 
 /** Per conversation. */
 export const MAX_CALLBACKS = 20
@@ -128,6 +128,33 @@ export const ListDeliveries = z.strictObject({
   page_id: z.string().optional().describe('`next_page_id` of the previous page.'),
 })
 export type ListDeliveries = z.infer<typeof ListDeliveries>
+
+export const ListAllCallbacks = z.strictObject({
+  failing: Flag.optional().describe(
+    '`true`: only those whose last attempt failed, that were disabled by the server, or that have skipped a delivery.',
+  ),
+  limit: PageLimit.describe('A page ends with the conversation that reaches it, and can be short.'),
+  page_id: z.string().optional().describe('`next_page_id` of the page before.'),
+})
+export type ListAllCallbacks = z.infer<typeof ListAllCallbacks>
+
+/** A callback in the list of all conversations. */
+export const CallbackState = z
+  .object({
+    conversation_id: z.uuid(),
+    title: z.string().optional().describe('Of the conversation.'),
+    user_id: z.string().optional().describe('Of the conversation.'),
+    callback: Callback,
+    pending: Delivery.optional().describe('The delivery that failed and is tried again.'),
+    failed: z.array(Delivery).describe('The last deliveries that were skipped, newest first; at most 5.'),
+  })
+  .meta({ id: 'CallbackState' })
+export type CallbackState = z.infer<typeof CallbackState>
+
+export const CallbackStates = z
+  .object({ items: z.array(CallbackState), next_page_id: z.string().nullable() })
+  .meta({ id: 'CallbackStates' })
+export type CallbackStates = z.infer<typeof CallbackStates>
 
 export const Redeliver = z
   .strictObject({

@@ -22,6 +22,7 @@ import { resumeDeliveries } from '../webhooks/resume-deliveries.ts'
 import type { State } from '../state/state.ts'
 import type { Idempotency } from '../state/idempotency.ts'
 import { CreateOnce } from '../idempotency/create-once.ts'
+import { CallbackPages } from './registry/callback-pages.ts'
 import { Attendance } from './registry/attendance.ts'
 import type { ViewPage } from './registry/conversation-pages.ts'
 import { ConversationPages } from './registry/conversation-pages.ts'
@@ -67,6 +68,7 @@ export class ConversationManager {
   readonly attendance = new Attendance()
   readonly hidden = new HiddenForks()
   readonly usage: UsageReports
+  readonly callbacks: CallbackPages
   readonly #deps: ManagerDeps
   readonly #open: OpenConversations
   readonly pages: ConversationPages
@@ -84,6 +86,7 @@ export class ConversationManager {
     this.pages = new ConversationPages({ registry, open, attendance, conversations })
     this.#waiting = new WaitingRequestPages({ conversations: registry, open, isShared })
     this.usage = new UsageReports({ known: registry, storage: conversations.storage })
+    this.callbacks = new CallbackPages({ known: registry, open, storage: conversations.storage })
   }
 
   /**
@@ -199,10 +202,7 @@ export class ConversationManager {
     return this.#deps.knownConversations.get(id)
   }
 
-  /**
-   * Returns a redactor for messages about a conversation. It returns text unchanged if the conversation is not open:
-   * its secrets are not known then.
-   */
+  /** Returns a redactor for messages about a conversation. Without effect if it is not open: its secrets are not known then. */
   async redactFor(id: string): Promise<(text: string) => string> {
     return (await this.#open.ifOpen(id))?.redact ?? ((text) => text)
   }

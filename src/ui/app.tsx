@@ -10,6 +10,7 @@ import { Login } from './screens/login.tsx'
 import { New } from './screens/new.tsx'
 import { Preferences } from './screens/preferences.tsx'
 import { Server } from './screens/server.tsx'
+import { Webhooks } from './screens/webhooks.tsx'
 import { callForAttention } from './state/attention.ts'
 import { listenToKeys } from './state/keys.ts'
 import { announcement, followServer, forPeople } from './state/live.ts'
@@ -65,7 +66,7 @@ function Frame() {
 }
 
 function Navigation() {
-  const { inbox, conversations, newConversation, costs, server, settings } = texts.value
+  const { inbox, conversations, newConversation, costs, webhooks, server, settings } = texts.value
   const first = route.value.path[0] ?? ''
   const waiting = forPeople.value?.length ?? 0
   const places = [
@@ -73,6 +74,7 @@ function Navigation() {
     { path: 'conversations', name: conversations, shape: '≡', badge: 0, isWide: false },
     ...(may('write') ? [{ path: 'new', name: newConversation, shape: '+', badge: 0, isWide: false }] : []),
     { path: 'costs', name: costs, shape: '$', badge: 0, isWide: true },
+    { path: 'webhooks', name: webhooks, shape: '↗', badge: 0, isWide: true },
     { path: 'server', name: server, shape: '▤', badge: 0, isWide: false },
     { path: 'settings', name: settings, shape: '⚙', badge: 0, isWide: false },
   ]
@@ -102,6 +104,7 @@ function Screen() {
   if (first === 'conversations') return <Conversations />
   if (first === 'new') return <New />
   if (first === 'costs') return <Costs />
+  if (first === 'webhooks') return <Webhooks />
   if (first === 'server') return <Server />
   return first === 'settings' ? <Preferences /> : <Inbox />
 }

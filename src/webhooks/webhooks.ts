@@ -23,11 +23,12 @@ import { answerOnce, keptOf } from '../state/idempotency.ts'
 import { createInFlight } from '../idempotency/in-flight.ts'
 import { refuseSecretsIn } from '../security/refuse-secrets.ts'
 import type { CallbackRecord } from './callback-record.ts'
-import { viewOf } from './callback-record.ts'
 import type { CallbackSet, Entry } from './callback-set.ts'
 import { keysOf } from './callback-set.ts'
 import { createDeliveryHistory } from './delivery-history.ts'
 import { fieldsOfAttempt } from './deliver-events.ts'
+import type { DeliveryState } from './delivery-state.ts'
+import { callbackView, stateOfEntry } from './delivery-state.ts'
 import type { CallbackDispatcher } from './dispatcher.ts'
 import type { UpdatedEntry } from './update-callback.ts'
 import { lowerNames, requireCredentials, updateCallback } from './update-callback.ts'
@@ -53,6 +54,11 @@ export class Webhooks {
 
   list(): Callback[] {
     return this.#set.entries.map(callbackView)
+  }
+
+  /** Returns each with its deliveries that failed. */
+  states(): DeliveryState[] {
+    return this.#set.entries.map(stateOfEntry)
   }
 
   get(id: string): Callback {
@@ -183,10 +189,6 @@ export class Webhooks {
       `Deliveries to this host are not allowed: ${refusal}. The operator can allow it with OPENHANDS_CALLBACK_ALLOW.`,
     )
   }
-}
-
-function callbackView({ record, credentials, history }: Entry): Callback {
-  return viewOf(record, credentials, record.enabled && credentials ? history.nextAttemptAt() : undefined)
 }
 
 function createdViewOf(entry: Entry): CreatedCallback {

@@ -326,6 +326,50 @@ test('deliveries are listed newest first, page by page', async () => {
   expectProblem(await it.http.call('GET', `${path}/deliveries?limit=0`), 400, 'invalid_request')
 })
 
+test('all callbacks are listed with what failed, also of closed conversations, for keys that may see them', async () => {
+  await using it = await setUp()
+  const { http, receiver } = it
+  receiver.answer = () => 500
+  const made = await it.made({ headers: { 'X-Token': TOKEN } })
+  await it.say('is refused')
+  const other = await http.create({ user_id: 'ada', title: 'other' })
+  const fine = await http.call('POST', `/conversations/${other}/callbacks`, { url: receiver.url })
+  const list = async (query = '', key?: string) => {
+    const headers = key === undefined ? {} : { authorization: `Bearer ${key}` }
+    const { status, body, text } = await http.call('GET', `/callbacks?${query}`, undefined, headers)
+    expect(status, text).toBe(200)
+    return body
+  }
+  const failing = async () => (await list('failing=true')).items
+  await expect.poll(failing).toMatchObject([
+    {
+      conversation_id: it.id,
+      callback: { id: made.id, headers: { 'x-token': MASK }, failing_since: expect.any(String) },
+      pending: { seq: 2, status: 'pending', response_status: 500, error: 'answered 500' },
+      failed: [],
+    },
+  ])
+  expect((await list('failing=false')).items).toMatchObject([
+    { conversation_id: other, title: 'other', user_id: 'ada', callback: { id: fine.body.id }, failed: [] },
+  ])
+  const first = await list('limit=1')
+  expect(first.items.map(({ callback }: typeof made) => callback.id)).toEqual([fine.body.id])
+  const second = await list(`limit=1&page_id=${first.next_page_id}`)
+  expect(second).toMatchObject({ items: [{ callback: { id: made.id } }], next_page_id: null })
+  const { key } = (await http.call('POST', '/keys', { name: 'ada', scopes: ['read'], user_id: 'ada' })).body
+  expect((await list('', key)).items.map((row: { conversation_id: string }) => row.conversation_id)).toEqual([other])
+  expectProblem(await http.call('GET', '/callbacks?page_id=nonsense'), 400, 'invalid_cursor')
+
+  const page = () => http.bench.manager.callbacks.page({ failing: true, limit: 10 })
+  const before = (await page()).items
+  await http.bench.restart()
+  const opened = http.bench.manager.openCount
+  const after = (await page()).items
+  expect(after).toMatchObject([{ callback: { id: made.id, headers: { 'x-token': MASK } } }])
+  expect(JSON.stringify([before, after])).not.toContain(TOKEN)
+  expect(http.bench.manager.openCount).toBe(opened)
+})
+
 describe('with an Idempotency-Key', () => {
   const key = { 'idempotency-key': 'key-1' }
 

@@ -1,9 +1,10 @@
-/** The costs in a real browser: what the page shows is what the server has summed. */
+/** Costs and webhooks in a real browser: what the page shows is what the server has summed, or could not deliver. */
 import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Stage } from '../support/agent.ts'
 import { setStage } from '../support/agent.ts'
-import { goTo, openBrowser, openTab } from './browser.ts'
+import { startReceiver } from '../support/receiver.ts'
+import { accessibilityFaults, goTo, openBrowser, openTab } from './browser.ts'
 
 const TITLE = 'dear \u202Ework'
 
@@ -12,7 +13,10 @@ let stage: Stage
 beforeAll(async () => {
   browser = await openBrowser()
   const usage = { prompt_tokens: 1000, completion_tokens: 100 }
-  stage = await setStage({ replies: [{ when: 'go', turns: [{ text: 'Done.', usage }] }] }, {})
+  stage = await setStage(
+    { replies: [{ when: 'go', turns: [{ text: 'Done.', usage }] }] },
+    { env: { OPENHANDS_CALLBACK_ALLOW: '127.0.0.1' } },
+  )
 })
 afterAll(async () => {
   await browser.close()
@@ -79,6 +83,50 @@ test('an error that has characters that nobody sees is shown with their numbers'
   await goTo(page, '#/server')
   await page.click('text=Pause all agents')
   await page.waitForSelector('.notice:has-text("not ⟦U+202E⟧txt.exe⟦U+200B⟧")')
+  expect(misdeeds).toEqual([])
+  await page.context().close()
+})
+
+test('webhooks that fail come first, with why, and are tested, tried again and delivered again', async () => {
+  await using receiver = await startReceiver(() => 500)
+  const id = await stage.create({ title: 'hooked' })
+  const path = `/conversations/${id}/callbacks`
+  const { body: made } = await stage.server.call('POST', path, { url: receiver.url })
+  await stage.server.call('POST', `/conversations/${id}/messages`, { message: 'hello' })
+  await receiver.untilReceived((all) => all.length > 0)
+  await expect.poll(async () => (await stage.server.call('GET', `${path}/${made.id}`)).body.failing_since).toBeDefined()
+
+  const { page, misdeeds } = await openTab(browser, stage.server.url)
+  // As if the event before had been skipped.
+  let isSkipped = true
+  await page.route('**/callbacks?failing=true*', async (route) => {
+    const response = await route.fetch()
+    const body = await response.json()
+    const [state] = body.items
+    if (isSkipped) state.failed = [{ ...state.pending, seq: 1, status: 'failed' }]
+    await route.fulfill({ response, json: body })
+  })
+  await page.setViewportSize({ width: 360, height: 800 })
+  await goTo(page, '#/server')
+  await page.click('main >> text=Webhooks')
+  await page.waitForSelector(`h2:has-text("Failing") + ul >> text=${receiver.url}`)
+  await page.waitForSelector('.webhook >> text=/UserMessage: answered 500/')
+  await page.waitForSelector('.webhook >> text=/Next attempt: /')
+  expect(await accessibilityFaults(page)).toEqual([])
+  await page.click('.webhook >> text=Test')
+  await page.waitForSelector('.notice.fault:has-text("The test was not delivered: answered 500")')
+  const asked = page.waitForRequest('**/redeliver')
+  await page.click('.webhook >> text=Deliver again from event 1')
+  expect((await asked).postDataJSON()).toEqual({ from_seq: 1 })
+
+  receiver.answer = () => 204
+  isSkipped = false
+  await page.click('.webhook >> text=Test')
+  await page.waitForSelector('.notice:has-text("The test was delivered.")')
+  await expect.poll(async () => (await stage.server.call('GET', `${path}/${made.id}`)).body.cursor).toBeGreaterThan(1)
+  await page.reload()
+  await page.waitForSelector('text=No webhook fails.')
+  await page.waitForSelector(`h2:has-text("Others") + ul >> text=${receiver.url}`)
   expect(misdeeds).toEqual([])
   await page.context().close()
 })

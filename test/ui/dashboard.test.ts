@@ -303,6 +303,7 @@ describe('every screen keeps to WCAG 2.2 AA', () => {
       'conversations',
       'new',
       'costs',
+      'webhooks',
       'server',
       'settings',
       ...['', '/changes', '/files', '/timeline', '/settings'].map((part) => `c/${id}${part}`),

@@ -27,6 +27,7 @@ import type { CreateReplay, ListReplays, Replay, ReplayPage } from '../../contra
 import type { Profile, ProfileList, PutProfile } from '../../contract/profile.ts'
 import type { GetUsage, UsageReport } from '../../contract/usage.ts'
 import type { FoundEvents, SearchEvents } from '../../contract/search.ts'
+import type { CallbackStates, ListAllCallbacks } from '../../contract/callback.ts'
 import { get, post, postOnce, put, remove } from './operation.ts'
 
 export const SERVER_OPERATIONS = {
@@ -58,6 +59,7 @@ export const SERVER_OPERATIONS = {
 
   createConversation: postOnce('/conversations').sends<typeof CreateConversation>().returns<typeof ConversationView>(),
   listAllRequests: get('/requests').filters<typeof ListAllRequests>().returns<typeof WaitingRequests>(),
+  listAllCallbacks: get('/callbacks').filters<typeof ListAllCallbacks>().returns<typeof CallbackStates>(),
   listConversations: get('/conversations').filters<typeof ListConversations>().returns<typeof ConversationPage>(),
   listConversationSummaries: get('/conversations/summaries')
     .filters<typeof ListConversations>()

@@ -25,6 +25,7 @@ const ROUTES: Readonly<Record<Scope, readonly string[]>> = {
     'GET /conversations/summaries',
     'GET /requests',
     'GET /search',
+    'GET /callbacks',
     'GET /conversations/:id/requests',
     'GET /conversations/:id/requests/:request_id',
     'GET /conversations/:id/permission-rules',

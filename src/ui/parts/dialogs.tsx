@@ -123,12 +123,13 @@ function Palette() {
 }
 
 function places(): Entry[] {
-  const { inbox, conversations, newConversation, costs, server, settings, keysTitle } = texts.value
+  const { inbox, conversations, newConversation, costs, webhooks, server, settings, keysTitle } = texts.value
   return [
     { key: 'inbox', name: inbox, go: () => show() },
     { key: 'conversations', name: conversations, go: () => show('conversations') },
     { key: 'new', name: newConversation, go: () => show('new') },
     { key: 'costs', name: costs, go: () => show('costs') },
+    { key: 'webhooks', name: webhooks, go: () => show('webhooks') },
     { key: 'server', name: server, go: () => show('server') },
     { key: 'settings', name: settings, go: () => show('settings') },
     { key: 'keys', name: keysTitle, go: () => (dialog.value = 'help') },

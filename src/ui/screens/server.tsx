@@ -14,7 +14,7 @@ import { short, visible } from '../text/visible.ts'
 const SCOPES = ['read', 'write', 'approve', 'files', 'commands', 'secrets', 'admin'] satisfies Scope[]
 
 export function Server() {
-  const { server, costs, pauseAll } = texts.value
+  const { server, costs, webhooks, pauseAll } = texts.value
   const info = useLoaded((signal) => client().info({ signal }), [])
   return (
     <section class="page">
@@ -22,6 +22,7 @@ export function Server() {
       {/* Where there is no room for them in the navigation. */}
       <p class="bar">
         <a href={addressOf('costs')}>{costs}</a>
+        <a href={addressOf('webhooks')}>{webhooks}</a>
       </p>
       <WhenLoaded of={info} draw={(value) => <About info={value} />} />
       {may('write') && (

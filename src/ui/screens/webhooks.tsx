@@ -1,0 +1,132 @@
+/** The callbacks of all conversations: those that fail first, why, when they are tried again, and what helps. */
+import { useState } from 'preact/hooks'
+import type { CallbackState, Delivery } from '../../contract/callback.ts'
+import { moment } from '../parts/amounts.ts'
+import { Loaded, useLoaded } from '../parts/loaded.tsx'
+import { attempt, notify } from '../parts/notices.tsx'
+import { texts } from '../state/preferences.ts'
+import { addressOf } from '../state/route.ts'
+import { client, may } from '../state/session.ts'
+import { short, visible } from '../text/visible.ts'
+
+/** What is read of each of the two lists. */
+const MOST = 500
+
+export function Webhooks() {
+  const { webhooks, failing, others, noFailures, noWebhooks } = texts.value
+  const [version, setVersion] = useState(0)
+  const lists = useLoaded(
+    async (signal) => ({ failing: await listed(true, signal), others: await listed(false, signal) }),
+    [version],
+  )
+  const again = () => setVersion((before) => before + 1)
+  return (
+    <section class="page">
+      <h1>{webhooks}</h1>
+      <Loaded
+        of={lists}
+        draw={(found) => (
+          <>
+            <h2>{failing}</h2>
+            {found.failing.length === 0 && <p class="quiet">{noFailures}</p>}
+            <States states={found.failing} onChange={again} />
+            <h2>{others}</h2>
+            {found.others.length === 0 && <p class="quiet">{noWebhooks}</p>}
+            <States states={found.others} onChange={again} />
+          </>
+        )}
+      />
+    </section>
+  )
+}
+
+async function listed(isFailing: boolean, signal: AbortSignal): Promise<CallbackState[]> {
+  const found: CallbackState[] = []
+  // Pages can be short.
+  for await (const state of client().conversations.callbacks({ failing: isFailing }, { signal })) {
+    found.push(state)
+    if (found.length === MOST) break
+  }
+  return found
+}
+
+type StatesProps = { readonly states: readonly CallbackState[]; readonly onChange: () => void }
+
+function States({ states, onChange }: StatesProps) {
+  return (
+    <ul class="plain">
+      {states.map((state) => (
+        <li key={state.callback.id} class="webhook">
+          <State state={state} onChange={onChange} />
+        </li>
+      ))}
+    </ul>
+  )
+}
+
+function State({ state, onChange }: { readonly state: CallbackState; readonly onChange: () => void }) {
+  const { callback, conversation_id: id, title, user_id, pending, failed } = state
+  const { untitled, failingSince, nextAttempt, disabled, test, tryNow, enable } = texts.value
+  const callbacks = client().conversation(id).callbacks
+  const retry = () => callbacks.update(callback.id, { enabled: true }).then(onChange)
+  return (
+    <>
+      <p>
+        <strong class="as-written">{visible(callback.url)}</strong>
+      </p>
+      <p class="quiet">
+        <a href={addressOf('c', id)}>{short(title ?? untitled)}</a>
+        {user_id !== undefined && ` ${short(user_id)}`}
+      </p>
+      {callback.failing_since !== undefined && <p class="fault">{failingSince(moment(callback.failing_since))}</p>}
+      {pending && <p>{whatFailed(pending)}</p>}
+      {callback.next_attempt_at !== undefined && <p>{nextAttempt(moment(callback.next_attempt_at))}</p>}
+      {!callback.enabled && <p class="fault">{disabled(visible(callback.disabled_reason ?? ''))}</p>}
+      {may('write') && (
+        <div class="actions">
+          <button type="button" onClick={() => attempt(() => testOf(state).finally(onChange))}>
+            {test}
+          </button>
+          {(!callback.enabled || callback.failing_since !== undefined) && (
+            <button type="button" onClick={() => attempt(retry)}>
+              {callback.enabled ? tryNow : enable}
+            </button>
+          )}
+        </div>
+      )}
+      <Failed failed={failed} redeliver={(seq) => callbacks.redeliver(callback.id, { from_seq: seq }).then(onChange)} />
+    </>
+  )
+}
+
+type FailedProps = { readonly failed: readonly Delivery[]; readonly redeliver: (seq: number) => Promise<unknown> }
+
+function Failed({ failed, redeliver }: FailedProps) {
+  const { skipped, deliverFrom } = texts.value
+  if (failed.length === 0) return null
+  return (
+    <ul>
+      {failed.map((delivery) => (
+        <li key={delivery.id}>
+          <span class="fault">{skipped}</span> {whatFailed(delivery)}{' '}
+          {may('write') && (
+            <button type="button" class="link" onClick={() => attempt(() => redeliver(delivery.seq))}>
+              {deliverFrom(delivery.seq)}
+            </button>
+          )}
+        </li>
+      ))}
+    </ul>
+  )
+}
+
+function whatFailed({ seq, type, attempts, error = '', last_attempt_at }: Delivery): string {
+  return `${seq} ${visible(type)}: ${visible(error)} (${texts.value.attempts(attempts)}, ${moment(last_attempt_at)})`
+}
+
+async function testOf({ conversation_id, callback }: CallbackState): Promise<void> {
+  const { delivered, notDelivered } = texts.value
+  const { status, error = '' } = await client().conversation(conversation_id).callbacks.test(callback.id)
+  const isFault = status === 'failed'
+  notify(isFault ? notDelivered(error) : delivered, { isFault })
+}
