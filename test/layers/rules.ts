@@ -59,6 +59,7 @@ const HOMES: Readonly<Record<string, string | readonly string[]>> = {
   '@preact/signals': 'ui',
   '@tanstack/virtual-core': 'ui',
   marked: 'ui',
+  'highlight.js': 'ui',
   diff: 'ui',
   'node:sqlite': 'storage',
   // Each process outside of a sandbox is started there, with an environment of the server alone.
@@ -146,12 +147,15 @@ function breachOfPackage(from: string, name: string): string[] {
   if (unitOf(from) === 'client' && name !== 'zod')
     return [`${from} imports ${name}; the client works in browsers, and imports only types`]
   if (unitOf(from) === 'contract' && name !== 'zod') return [`${from} imports ${name}; contract imports zod only`]
-  const home = HOMES[name] ?? (name.startsWith('node:') ? '*' : undefined)
+  const home = HOMES[name] ?? HOMES[packageOf(name)] ?? (name.startsWith('node:') ? '*' : undefined)
   if (home === undefined) return [`${from} imports ${name}, which has no home; add it to HOMES`]
   return home === '*' || [home].flat().some((place) => place === unitOf(from) || place === from)
     ? []
     : [`${from} imports ${name}, which lives in ${[home].flat().join(' and ') || 'no file of src'}`]
 }
+
+/** Without the path in it. */
+const packageOf = (name: string): string => /^(?:@[^/]+\/)?[^/]+/.exec(name)?.[0] ?? name
 
 /** The folder, or the file itself at the top of `src/`. */
 const unitOf = (path: string): string => path.split('/')[0]!

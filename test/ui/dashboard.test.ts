@@ -39,6 +39,7 @@ beforeAll(async () => {
   const replies = [
     { when: 'hostile', turns: [bash(`cat <<'END'\n${hostile}\nEND`), { text: hostile }] },
     { when: 'decide', turns: [bash('touch made'), { text: 'It is made.' }] },
+    { when: 'code', turns: [{ text: '```ts\nconst a = `<b>${1}`\n```\n\n```none\nconst b\n```' }] },
     { when: 'hello', turns: [{ text: 'Hello **there**.' }] },
     { when: 'fail', turns: [bash('echo broken; exit 3'), { text: 'It failed.' }] },
   ]
@@ -172,6 +173,11 @@ describe('a person', () => {
     await page.fill('.composer textarea', 'fail')
     await page.click('.composer button')
     await page.waitForSelector('.tool.failed pre:has-text("broken")')
+    await page.fill('.composer textarea', 'code')
+    await page.click('.composer button')
+    await page.waitForSelector('.code .code-keyword:text-is("const")')
+    expect(await page.locator('.markdown pre.code').allTextContents()).toEqual(['const a = `<b>${1}`', 'const b'])
+    expect(await page.locator('.code-keyword').count()).toBe(1)
     expect(misdeeds).toEqual([])
     await page.context().close()
   })

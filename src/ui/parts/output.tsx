@@ -5,30 +5,43 @@ import type { ImagePart } from '../../contract/values/message.ts'
 import { texts } from '../state/preferences.ts'
 import { ansiRuns } from '../text/ansi.ts'
 import { visible } from '../text/visible.ts'
+import { Code } from '../text/code.tsx'
 
 const FIRST_LINES = 40
 const FIRST_CHARS = 20_000
 
-export function Output({ text, label }: { readonly text: string; readonly label?: string }) {
+type OutputProps = {
+  readonly text: string
+  readonly label?: string
+  /** Of a file that is code; the output of a program has its own colours. */
+  readonly language?: string | undefined
+}
+
+export function Output({ text, label, language }: OutputProps) {
   const [isWhole, setWhole] = useState(false)
   const lines = useMemo(() => text.split('\n'), [text])
   const isLong = lines.length > FIRST_LINES || text.length > FIRST_CHARS
   const shown = isWhole || !isLong ? text : lines.slice(0, FIRST_LINES).join('\n').slice(0, FIRST_CHARS)
   const runs = useMemo(() => ansiRuns(shown), [shown])
+  // What has the colours of a terminal keeps them.
+  const isCode = language !== undefined && !shown.includes('\u001B')
   if (text.trim() === '') return <p class="quiet">{texts.value.noOutput}</p>
   return (
     <>
-      <pre class="code" tabIndex={0} aria-label={label ?? texts.value.output}>
-        {runs.map((run, index) =>
-          run.className ? (
-            <span key={index} class={run.className}>
-              {run.text}
-            </span>
-          ) : (
-            run.text
-          ),
-        )}
-      </pre>
+      {isCode && <Code text={shown} language={language} label={label} />}
+      {!isCode && (
+        <pre class="code" tabIndex={0} aria-label={label ?? texts.value.output}>
+          {runs.map((run, index) =>
+            run.className ? (
+              <span key={index} class={run.className}>
+                {run.text}
+              </span>
+            ) : (
+              run.text
+            ),
+          )}
+        </pre>
+      )}
       {isLong && !isWhole && (
         <button type="button" class="link" onClick={() => setWhole(true)}>
           {texts.value.showLines(lines.length)}

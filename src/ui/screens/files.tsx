@@ -89,6 +89,9 @@ export function Files({ open }: { readonly open: OpenConversation }) {
 
 const nameOf = ({ path }: FileEntry): string => path.split('/').at(-1) ?? path
 
+/** Undefined for a file whose name has none: it may have the colours of a terminal. */
+const endingOf = (entry: FileEntry): string | undefined => /\.(\w+)$/.exec(nameOf(entry))?.[1]
+
 type ViewProps = { readonly open: OpenConversation; readonly file: FileEntry; readonly close: () => void }
 
 function FileView({ open, file, close }: ViewProps) {
@@ -115,7 +118,11 @@ function FileView({ open, file, close }: ViewProps) {
       <WhenLoaded
         of={content}
         draw={(text) =>
-          text === undefined ? <p class="quiet">{tooLarge}</p> : <Output text={text} label={file.path} />
+          text === undefined ? (
+            <p class="quiet">{tooLarge}</p>
+          ) : (
+            <Output text={text} label={file.path} language={endingOf(file)} />
+          )
         }
       />
     </div>

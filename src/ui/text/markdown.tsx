@@ -7,6 +7,7 @@ import { Lexer } from 'marked'
 import type { ComponentChildren } from 'preact'
 import { memo } from 'preact/compat'
 import { useMemo } from 'preact/hooks'
+import { Code } from './code.tsx'
 import { visible, visibleProse } from './visible.ts'
 
 const SAFE = /^(?:https?|mailto):/i
@@ -59,7 +60,7 @@ function elementOf(token: Token): ComponentChildren {
     case 'paragraph':
       return <p>{all(as<Tokens.Paragraph>(token).tokens)}</p>
     case 'code':
-      return <pre class="code">{visible(as<Tokens.Code>(token).text)}</pre>
+      return <Code text={as<Tokens.Code>(token).text} language={languageOf(as<Tokens.Code>(token))} />
     case 'blockquote':
       return <blockquote>{all(as<Tokens.Blockquote>(token).tokens)}</blockquote>
     case 'list':
@@ -92,6 +93,9 @@ function elementOf(token: Token): ComponentChildren {
       return visibleProse(token.raw)
   }
 }
+
+/** The first word after the fence. */
+const languageOf = ({ lang }: Tokens.Code): string | undefined => /^[\w+#.-]+/.exec(lang ?? '')?.[0]
 
 /** The headings of an answer are below those of the page. */
 function Heading({ depth, children }: { readonly depth: number; readonly children: ComponentChildren }) {
