@@ -28,7 +28,7 @@ export type UsageQuery = {
   readonly edges: readonly number[]
   /** A conversation counts for each of its labels. Undefined: all are one group. */
   readonly by: 'model' | 'user_id' | 'label' | 'conversation' | undefined
-  /** Of several limits, all must match. */
+  /** All that are given must match. */
   readonly only: { readonly conversations?: readonly string[] | undefined; readonly userId?: string | undefined }
   /** The number of groups, those that cost most; the others are one. */
   readonly limit: number
@@ -50,7 +50,7 @@ export type UsageSum = {
 }
 
 /**
- * The counted answers. A cache of the logs, but for deleted conversations: what was counted of them stays. Throws the medium's
+ * The counted answers. A cache of the logs, except for deleted conversations: what was counted of them stays. Throws the medium's
  * errors; a damaged table is made again, empty.
  */
 export interface UsageTable {

@@ -48,7 +48,7 @@ class Zone {
     return bucket === 'day' ? this.#nextDay(ms) : this.#nextHour(ms)
   }
 
-  /** Returns the first moment of the day with this local midnight, which may be skipped, or come twice. */
+  /** Returns the first moment of the day with this local midnight, which clocks may skip or repeat. */
   startOf(midnight: number): number {
     const offsets = [this.#offset(midnight - DAY_MS), this.#offset(midnight + DAY_MS)]
     const [early, late] = [midnight - Math.max(...offsets), midnight - Math.min(...offsets)]

@@ -1,4 +1,4 @@
-/** What answers cost in the days of whoever looks at the page. */
+/** What answers cost in the days in the time zone of the browser. */
 import type { UsageReport } from '../../contract/usage.ts'
 import type { QueryFor } from '../../client/client.ts'
 import { client } from './session.ts'

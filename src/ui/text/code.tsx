@@ -18,13 +18,12 @@ export function Code({ text, language, label }: Props) {
     if (!language || text.length > MAX_CHARS) return undefined
     let isOver = false
     const timer = setTimeout(() => {
-      import('./highlight.ts').then(
-        ({ highlighted }) => {
-          const runs = isOver ? undefined : highlighted(text, language)
-          if (runs) setColoured({ text, runs })
-        },
-        () => {}, // without a connection there are no colours
-      )
+      const show = async () => {
+        const { highlighted } = await import('./highlight.ts')
+        const runs = isOver ? undefined : highlighted(text, language)
+        if (runs) setColoured({ text, runs })
+      }
+      show().catch(() => {}) // without a connection there are no colours
     }, STILL_MS)
     return () => {
       isOver = true

@@ -25,8 +25,26 @@ import yaml from 'highlight.js/lib/languages/yaml'
 export type CodeRun = { readonly text: string; readonly scope: string | undefined }
 
 const LANGUAGES = {
-  ...{ bash, c, cpp, csharp, css, diff, dockerfile, go, ini, java, javascript, json, makefile, python, ruby, rust },
-  ...{ sql, typescript, xml, yaml },
+  bash,
+  c,
+  cpp,
+  csharp,
+  css,
+  diff,
+  dockerfile,
+  go,
+  ini,
+  java,
+  javascript,
+  json,
+  makefile,
+  python,
+  ruby,
+  rust,
+  sql,
+  typescript,
+  xml,
+  yaml,
 }
 
 /** Collects the runs. It makes no markup: the text of the library that a browser would read as such stays empty. */

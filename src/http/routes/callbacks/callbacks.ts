@@ -4,16 +4,13 @@ import { z } from 'zod'
 import {
   Callback,
   CallbackPage,
-  CallbackStates,
   CreateCallback,
   CreatedCallback,
-  ListAllCallbacks,
   UpdateCallback,
   UpdatedCallback,
 } from '../../../contract/callback.ts'
 import { ConversationId } from '../../../contract/conversation.ts'
 import type { ConversationManager } from '../../../conversations/manager.ts'
-import { accessOf, visibleTo } from '../../guards/authorize.ts'
 import { describeRoute } from '../../openapi/describe-route.ts'
 import { KeyHeader, idempotencyOf } from '../../request/idempotency-key.ts'
 import { ById, CONVERSATION } from '../../openapi/conversation-params.ts'
@@ -35,20 +32,6 @@ const CREATE = [
 export const callbackRoutes: FastifyPluginAsyncZod<{ manager: ConversationManager }> = async (app, { manager }) => {
   const describe = describeRoute('callbacks')
   const callbacksOf = async (id: string) => (await manager.open(id)).webhooks
-
-  app.get(
-    '/callbacks',
-    {
-      schema: {
-        ...describe('listAllCallbacks', 'List the callbacks of all conversations, with what failed', [
-          'invalid_cursor',
-        ]),
-        querystring: ListAllCallbacks,
-        response: { 200: CallbackStates },
-      },
-    },
-    (request) => manager.callbacks.page(request.query, visibleTo(accessOf(request))),
-  )
 
   app.post(
     '/conversations/:id/callbacks',

@@ -1,7 +1,16 @@
 /** Routes for the deliveries of a callback: list, test, redeliver. */
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
-import { Callback, DeliveryPage, ListDeliveries, Redeliver, TestOutcome } from '../../../contract/callback.ts'
+import {
+  Callback,
+  CallbackStates,
+  DeliveryPage,
+  ListAllCallbacks,
+  ListDeliveries,
+  Redeliver,
+  TestOutcome,
+} from '../../../contract/callback.ts'
 import type { ConversationManager } from '../../../conversations/manager.ts'
+import { accessOf, visibleTo } from '../../guards/authorize.ts'
 import { closeSignal } from '../../request/close-signal.ts'
 import { describeRoute } from '../../openapi/describe-route.ts'
 import { ByCallback, CALLBACK } from './callbacks.ts'
@@ -9,6 +18,20 @@ import { ByCallback, CALLBACK } from './callbacks.ts'
 export const deliveryRoutes: FastifyPluginAsyncZod<{ manager: ConversationManager }> = async (app, { manager }) => {
   const describe = describeRoute('callbacks')
   const callbacksOf = async (id: string) => (await manager.open(id)).webhooks
+
+  app.get(
+    '/callbacks',
+    {
+      schema: {
+        ...describe('listAllCallbacks', 'List the callbacks of all conversations, with what failed', [
+          'invalid_cursor',
+        ]),
+        querystring: ListAllCallbacks,
+        response: { 200: CallbackStates },
+      },
+    },
+    (request) => manager.callbacks.page(request.query, visibleTo(accessOf(request))),
+  )
 
   app.get(
     '/conversations/:id/callbacks/:callback_id/deliveries',
