@@ -34,6 +34,16 @@ const EventFilter = {
 export const CountEvents = z.strictObject(EventFilter)
 export type CountEvents = z.infer<typeof CountEvents>
 
+const MaxText = z.coerce
+  .number()
+  .int()
+  .min(100)
+  .max(10_000_000)
+  .optional()
+  .describe(
+    'Cuts each text after so many characters, and leaves out images that are longer in base64. `cut_texts` of the event lists what was cut.',
+  )
+
 export const ListEvents = z.strictObject({
   ...EventFilter,
   after_seq: Seq.optional().describe('Only events with a higher seq.'),
@@ -41,6 +51,7 @@ export const ListEvents = z.strictObject({
   active: Flag.optional().describe('`true`: without the events that were rewound.'),
   order: z.enum(['asc', 'desc']).default('asc'),
   limit: PageLimit,
+  max_text: MaxText,
   page_id: z
     .string()
     .optional()
@@ -49,6 +60,14 @@ export const ListEvents = z.strictObject({
     ),
 })
 export type ListEvents = z.infer<typeof ListEvents>
+
+export const GetEventPart = z.strictObject({
+  pointer: z
+    .string()
+    .max(2000)
+    .regex(/^(?:\/.*)?$/s, 'a JSON Pointer begins with a slash')
+    .describe('JSON Pointer (RFC 6901) to the part, such as `/output/stdout`, or the `pointer` of one of `cut_texts`.'),
+})
 
 export const EventPage = z
   .object({ items: z.array(Event), next_page_id: z.string().nullable() })
@@ -73,6 +92,7 @@ export const StreamEvents = z.strictObject({
   ),
   types: typeNames(StreamTypeName).optional(),
   deltas: Flag.default(false).describe('Include transient events, such as text while the model writes it.'),
+  max_text: MaxText,
   hook_client: HookClientName.optional().describe(
     'Also the `HookRequest`s to this client, those that wait first. It has registered its hooks with `PUT client-hooks`.',
   ),
@@ -81,7 +101,12 @@ export const StreamEvents = z.strictObject({
 export type StreamEvents = z.infer<typeof StreamEvents>
 
 /** For the WebSocket that creates its conversation: it receives all of its events. */
-export const StreamNewConversation = StreamEvents.omit({ after_seq: true, hook_client: true, ticket: true }).extend({
+export const StreamNewConversation = StreamEvents.omit({
+  after_seq: true,
+  hook_client: true,
+  max_text: true,
+  ticket: true,
+}).extend({
   create: z
     .enum(['defaults', 'frame'])
     .default('defaults')
@@ -101,7 +126,7 @@ export const ResumeHeaders = z.object({
 
 const MAX_CONVERSATIONS = 100
 
-export const StreamFirehose = StreamEvents.omit({ after_seq: true, hook_client: true }).extend({
+export const StreamFirehose = StreamEvents.omit({ after_seq: true, hook_client: true, max_text: true }).extend({
   cursor: z
     .string()
     .max(100)

@@ -5,6 +5,7 @@ import { decodePageId, encodePageId } from '../lib/page-id.ts'
 import { withoutUndefined } from '../lib/without-undefined.ts'
 import type { RewoundSpan } from '../contract/events/rewound.ts'
 import { holds } from '../contract/events/rewound.ts'
+import { cutTexts } from './cut-texts.ts'
 import type { ReadOptions, StoredEvent, StoredLog } from './event-store.ts'
 
 /**
@@ -22,7 +23,7 @@ export async function readEventPage(
   query: ListEvents,
   rewound: readonly RewoundSpan[],
 ): Promise<{ events: readonly StoredEvent[]; nextPageId: string | null }> {
-  const { page_id, after_seq, before_seq, order, limit, active, ...filter } = query
+  const { page_id, after_seq, before_seq, order, limit, active, max_text, ...filter } = query
   const isFiltered = Object.values(filter).some((value) => value !== undefined)
   const spans = active === true ? rewound : []
   let position = page_id === undefined ? {} : resumeAt(page_id, query)
@@ -32,11 +33,11 @@ export async function readEventPage(
       order,
       limit,
       // With a filter most of what is scanned is not returned.
-      ...(!isFiltered && { maxBytes: MAX_PAGE_BYTES }),
+      ...(!isFiltered && max_text === undefined && { maxBytes: MAX_PAGE_BYTES }),
       ...withoutUndefined({ afterSeq: after_seq, beforeSeq: before_seq }),
       ...position,
     })
-    const read = beginningOf(page.events)
+    const read = beginningOf(max_text === undefined ? page.events : page.events.map((one) => cutTexts(one, max_text)))
     const last = read.length < page.events.length ? read.at(-1)?.seq : page.scannedTo
     const events = read.filter((event) => holds(spans, event))
     if (last === undefined) return { events, nextPageId: null }

@@ -1,8 +1,11 @@
 /** The search, which is loaded when it is used first. */
 import { Problem } from '../contract/problem.ts'
-import type { ConversationSearch, SearchDeps } from '../conversations/search/search.ts'
+import type { ConversationSearch, ConversationSearchDeps } from '../conversations/search/search.ts'
 
-export function createSearch(isOn: boolean, deps: SearchDeps): AsyncDisposable & Pick<ConversationSearch, 'page'> {
+export function createSearch(
+  isOn: boolean,
+  deps: ConversationSearchDeps,
+): AsyncDisposable & Pick<ConversationSearch, 'page'> {
   let loaded: Promise<ConversationSearch> | undefined
   const load = async () => new (await import('../conversations/search/search.ts')).ConversationSearch(deps)
   return {

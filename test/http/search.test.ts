@@ -87,7 +87,7 @@ test('pages have each event once, the newest first', async () => {
   expect(found).toEqual(['paged 5', 'paged 4', 'paged 3', 'paged 2', 'paged 1'])
 })
 
-test('a key finds what it may read, and no page tells of the rest', async () => {
+test('a key finds what it may read, and no page shows the rest', async () => {
   const mine = await stage.create({ user_id: 'user-17' })
   const theirs = await stage.create({ user_id: 'user-18' })
   for (const id of [mine, theirs, theirs, theirs])

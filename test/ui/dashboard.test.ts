@@ -40,6 +40,7 @@ beforeAll(async () => {
     { when: 'hostile', turns: [bash(`cat <<'END'\n${hostile}\nEND`), { text: hostile }] },
     { when: 'decide', turns: [bash('touch made'), { text: 'It is made.' }] },
     { when: 'code', turns: [{ text: '```ts\nconst a = `<b>${1}`\n```\n\n```none\nconst b\n```' }] },
+    { when: 'long', turns: [bash('seq 100000 104500; exit 1'), { text: 'It is long.' }] },
     { when: 'hello', turns: [{ text: 'Hello **there**.' }] },
     { when: 'fail', turns: [bash('echo broken; exit 3'), { text: 'It failed.' }] },
   ]
@@ -138,6 +139,20 @@ describe('a person', () => {
     await page.keyboard.type('conversations')
     await page.keyboard.press('Enter')
     await page.waitForSelector('h1:has-text("Conversations")')
+    expect(misdeeds).toEqual([])
+    await page.context().close()
+  })
+
+  test('reads a long output only when it wants to see it', async () => {
+    const id = await stage.create({ title: 'long' })
+    await stage.say(id, 'long')
+    const { page, misdeeds } = await openTab(browser, stage.server.url, { hash: `#/c/${id}` })
+    const rest = page.locator('button:has-text("/output/stdout")')
+    await rest.waitFor()
+    expect(await page.locator('pre:has-text("104499")').count()).toBe(0)
+    await rest.click()
+    await page.locator('button:has-text("lines")').last().click()
+    await page.waitForSelector('pre:has-text("104499")')
     expect(misdeeds).toEqual([])
     await page.context().close()
   })

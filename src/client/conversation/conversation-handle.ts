@@ -219,6 +219,16 @@ export class ConversationHandle {
     return this.#api.call('getEvent', { params: { id: this.id, event_id } }, options)
   }
 
+  /** Returns a part of an event as it is, such as one of its `cut_texts`. The response has it as `text()` and `blob()`. */
+  getEventPart(event_id: string, pointer: string, options: CallOptions = {}): Promise<Response> {
+    return this.#api.send(
+      'getEventPart',
+      { params: { id: this.id, event_id }, query: { pointer } },
+      options,
+      (response) => response,
+    )
+  }
+
   /** Stores an event for other clients. The agent does not see it. */
   postEvent(body: BodyOf<'postEvent'>, options?: CallOptions) {
     return this.#api.call('postEvent', { params: this, body }, options)

@@ -23,6 +23,8 @@ export type EventsOptions<T extends EventType = EventType> = StreamOptions<T> & 
   readonly after?: number | undefined
   /** Also the hooks that this client is asked, which it has registered. */
   readonly hook_client?: string | undefined
+  /** Texts of stored events are cut after so many characters, and `cut_texts` lists them: see `getEventPart`. */
+  readonly max_text?: number | undefined
 }
 
 /** A stored event, a transient one, or a hook that a client is asked. */
@@ -46,7 +48,7 @@ type Streaming = { readonly source: StreamSource; readonly maxRetries: number }
 export async function* eventsOf<T extends EventType>(
   { source, maxRetries }: Streaming,
   id: string,
-  { after = 0, types, deltas, hook_client, ...options }: EventsOptions<T>,
+  { after = 0, types, deltas, hook_client, max_text, ...options }: EventsOptions<T>,
 ): AsyncGenerator<StreamedEvent<T>> {
   const path = pathOf('/conversations/{id}/events/stream', { id })
   const live = new LiveText()
@@ -55,7 +57,7 @@ export async function* eventsOf<T extends EventType>(
     ...options,
     path,
     cursor: String(after),
-    query: { types, deltas, hook_client },
+    query: { types, deltas, hook_client, max_text },
     maxRetries,
   })) {
     // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the server sends the events of the contract

@@ -6,6 +6,7 @@ import type { Event } from '../../contract/events/event.ts'
 import type {
   CountEvents,
   EventPage,
+  GetEventPart,
   ListEvents,
   PostClientEvent,
   PostedClientEvent,
@@ -63,6 +64,7 @@ export const CONVERSATION_OPERATIONS = {
   listEvents: get('/conversations/{id}/events').filters<typeof ListEvents>().returns<typeof EventPage>(),
   countEvents: get('/conversations/{id}/events/count').filters<typeof CountEvents>().returns<typeof Count>(),
   getEvent: get('/conversations/{id}/events/{event_id}').returns<typeof Event>(),
+  getEventPart: get('/conversations/{id}/events/{event_id}/part').filters<typeof GetEventPart>(),
   postEvent: postOnce('/conversations/{id}/events').sends<typeof PostClientEvent>().returns<typeof PostedClientEvent>(),
   streamEvents: get('/conversations/{id}/events/stream').filters<typeof StreamEvents>(),
 

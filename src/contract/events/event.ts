@@ -76,7 +76,9 @@ export type EventDraft = {
   [T in EventType]: DraftOf<EventOf<T>>
 }[EventType]
 
-type DraftOf<E> = E extends Event ? Omit<E, 'id' | 'seq' | 'timestamp' | 'conversation_id' | 'version'> : never
+type DraftOf<E> = E extends Event
+  ? Omit<E, 'id' | 'seq' | 'timestamp' | 'conversation_id' | 'version' | 'cut_texts'>
+  : never
 
 /**
  * Returns the schema version to write. It is 5 for rewinds, 4 for withdrawn messages, 3 for requests, and 2 for settings with permission

@@ -10,14 +10,14 @@ import { mapBounded } from '../../lib/map-bounded.ts'
 import { decodePageId, encodePageId } from '../../lib/page-id.ts'
 import type { Slices } from '../../lib/time-slices.ts'
 import { createSlices } from '../../lib/time-slices.ts'
-import type { FoundPlace, IndexedPart, SearchIndex, SearchPlace, WordQuery } from '../../storage/search-index.ts'
+import type { FoundPlace, IndexedPart, SearchIndex, ResultPlace, WordQuery } from '../../storage/search-index.ts'
 import type { Logger } from '../../telemetry/logger.ts'
 import type { KnownConversations } from '../registry/known-conversations.ts'
 import type { IsVisible } from '../registry/listing.ts'
 import { SEARCHED_TYPES, searchedPage, searchedTexts } from './searched-texts.ts'
 import { queriedWords, snippetOf } from './words.ts'
 
-export type SearchDeps = {
+export type ConversationSearchDeps = {
   readonly known: Pick<KnownConversations, 'all' | 'get' | 'upToDate'>
   /** Ids of conversations that are in no list. */
   readonly hidden: { readonly has: (id: string) => boolean }
@@ -36,13 +36,13 @@ const BATCH_BYTES = 1024 * 1024
 const SNIPPET_CONCURRENCY = 8
 
 export class ConversationSearch implements AsyncDisposable {
-  readonly #deps: SearchDeps
+  readonly #deps: ConversationSearchDeps
   readonly #closing = new AbortController()
   /** The seq up to which each conversation is indexed. Undefined: it must be read. */
   #heads: Map<string, number> | undefined
   #indexing: Promise<boolean> | undefined
 
-  constructor(deps: SearchDeps) {
+  constructor(deps: ConversationSearchDeps) {
     this.#deps = deps
   }
 
@@ -195,7 +195,7 @@ function itemOf(
   }
 }
 
-function placeIn(pageId: string): SearchPlace {
+function placeIn(pageId: string): ResultPlace {
   const [at, number] = (decodePageId(pageId) ?? []).map(Number)
   if (at !== undefined && number !== undefined && Number.isSafeInteger(at) && Number.isSafeInteger(number))
     return { at, number }

@@ -20,6 +20,7 @@ const ROUTES: Readonly<Record<Scope, readonly string[]>> = {
     'GET /conversations/:id/events/count',
     'GET /conversations/:id/events/stream',
     'GET /conversations/:id/events/:event_id',
+    'GET /conversations/:id/events/:event_id/part',
     // Frames on a WebSocket require the scopes of the corresponding routes.
     'GET /conversations/:id/ws',
     'GET /conversations/summaries',

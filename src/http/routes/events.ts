@@ -5,11 +5,20 @@ import { z } from 'zod'
 import { ConversationId } from '../../contract/conversation.ts'
 import { Count } from '../../contract/values/page.ts'
 import { Event } from '../../contract/events/event.ts'
-import { CountEvents, EventPage, ListEvents, PostClientEvent, PostedClientEvent } from '../../contract/events-api.ts'
+import {
+  CountEvents,
+  EventPage,
+  GetEventPart,
+  ListEvents,
+  PostClientEvent,
+  PostedClientEvent,
+} from '../../contract/events-api.ts'
 import { Problem } from '../../contract/problem.ts'
 import type { ConversationManager } from '../../conversations/manager.ts'
+import { partAt } from '../../events/cut-texts.ts'
 import { readEventPage } from '../../events/event-page.ts'
 import { withoutUndefined } from '../../lib/without-undefined.ts'
+import { downloadHeaders } from '../files/file-headers.ts'
 import { KeyHeader, idempotencyOf } from '../request/idempotency-key.ts'
 import { describeRoute } from '../openapi/describe-route.ts'
 import { ById, CONVERSATION } from '../openapi/conversation-params.ts'
@@ -90,7 +99,43 @@ export const eventRoutes: FastifyPluginAsyncZod<{ manager: ConversationManager }
       return found.event
     },
   )
+  registerPart(app, { manager })
 }
+
+function registerPart(app: Parameters<typeof eventRoutes>[0], { manager }: { manager: ConversationManager }): void {
+  const describe = describeRoute('events')
+
+  app.get(
+    '/conversations/:id/events/:event_id/part',
+    {
+      exposeHeadRoute: false,
+      schema: {
+        ...describe('getEventPart', 'Get one part of an event as it is', [...CONVERSATION, 'event_not_found']),
+        params: z.strictObject({ id: ConversationId, event_id: z.uuid().toLowerCase() }),
+        querystring: GetEventPart,
+        response: {
+          200: {
+            description: 'A text, an image, or JSON for any other value, served as an attachment.',
+            content: Object.fromEntries(PART_TYPES.map((type) => [type, { schema: Binary }])),
+          },
+        },
+      },
+    },
+    async (request, reply) => {
+      const { event_id } = request.params
+      const { log } = await manager.open(request.params.id)
+      const event = (await log.find(event_id))?.event
+      const part = event && partAt(event, request.query.pointer)
+      if (!part) throw new Problem('event_not_found', `There is no event ${event_id}, or no such part of it.`)
+      // Whatever the agent has written, no browser shows it as a page of this server.
+      void reply.headers({ ...downloadHeaders(`event-${event.seq}`), 'content-type': part.mediaType })
+      return await reply.serializer(String).send(Buffer.from(part.content))
+    },
+  )
+}
+
+const PART_TYPES = ['application/octet-stream', 'text/plain', 'application/json', 'image/*']
+const Binary = z.unknown().meta({ type: 'string', format: 'binary' })
 
 /** Sends the stored lines of the log unchanged: parsing and serialising them would be most of the work. */
 function sendPage(reply: FastifyReply, { events, nextPageId }: Awaited<ReturnType<typeof readEventPage>>) {

@@ -4,6 +4,7 @@ import { CLOSE_CODES } from '../../contract/socket.ts'
 import type { FeedSource, FollowOptions } from '../../events/event-feed.ts'
 import { follow } from '../../events/event-feed.ts'
 import type { FeedEnd } from '../../events/feed-buffer.ts'
+import { cutRecord } from '../../events/cut-texts.ts'
 import { feedLimits } from '../../events/feed-buffer.ts'
 import type { SocketConnection } from './connection.ts'
 import type { PublishedRecord } from '../../events/sse-frame.ts'
@@ -11,6 +12,8 @@ import type { PublishedRecord } from '../../events/sse-frame.ts'
 export type SendOptions = Pick<FollowOptions, 'afterSeq' | 'types' | 'only' | 'deltas' | 'requests' | 'heartbeatMs'> & {
   /** How many bytes the reader may be behind. */
   readonly bufferBytes: number
+  /** Texts of events are cut after so many characters. */
+  readonly maxText?: number
   /** Called at the start; the returned function is called with the outcome. */
   readonly onOpen: () => (end: { readonly lagged: boolean }) => void
   /** Sent first, after the subscription, so that no later event is missed. */
@@ -33,7 +36,7 @@ const GOODBYES: Readonly<Record<Exclude<FeedEnd, 'aborted'>, readonly [frame: ob
 
 /** Resolves when the last frame was sent or the WebSocket was closed. Throws the feed's errors. */
 export async function sendFeed(socket: SocketConnection, source: FeedSource, options: SendOptions): Promise<void> {
-  const { bufferBytes, greetings, reached, onOpen, ...following } = options
+  const { bufferBytes, greetings, maxText, reached, onOpen, ...following } = options
   const feed = follow(source, { ...following, signal: socket.signal, limits: feedLimits(bufferBytes) })
   let reportedSeq = following.afterSeq ?? source.head
   let next = feed.next()
@@ -45,7 +48,10 @@ export async function sendFeed(socket: SocketConnection, source: FeedSource, opt
       const { value: batch, done } = await next
       if (done || socket.signal.aborted) return
       const { records, reachedSeq, end } = batch
-      if (records.length > 0) await socket.sendAll(records.map(socketFrame))
+      if (records.length > 0)
+        await socket.sendAll(
+          (maxText === undefined ? records : records.map((one) => cutRecord(one, maxText))).map(socketFrame),
+        )
       else if (reached && reachedSeq > reportedSeq) await socket.send(reached(reachedSeq))
       else if (!end) await socket.send(HEARTBEAT)
       // The next heartbeat reports the position after events that a filter held back.

@@ -5,6 +5,7 @@ import type { FeedSource, FollowOptions } from '../../events/event-feed.ts'
 import { follow } from '../../events/event-feed.ts'
 import type { FeedEnd } from '../../events/feed-buffer.ts'
 import { feedLimits } from '../../events/feed-buffer.ts'
+import { cutRecord } from '../../events/cut-texts.ts'
 import { sseFrames } from '../../events/sse-frame.ts'
 import { withinTime } from '../../lib/bounded-wait.ts'
 import { closeSignal } from '../request/close-signal.ts'
@@ -17,6 +18,8 @@ export type StreamOptions = Pick<FollowOptions, 'afterSeq' | 'types' | 'only' | 
   readonly bufferBytes: number
   /** Returns the cursor with which the reader resumes after this position. */
   readonly cursorAt?: (position: number) => string
+  /** Texts of events are cut after so many characters. */
+  readonly maxText?: number
   /** For a reader that must not learn about events it does not receive: only events move its cursor. */
   readonly hidesProgress?: boolean
   /** Called at the start; the returned function is called with the outcome. */
@@ -52,7 +55,7 @@ export async function requireEventStream(request: FastifyRequest): Promise<void>
  * `Problem` only before the first byte.
  */
 export async function streamEvents(reply: FastifyReply, source: FeedSource, options: StreamOptions): Promise<void> {
-  const { bufferBytes, cursorAt = String, onOpen, hidesProgress = false, ...following } = options
+  const { bufferBytes, cursorAt = String, maxText, onOpen, hidesProgress = false, ...following } = options
   const signal = closeSignal(reply)
   const feed = follow(source, { ...following, signal, limits: feedLimits(bufferBytes) })
 
@@ -75,7 +78,7 @@ export async function streamEvents(reply: FastifyReply, source: FeedSource, opti
       if (done || signal.aborted) return
       const hasMoved = batch.reachedSeq > reportedSeq && !hidesProgress
       const text = batch.records.length
-        ? sseFrames(batch.records)
+        ? sseFrames(maxText === undefined ? batch.records : batch.records.map((one) => cutRecord(one, maxText)))
         : heartbeat(hasMoved ? cursorAt(batch.reachedSeq) : undefined)
       reportedSeq = batch.records.length
         ? (batch.records.findLast(({ seq }) => seq !== undefined)?.seq ?? reportedSeq)

@@ -67,6 +67,7 @@ export function ToolOutput({ output }: { readonly output: unknown }) {
 const PICTURES: ReadonlySet<string> = new Set(['image/png', 'image/jpeg', 'image/gif', 'image/webp'])
 
 export function Picture({ part }: { readonly part: ImagePart }) {
+  if (part.data === '') return null
   if (!PICTURES.has(part.media_type)) return <p class="quiet">{visible(part.media_type)}</p>
   return <img class="picture" src={`data:${part.media_type};base64,${part.data}`} alt={part.media_type} />
 }

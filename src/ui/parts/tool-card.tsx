@@ -4,6 +4,7 @@ import { useMemo, useState } from 'preact/hooks'
 import { fieldsOfInput, titleOf } from '../../contract/events/call-title.ts'
 import type { Call } from '../state/items.ts'
 import { texts } from '../state/preferences.ts'
+import { CutTexts } from './cut-texts.tsx'
 import { duration } from './amounts.ts'
 import { asText, short, visible } from '../text/visible.ts'
 import { Output, ToolOutput } from './output.tsx'
@@ -32,6 +33,8 @@ export function ToolCard({ call: { use, result }, output, now }: Props) {
         <div class="inside">
           <Input input={result?.ran_input ?? use.input} />
           {result ? <ToolOutput output={result.error_message ?? result.output} /> : <Output text={output ?? ''} />}
+          <CutTexts event={use} />
+          <CutTexts event={result} />
           {result?.full_output_path && <p class="quiet">{texts.value.fullOutput(visible(result.full_output_path))}</p>}
         </div>
       )}

@@ -1,6 +1,7 @@
 /** Events that are neither calls nor requests, each in a form that says what a person wants to know. */
 import type { ComponentChildren } from 'preact'
 import type { Event, EventOf } from '../../contract/events/event.ts'
+import { CutTexts } from '../parts/cut-texts.tsx'
 import { Picture } from '../parts/output.tsx'
 import { attempt, notify } from '../parts/notices.tsx'
 import type { OpenConversation } from '../state/conversation.ts'
@@ -84,6 +85,7 @@ function Message({ event, who, open }: MessageProps) {
           <Picture key={index} part={part} />
         ),
       )}
+      <CutTexts event={event} />
     </div>
   )
 }
@@ -103,6 +105,7 @@ function Answer({ event, open }: { readonly event: EventOf<'AssistantMessage'>; 
         </details>
       )}
       <Markdown text={event.text} />
+      <CutTexts event={event} />
     </div>
   )
 }

@@ -8,6 +8,8 @@ import type { ChatRow } from './items.ts'
 import { client, messageOf } from './session.ts'
 
 const PAGE = 200
+/** What is longer is read when somebody wants to see it. */
+const MAX_TEXT = 20_000
 /** Rows in memory. Older ones are read again when somebody scrolls to them. */
 const MAX_ROWS = 2000
 /** A hidden tab gives up its connection after that many milliseconds. */
@@ -52,7 +54,7 @@ export class OpenConversation {
       const { signal } = this.#end
       const [view, page] = await Promise.all([
         this.handle.get({ signal }),
-        this.handle.listEvents({ order: 'desc', limit: PAGE }, { signal }),
+        this.handle.listEvents({ order: 'desc', limit: PAGE, max_text: MAX_TEXT }, { signal }),
       ])
       const events = page.items.toReversed()
       this.view.value = view
@@ -81,7 +83,7 @@ export class OpenConversation {
     this.#isReadingOlder = true
     const before = this.#firstSeq
     try {
-      const page = await this.handle.listEvents({ order: 'desc', limit: PAGE, before_seq: before })
+      const page = await this.handle.listEvents({ order: 'desc', limit: PAGE, max_text: MAX_TEXT, before_seq: before })
       // Rows were forgotten meanwhile: between this page and the first row would be a gap.
       if (this.#firstSeq !== before) return
       const events = page.items.toReversed()
@@ -104,7 +106,13 @@ export class OpenConversation {
     const connection = new AbortController()
     this.#connection = connection
     try {
-      const options = { after: this.#lastSeq, deltas: true, signal: connection.signal, giveUpAfterMs: Infinity }
+      const options = {
+        after: this.#lastSeq,
+        deltas: true,
+        max_text: MAX_TEXT,
+        signal: connection.signal,
+        giveUpAfterMs: Infinity,
+      }
       for await (const event of this.handle.events(options)) {
         if ('seq' in event) this.#arrive(event)
         else if (

@@ -60,7 +60,7 @@ export const eventStreamRoutes: FastifyPluginAsyncZod<EventStreamDeps> = async (
       const leave = deps.streamSlots.take(log.conversationId)
       try {
         await streamEvents(reply, log, {
-          ...withoutUndefined({ afterSeq, types, requests }),
+          ...withoutUndefined({ afterSeq, types, requests, maxText: request.query.max_text }),
           deltas,
           bufferBytes: deps.streamBufferBytes,
           onOpen: () => deps.metrics.streamOpened('sse'),

@@ -75,7 +75,7 @@ export const socketRoutes: FastifyPluginAsyncZod<SocketDeps> = async (app, deps)
   })
 }
 
-type Talk = Pick<StreamEvents, 'types' | 'deltas' | 'hook_client'> & {
+type Talk = Pick<StreamEvents, 'types' | 'deltas' | 'hook_client' | 'max_text'> & {
   readonly id: string
   readonly after_seq?: number | undefined
   readonly view?: ConversationView
@@ -86,7 +86,7 @@ async function talk(
   { manager, metrics, streamSlots, streamBufferBytes }: SocketDeps,
   socket: SocketConnection,
   request: FastifyRequest,
-  { id, after_seq, types, deltas, hook_client, view: made }: Talk,
+  { id, after_seq, types, deltas, hook_client, max_text: maxText, view: made }: Talk,
 ): Promise<void> {
   const leave = streamSlots.take(id)
   const release = manager.hold(id)
@@ -100,7 +100,7 @@ async function talk(
     const afterSeq = after_seq ?? log.head
     const ready = { type: 'ready', conversation_id: id, status: state.status, after_seq: afterSeq }
     await sendFeed(socket, log, {
-      ...withoutUndefined({ types, requests }),
+      ...withoutUndefined({ types, requests, maxText }),
       afterSeq,
       deltas,
       bufferBytes: streamBufferBytes,

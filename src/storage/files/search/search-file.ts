@@ -155,7 +155,7 @@ export class SearchFile implements SearchIndex, AsyncDisposable {
   }
 }
 
-/** In the order of the places: otherwise each event would become a segment of its own. */
+/** In the order of the places: otherwise each event would become its own segment. */
 function additionsOf(parts: readonly IndexedPart[]): TableStep[] {
   return parts
     .flatMap(({ conversationId, events }) => events.map((event) => ({ ...event, conversationId })))

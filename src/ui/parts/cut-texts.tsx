@@ -1,0 +1,46 @@
+/** What the list of events has left out of an event, read when somebody wants to see it. */
+import { useEffect, useState } from 'preact/hooks'
+import type { Event } from '../../contract/events/event.ts'
+import { texts } from '../state/preferences.ts'
+import { client, messageOf } from '../state/session.ts'
+import { visible } from '../text/visible.ts'
+import { Output } from './output.tsx'
+
+type Cut = NonNullable<Event['cut_texts']>[number]
+
+export function CutTexts({ event }: { readonly event: Event | undefined }) {
+  return (
+    <>
+      {event?.cut_texts?.map((cut) => (
+        <CutText key={cut.pointer} event={event} cut={cut} />
+      ))}
+    </>
+  )
+}
+
+type Part = { readonly text: string } | { readonly image: string } | { readonly fault: string }
+
+function CutText({ event, cut }: { readonly event: Event; readonly cut: Cut }) {
+  const [part, setPart] = useState<Part>()
+  useEffect(() => () => void (part && 'image' in part && URL.revokeObjectURL(part.image)), [part])
+  const load = async () => {
+    const response = await client().conversation(event.conversation_id).getEventPart(event.id, cut.pointer)
+    if (cut.media_type === undefined) setPart({ text: await response.text() })
+    else setPart({ image: URL.createObjectURL(await response.blob()) })
+  }
+  const name = `${visible(cut.pointer)}: ${texts.value.showAll(cut.characters.toLocaleString())}`
+  if (part && 'text' in part) return <Output text={part.text} label={visible(cut.pointer)} />
+  if (part && 'image' in part) return <img class="picture" src={part.image} alt={visible(cut.media_type ?? '')} />
+  return (
+    <p>
+      <button
+        type="button"
+        class="link"
+        onClick={() => void load().catch((error: unknown) => setPart({ fault: messageOf(error) }))}
+      >
+        {name}
+      </button>
+      {part && <span class="fault"> {part.fault}</span>}
+    </p>
+  )
+}
