@@ -65,7 +65,6 @@ export const GetEventPart = z.strictObject({
   pointer: z
     .string()
     .max(2000)
-    .regex(/^(?:\/.*)?$/s, 'a JSON Pointer begins with a slash')
     .describe('JSON Pointer (RFC 6901) to the part, such as `/output/stdout`, or the `pointer` of one of `cut_texts`.'),
 })
 

@@ -46,6 +46,7 @@ export type EventPart = { readonly mediaType: string; readonly content: string |
 
 /** Returns what is at a JSON Pointer (RFC 6901): a text, an image, or JSON. Undefined if nothing is there. */
 export function partAt(event: Event, pointer: string): EventPart | undefined {
+  if (pointer !== '' && !pointer.startsWith('/')) return undefined
   let value: unknown = event
   for (const name of pointer.split('/').slice(1)) {
     const key = name.replaceAll('~1', '/').replaceAll('~0', '~')
