@@ -136,7 +136,8 @@ export const DESCRIPTIONS: Readonly<Record<string, string>> = {
   listReplays: 'Returns replays by the time of their creation, without their tables.',
   getReplay: 'Returns how far the replay is, and a row for each fork.',
   cancelReplay: 'Ends the forks that work, and begins no more. A replay that has ended is returned as it is.',
-  getEventPart: 'Returns a text, an image or another value of an event as it is: what `max_text` has cut in lists and streams.',
+  getEventPart:
+    'Returns a text, an image or another value of an event as it is: what `max_text` has cut in lists and streams.',
   listEvents: 'Returns events in the order of `seq`. All filters must match.',
   postEvent:
     'Stores an event with a name and data of the client, and sends it to all readers. The agent does not see it.',

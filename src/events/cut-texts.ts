@@ -2,7 +2,7 @@
 import type { CutText } from '../contract/events/envelope.ts'
 import type { Event } from '../contract/events/event.ts'
 import type { StoredEvent } from './event-store.ts'
-import type { Published } from './sse-frame.ts'
+import type { PublishedRecord } from './sse-frame.ts'
 
 type Holder = Record<string, unknown>
 type Open = { readonly value: Holder; readonly pointer: string }
@@ -39,7 +39,7 @@ export function cutTexts<Stored extends StoredEvent>(stored: Stored, max: number
 }
 
 /** The same for what streams send; what is not stored is short. */
-export const cutRecord = (record: Published, max: number): Published =>
+export const cutRecord = (record: PublishedRecord, max: number): PublishedRecord =>
   record.seq === undefined ? record : cutTexts(record, max)
 
 export type EventPart = { readonly mediaType: string; readonly content: string | Buffer }

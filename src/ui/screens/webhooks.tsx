@@ -2,7 +2,7 @@
 import { useState } from 'preact/hooks'
 import type { CallbackState, Delivery } from '../../contract/callback.ts'
 import { moment } from '../parts/amounts.ts'
-import { Loaded, useLoaded } from '../parts/loaded.tsx'
+import { WhenLoaded, useLoaded } from '../parts/loaded.tsx'
 import { attempt, notify } from '../parts/notices.tsx'
 import { texts } from '../state/preferences.ts'
 import { addressOf } from '../state/route.ts'
@@ -23,7 +23,7 @@ export function Webhooks() {
   return (
     <section class="page">
       <h1>{webhooks}</h1>
-      <Loaded
+      <WhenLoaded
         of={lists}
         draw={(found) => (
           <>
