@@ -8,6 +8,7 @@ import type { Redactor } from '../security/redaction/redactor.ts'
 import type { ConversationStorage } from '../storage/storage.ts'
 import type { Logger } from '../telemetry/logger.ts'
 import { withRedaction } from '../telemetry/logger.ts'
+import type { ActorDeps } from './actor.ts'
 import { ConversationActor } from './actor.ts'
 import { buildFiles } from './build-files.ts'
 import { buildToolCalls, ofCalls } from './agents/build-tool-calls.ts'
@@ -90,11 +91,8 @@ export function buildConversation(deps: ConversationDeps, source: ConversationSo
   const handedOver = new HandedOverCalls({ ...base, ending, ...deps.clientTools })
   const elicitations = new HeldRequests({ ...base, rests: () => agents.subagents.rests })
   const changing = new ConversationTools(state, { mcp, declared: new DeclaredTools(state, handedOver) })
-  const agents = buildAgents(
-    deps,
-    { ...base, ...execution, redactor, project, changing, hooks, homes, elicitations, ending },
-    { secrets, actor: () => actor },
-  )
+  const parts = { ...base, ...execution, redactor, project, changing, hooks, homes, elicitations, ending }
+  const agents = buildAgents(deps, parts, { secrets, actor: () => actor })
   const { toolCalls, createLlm, catalog } = agents
   const files = buildFiles(deps, { ...base, redact, hooks })
   const actor: ConversationActor = new ConversationActor({
@@ -109,10 +107,7 @@ export function buildConversation(deps: ConversationDeps, source: ConversationSo
     hooks,
     redact,
     runTaskCommand: createRunTaskCommand(execution.commands),
-    runningShells: async () => {
-      const { sessions, processes } = await execution.shells.running()
-      return { sessions, commandLines: execution.processes.show(processes).map((each) => each.command_line) }
-    },
+    runningShells: execution.runningShells,
     logger,
     markActive: (isActive) => (isActive ? deps.storage.active.set(id) : deps.storage.active.clear(id)),
     onChange,
@@ -120,7 +115,7 @@ export function buildConversation(deps: ConversationDeps, source: ConversationSo
   // Subscribe after the conversation itself, so that it already knows the events that others receive.
   deps.onLogOpened(log)
   if (state.current.settings.visualize) logEvents(log, logger)
-  const parts = { log, state, redact, actor }
+  const own = { log, state, redact, actor }
   return new Conversation(
     deps,
     {
@@ -128,13 +123,13 @@ export function buildConversation(deps: ConversationDeps, source: ConversationSo
       files,
       exec: execution,
       webhooks: new Webhooks({ conversationId: id, set: base.deliveries, log, dispatcher: deps.dispatcher, redact }),
-      ...buildRequests({ ...parts, ...base, ...execution, toolCalls, ending, elicitations }),
-      clientHooks: new ClientHooks({ ...parts, waiting: base.waitingHooks }),
+      ...buildRequests({ ...own, ...base, ...execution, toolCalls, ending, elicitations }),
+      clientHooks: new ClientHooks({ ...own, waiting: base.waitingHooks }),
       secrets: new ClientSecrets(secrets, actor),
-      rules: new ConversationRules(parts),
+      rules: new ConversationRules(own),
       mcp,
-      clientEvents: new ClientEvents(parts),
-      compactions: new Compactions({ ...parts, toolCalls, createLlm, catalog, hooks }),
+      clientEvents: new ClientEvents(own),
+      compactions: new Compactions({ ...own, toolCalls, createLlm, catalog, hooks }),
     },
     {
       actor,
@@ -148,7 +143,7 @@ export function buildConversation(deps: ConversationDeps, source: ConversationSo
       postedCommands: new PostedCommands({ project, state, gate, redact: redactor.redactInSlices }),
       deliveries: base.deliveries,
       redactor,
-      titles: new Titles({ ...parts, logger, createLlm: createTitleLlmFactory(deps, { id, secrets, redactor }) }),
+      titles: new Titles({ ...own, logger, createLlm: createTitleLlmFactory(deps, { id, secrets, redactor }) }),
     },
   )
 }
@@ -203,6 +198,7 @@ type BuiltExecution = {
   readonly shells: ConversationShells
   readonly commands: ClientCommands
   readonly processes: ConversationProcesses
+  readonly runningShells: ActorDeps['runningShells']
 }
 
 /** Builds the shells, their network, and the commands that clients run in them. */
@@ -256,7 +252,11 @@ function buildExecution(
     redact,
     redactCutOff,
   })
-  return { network, shells, commands, processes }
+  const runningShells = async () => {
+    const running = await shells.running()
+    return { sessions: running.sessions, commandLines: processes.commandLines(running.processes) }
+  }
+  return { network, shells, commands, processes, runningShells }
 }
 
 type AgentOptions = { readonly secrets: ConversationSecrets; readonly actor: () => ConversationActor }

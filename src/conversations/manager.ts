@@ -85,8 +85,8 @@ export class ConversationManager {
     const isShared = conversations.storage.shared !== undefined
     this.pages = new ConversationPages({ registry, open, attendance, conversations })
     this.#waiting = new WaitingRequestPages({ conversations: registry, open, isShared })
-    this.usage = new UsageReports({ known: registry, storage: conversations.storage })
-    this.callbacks = new CallbackPages({ known: registry, open, storage: conversations.storage })
+    this.usage = new UsageReports({ registry, storage: conversations.storage })
+    this.callbacks = new CallbackPages({ registry, open, storage: conversations.storage })
   }
 
   /**

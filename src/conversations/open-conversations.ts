@@ -159,18 +159,14 @@ export class OpenConversations {
     if (stopping?.aborted) throw stoppingProblem()
   }
 
-  /**
-   * Hands all over to other instances, at the latest when the deadline is aborted: a run continues there. Opens nothing from
-   * now on. Never rejects.
-   */
+  /** Hands all over to other instances, at the latest when the deadline is aborted. Opens nothing from now on. Never rejects. */
   async leave(deadline: AbortSignal): Promise<void> {
     this.#deps.leaving?.abort()
     this.#idleWatch?.stop()
     this.#deps.knownConversations.deadlines.stop()
     const { handOverAll } = await import('./registry/hand-over.ts')
     const rest = (conversation: Conversation) => this.#rest(conversation)
-    const { requests } = this
-    await handOverAll({ ...this.#deps.conversations, phases: this.#phases, requests, rest }, deadline)
+    await handOverAll({ ...this.#deps.conversations, phases: this.#phases, requests: this.requests, rest }, deadline)
   }
 
   /** Opens and creates nothing from now on. */
@@ -244,9 +240,9 @@ export class OpenConversations {
       const onReleased = (released: string) => this.#recovery.wasReleased(released)
       const conversation = await openConversation(conversations, id, { onChange: known.update, onReleased })
       try {
-        // A request that has deleted it meanwhile disposes of it.
         const why = this.#recovery.reasonFor(id)
         if (why === 'owner_lost') conversations.metrics.cluster?.tookOver()
+        // A request that has deleted it meanwhile disposes of it.
         if (known.has(id)) await conversation.start(why)
       } catch (error) {
         await conversation.dispose('closing')

@@ -193,13 +193,13 @@ const outermost = (places: readonly OpenedPath[]): readonly OpenedPath[] =>
     ({ path }, at) => !places.some((other, i) => isBelow(path, other.path) || (other.path === path && i < at)),
   )
 
-type Covered = { readonly own: readonly string[]; readonly base: string }
+type CoveredMount = { readonly own: readonly string[]; readonly base: string }
 
 /**
  * A shell may move everything below its workdir. A path that must be hidden there could then be found under another
  * name by the next shell; only entries directly in it can be held in place.
  */
-function refuseHoles(directory: string, { own, base }: Covered, keyFiles: readonly string[]): void {
+function refuseHoles(directory: string, { own, base }: CoveredMount, keyFiles: readonly string[]): void {
   const inside = [...own, base, ...keyFiles.map(dirname)].find((path) => isBelow(path, directory))
   if (
     inside !== undefined ||

@@ -34,12 +34,12 @@ export type WordQuery = {
   readonly words: readonly string[]
   readonly limit: number
   /** Only events that come after this place in the order of results. */
-  readonly after?: ResultPlace | undefined
+  readonly after?: PositionOfResult | undefined
   /** Only events of these conversations. */
   readonly ids?: readonly string[] | undefined
 }
 
 /** A place in the order of the results, which a storage understands that has returned it. */
-export type ResultPlace = { readonly at: number; readonly number: number }
+export type PositionOfResult = { readonly at: number; readonly number: number }
 
-export type FoundPlace = { readonly conversationId: string; readonly seq: number; readonly place: ResultPlace }
+export type FoundPlace = { readonly conversationId: string; readonly seq: number; readonly place: PositionOfResult }

@@ -11,13 +11,13 @@ export type DeliveryState = Pick<CallbackState, 'callback' | 'pending' | 'failed
 /** Skipped deliveries that are shown. */
 const MAX_SHOWN = 5
 
-type Shown = Pick<Entry, 'record' | 'credentials' | 'history'>
+type ShownEntry = Pick<Entry, 'record' | 'credentials' | 'history'>
 
-export function callbackView({ record, credentials, history }: Shown): Callback {
+export function callbackView({ record, credentials, history }: ShownEntry): Callback {
   return viewOf(record, credentials, record.enabled && credentials ? history.nextAttemptAt() : undefined)
 }
 
-export function stateOfEntry(entry: Shown): DeliveryState {
+export function stateOfEntry(entry: ShownEntry): DeliveryState {
   const last = (status: Delivery['status'], limit: number) => entry.history.page({ status, limit }).items
   const [pending] = last('pending', 1)
   return withoutUndefined({ callback: callbackView(entry), pending, failed: last('failed', MAX_SHOWN) })

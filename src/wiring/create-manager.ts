@@ -127,7 +127,13 @@ export async function createManager(
     endProcesses: async () => (await endAllMarked(dataDir)).map(({ pid }) => pid),
   })
   const { hidden } = manager
-  const search = createSearch(config.isSearchOn, { known, hidden, index: storage.search, logs: storage, logger })
+  const search = createSearch(config.isSearchOn, {
+    registry: known,
+    hidden,
+    index: storage.search,
+    logs: storage,
+    logger,
+  })
   return { manager, firehose, search }
 }
 

@@ -1,6 +1,7 @@
 /** `agent-server snippet`: what it prints is valid where it is pasted, and contains no key. */
 import { expect, test } from 'vitest'
 import { snippet } from '../../src/cli/snippet.ts'
+import { allBlocks } from '../docs/blocks.ts'
 
 const SERVER = 'https://agents.example.com'
 
@@ -17,4 +18,11 @@ test('the other ones name the command of tools, or the URL', () => {
   )
   expect(snippet({ name: 'snippet', of: 'codex', server: SERVER })).toContain(`"mcp","--server","${SERVER}"]`)
   expect(snippet({ name: 'snippet', of: 'curl', server: SERVER })).toContain(`${SERVER}/conversations`)
+})
+
+test('docs/cli.md shows what is printed for Zed, with a short path', () => {
+  const block = allBlocks().find(({ page, language }) => page === 'docs/cli.md' && language === 'jsonc')
+  const snippetOfZed = JSON.parse(snippet({ name: 'snippet', of: 'zed', server: undefined }))
+  Object.assign(snippetOfZed.agent_servers['agent-server'], { command: 'agent-server', args: ['acp'] })
+  expect(JSON.parse(block!.text)).toEqual(snippetOfZed)
 })

@@ -15,6 +15,7 @@ export const RUN_BY: Readonly<Record<string, string>> = {
   'docs/cli.md jsonl': 'test/docs/cli.test.ts',
   'docs/events.md jsonl': 'test/docs/events-page.test.ts',
   'docs/cli.md json': 'test/docs/cli.test.ts',
+  'docs/cli.md jsonc': 'test/cli/snippet.test.ts',
   'docs/cli.md sh': 'test/stories/headless.test.ts',
   'docs/client.md ts': 'test/docs/programs.test.ts',
   'docs/events.md ts': 'test/docs/programs.test.ts',

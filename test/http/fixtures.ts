@@ -97,7 +97,7 @@ export async function setHttp(options: HttpOptions = {}): Promise<HttpBench> {
     manager: bench.manager,
     replays,
     search: createSearch(true, {
-      known: bench.known,
+      registry: bench.known,
       hidden: bench.manager.hidden,
       index: bench.storage.search,
       logs: bench.storage,

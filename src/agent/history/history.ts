@@ -110,7 +110,7 @@ export class History {
     if (event.type === 'Result') return this.#endOfSubagent(event)
     if (event.type === 'ToolUse') this.#callIds.add(event.tool_use_id)
     if (event.type === 'Rewound') this.#leaveTurn() // a subagent may have been in the middle of it
-    if (!this.#isOwn(event) && !this.#endedShells(event)) return
+    if (!this.#isOwn(event)) return
     if (event.type === 'Condensation') return this.#condense(event)
     this.#seq = event.seq
     switch (event.type) {
@@ -169,14 +169,11 @@ export class History {
     if (text !== undefined) this.#push({ role: 'user', content: [{ type: 'text', text }] }, 'move')
   }
 
+  /** The end of shells is also that of a subagent that had begun by then. */
   #isOwn(event: Event): boolean {
+    if (event.type === 'ProcessesEnded' && this.#tasks.size > 0) return true
     const task = 'parent_tool_use_id' in event ? event.parent_tool_use_id : undefined
     return task === undefined ? this.#agentId === undefined : this.#tasks.has(task)
-  }
-
-  /** Also those of a subagent that had begun by then. */
-  #endedShells({ type }: Event): boolean {
-    return type === 'ProcessesEnded' && this.#tasks.size > 0
   }
 
   /** The main agent reads the results of subagents that worked in the background. */
@@ -248,13 +245,8 @@ export class History {
     if (event.tool_use_ids.length) return void (this.#turn = openTurn(event))
     // A message without text or calls contains nothing, and providers refuse it.
     if (event.text.trim() === '') return
-    const leftUnread = this.#leavesUnread(event)
-    this.#put({
-      seq: event.seq,
-      kind: 'other',
-      message: { role: 'assistant', ...wordsOf(event), toolCalls: [] },
-      leftUnread,
-    })
+    const message: ModelMessage = { role: 'assistant', ...wordsOf(event), toolCalls: [] }
+    this.#put({ seq: event.seq, kind: 'other', message, leftUnread: this.#leavesUnread(event) })
     if (!this.#turn) this.#measure(event)
   }
 

@@ -37,7 +37,7 @@ export class Asking {
   readonly #options: Options
   /** What the editor is being asked, by request, and by call of it. */
   readonly #open = new Map<string, { readonly calls: readonly string[]; readonly controller: AbortController }>()
-  readonly #asked = new Set<string>()
+  readonly #askedIds = new Set<string>()
 
   constructor(options: Options) {
     this.#options = options
@@ -53,8 +53,8 @@ export class Asking {
 
   /** Asks each request once. Resolves when it was sent, and does not wait for the answer. */
   async ask(request: OpenRequest): Promise<void> {
-    if (this.#asked.has(request.request_id)) return
-    this.#asked.add(request.request_id)
+    if (this.#askedIds.has(request.request_id)) return
+    this.#askedIds.add(request.request_id)
     if (request.kind === 'permission') {
       for (const call of request.payload.tool_uses)
         if (!('decision' in call && call.decision)) void this.#askPermission(request, call)

@@ -106,7 +106,7 @@ const PAIRS = [
 
 function changesOf(input: unknown, workdir: string): ToolCallContent[] {
   const patch = patchIn(input)
-  if (patch !== undefined) return [textContent(fenced(revealText(patch), 'diff'))]
+  if (patch !== undefined) return [textContent(fence(revealText(patch), 'diff'))]
   const fields = fieldsOfInput(input)
   const given = pathIn(fields)
   if (given === undefined) return []
@@ -135,9 +135,9 @@ export function wholeCall(name: string, input: unknown, workdir: string, reason:
   const isEmpty = rest === undefined || (rest !== input && Object.keys(fieldsOfInput(rest)).length === 0)
   return [
     ...(reason === '' ? [] : [textContent(revealText(reason))]),
-    ...(isCommand ? [textContent(fenced(revealText(command), 'sh'))] : []),
+    ...(isCommand ? [textContent(fence(revealText(command), 'sh'))] : []),
     ...changes,
-    ...(isEmpty ? [] : [textContent(fenced(revealText(JSON.stringify(rest, null, 2)), 'json'))]),
+    ...(isEmpty ? [] : [textContent(fence(revealText(JSON.stringify(rest, null, 2)), 'json'))]),
   ]
 }
 
@@ -150,7 +150,7 @@ const withoutTexts = (fields: Readonly<Record<string, unknown>>) =>
 export const textContent = (text: string): ToolCallContent => ({ type: 'content', content: { type: 'text', text } })
 
 /** A block of code that its text cannot end. */
-export function fenced(text: string, language = ''): string {
+export function fence(text: string, language = ''): string {
   const longest = Math.max(2, ...[...text.matchAll(/`+/g)].map(([run]) => run.length))
   const fence = '`'.repeat(longest + 1)
   return `${fence}${language}\n${text}\n${fence}`

@@ -10,7 +10,7 @@ import type { AssistantDelta, TransientEvent } from '../../contract/events/trans
 import type { UserPart } from '../../contract/values/message.ts'
 import { resultOf } from '../chat/state/tool-text.ts'
 import type { EditorCall } from './call-form.ts'
-import { fenced, formOfCall, textContent } from './call-form.ts'
+import { fence, formOfCall, textContent } from './call-form.ts'
 import { planOf } from './plan.ts'
 
 type Options = {
@@ -21,7 +21,7 @@ type Options = {
 }
 
 /** What was sent of a message that is being written. */
-type Sent = { text: string; reasoning: string; readonly calls: Set<string> }
+type SentText = { text: string; reasoning: string; readonly calls: Set<string> }
 type Call = { readonly form: EditorCall; output: string; shownAt: number }
 
 /** How much of the output of a running command is shown, in characters, and how often, in milliseconds. */
@@ -33,7 +33,7 @@ const HIDDEN: ReadonlySet<string> = new Set(['TaskTracker', 'Finish'])
 
 export class Projection {
   readonly #options: Options
-  readonly #sent = new Map<string, Sent>()
+  readonly #sent = new Map<string, SentText>()
   /** Calls without a result. */
   readonly #calls = new Map<string, Call>()
 
@@ -136,7 +136,7 @@ export class Projection {
     const now = performance.now()
     if (call.shownAt > 0 && now - call.shownAt < LIVE_INTERVAL_MS) return []
     call.shownAt = now
-    return [updateOf(tool_use_id, 'in_progress', [textContent(fenced(call.output.trimEnd()))])]
+    return [updateOf(tool_use_id, 'in_progress', [textContent(fence(call.output.trimEnd()))])]
   }
 
   #addResult(event: EventOf<'ToolResult'>): SessionUpdate[] {
@@ -165,7 +165,7 @@ export class Projection {
     return [{ sessionUpdate: 'notice', severity: 'info', title: describeEvent(event) }]
   }
 
-  #sentOf(messageId: string): Sent {
+  #sentOf(messageId: string): SentText {
     const sent = this.#sent.get(messageId) ?? { text: '', reasoning: '', calls: new Set() }
     this.#sent.set(messageId, sent)
     return sent
@@ -201,7 +201,7 @@ function resultContent(event: EventOf<'ToolResult'>, form: EditorCall | undefine
   if (parts && !event.is_error) return parts.map((part) => ({ type: 'content', content: blockOf(part) }))
   const text = resultOf(event).trimEnd()
   if (text === '') return []
-  return [textContent(form?.kind === 'think' || form?.kind === 'fetch' ? text : fenced(text))]
+  return [textContent(form?.kind === 'think' || form?.kind === 'fetch' ? text : fence(text))]
 }
 
 const userChunks = ({ id, content }: EventOf<'UserMessage'>): SessionUpdate[] =>

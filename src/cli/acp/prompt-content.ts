@@ -3,7 +3,7 @@ import type { ContentBlock } from '@agentclientprotocol/sdk'
 import { RequestError } from '@agentclientprotocol/sdk'
 import { fileURLToPath } from 'node:url'
 import { ImagePart, type UserPart } from '../../contract/values/message.ts'
-import { fenced } from './call-form.ts'
+import { fence } from './call-form.ts'
 
 /** Throws a `RequestError` for what the agent cannot read. Parts without text are left out. */
 export function partsOfPrompt(blocks: readonly ContentBlock[]): UserPart[] {
@@ -22,7 +22,7 @@ function partOf(block: ContentBlock): UserPart {
       return { type: 'text', text: `[${block.title ?? block.name}](${placeOf(block.uri)})` }
     case 'resource': {
       const { resource } = block
-      if ('text' in resource) return { type: 'text', text: `${placeOf(resource.uri)}:\n${fenced(resource.text)}` }
+      if ('text' in resource) return { type: 'text', text: `${placeOf(resource.uri)}:\n${fence(resource.text)}` }
       if (resource.mimeType?.startsWith('image/')) return imageOf(resource.mimeType, resource.blob)
       throw RequestError.invalidParams(
         undefined,

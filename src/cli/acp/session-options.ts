@@ -18,14 +18,14 @@ const MODES: readonly { readonly id: PermissionMode; readonly name: string; read
 const modesWith = (current: PermissionMode) =>
   MODES.some(({ id }) => id === current) ? MODES : [...MODES, { id: current, name: current, description: '' }]
 
-type Shown = Pick<ConversationView, 'state' | 'llm_config' | 'usage'>
+type ShownView = Pick<ConversationView, 'state' | 'llm_config' | 'usage'>
 
-export function modesOf({ state: { permission_mode: current } }: Shown): SessionModeState {
+export function modesOf({ state: { permission_mode: current } }: ShownView): SessionModeState {
   return { currentModeId: current, availableModes: modesWith(current).map((mode) => ({ ...mode })) }
 }
 
 /** `models`: those that the person has listed. The ones of the conversation are added. */
-export function optionsOf(view: Shown, models: readonly string[]): SessionConfigOption[] {
+export function optionsOf(view: ShownView, models: readonly string[]): SessionConfigOption[] {
   const { llm_config, usage, state } = view
   const { model, fallback_models = [], reasoning_effort: effort } = llm_config
   const known = new Set([...(model === undefined ? [] : [model]), ...models, ...fallback_models, ...Object.keys(usage)])

@@ -15,19 +15,19 @@ const MAX_GENERATIONS = 1000
 const WAIT_MS = 5000
 const CHECK_MS = 100
 
-type Named = Pick<CreateConversation, 'user_id'> & { readonly external_id: string }
+type ExternalName = Pick<CreateConversation, 'user_id'> & { readonly external_id: string }
 type Manager = Pick<ConversationManager, 'upToDate'> & {
   readonly pages: Pick<ConversationManager['pages'], 'viewWithoutOpening'>
 }
 
-export type Found = { readonly view: ConversationView; readonly isNew: boolean }
+export type FoundOrCreated = { readonly view: ConversationView; readonly isNew: boolean }
 
 /** `create` makes the conversation with this id, or throws the `Problem` of an id that is taken. */
 export async function findOrCreate(
   manager: Manager,
-  named: Named,
+  named: ExternalName,
   create: (id: string) => Promise<ConversationView>,
-): Promise<Found> {
+): Promise<FoundOrCreated> {
   for (let generation = 0; generation < MAX_GENERATIONS; generation++) {
     const id = idFor(named, generation)
     try {
@@ -58,7 +58,7 @@ async function viewOf({ pages, upToDate }: Manager, id: string): Promise<Convers
 }
 
 /** A UUID of version 8: 122 bits of a hash. */
-function idFor({ user_id, external_id }: Named, generation: number): string {
+function idFor({ user_id, external_id }: ExternalName, generation: number): string {
   const named = JSON.stringify(['external id', user_id ?? null, external_id, generation])
   const hex = createHash('sha256').update(named).digest('hex')
   // oxlint-disable-next-line typescript/no-non-null-assertion -- a hash has 64 digits

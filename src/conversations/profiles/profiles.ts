@@ -39,33 +39,33 @@ type ProfilesDeps = {
 export type SeesProfile = (name: string) => boolean
 
 export class Profiles {
-  readonly #kept: KeptCredentials<StoredProfile>
+  readonly #stored: KeptCredentials<StoredProfile>
   readonly #sealerOf: (owner: string) => Sealer
   readonly #now: () => number
   #isRead: Promise<void> | undefined
 
   /** Reads nothing before the first use. */
   constructor({ table, keys, now = Date.now }: ProfilesDeps) {
-    this.#kept = new KeptCredentials({ table, now, parse: parseProfile, onChange: () => {} })
+    this.#stored = new KeptCredentials({ table, now, parse: parseProfile, onChange: () => {} })
     this.#sealerOf = createSealers(keys)
     this.#now = now
   }
 
   async list(sees: SeesProfile): Promise<ProfileList> {
     await this.#upToDate()
-    const stored = [...this.#kept.all].filter(([name]) => sees(name))
+    const stored = [...this.#stored.all].filter(([name]) => sees(name))
     const items = stored.map(([name, { created_at, updated_at, sealed }]) => {
       const { description } = this.#open(name, sealed)
       return { name, ...withoutUndefined({ description }), created_at, updated_at }
     })
-    const isAlone = this.#kept.all.size === 0 && sees(DEFAULT)
+    const isAlone = this.#stored.all.size === 0 && sees(DEFAULT)
     return { items: isAlone ? [{ name: DEFAULT, ...BUILT_IN }] : items }
   }
 
   /** With masked secrets. Throws `profile_not_found`. */
   async get(name: string): Promise<Profile> {
     const { llm_config: llm, mcp, hooks, secrets, ...fields } = await this.#find(name)
-    const { created_at, updated_at } = this.#kept.all.get(name) ?? {}
+    const { created_at, updated_at } = this.#stored.all.get(name) ?? {}
     const parsed = llm && LlmConfig.safeParse(llm)
     return {
       name,
@@ -82,15 +82,15 @@ export class Profiles {
   async put(name: string, profile: PutProfile): Promise<boolean> {
     const checked = checkProfile(profile)
     await this.#upToDate()
-    return await this.#kept.change(async () => {
-      const former = this.#kept.all.get(name)
-      if (!former && this.#kept.all.size >= MAX_PROFILES)
+    return await this.#stored.change(async () => {
+      const former = this.#stored.all.get(name)
+      if (!former && this.#stored.all.size >= MAX_PROFILES)
         throw new Problem('limit_reached', `There are already ${MAX_PROFILES} profiles. Delete unused ones.`)
       const updated_at = new Date(this.#now()).toISOString()
       const sealed = this.#sealerOf(ownerOf(name))
         .seal(Buffer.from(JSON.stringify(checked)))
         .toString('base64')
-      await this.#kept.store(name, () => ({ created_at: former?.created_at ?? updated_at, updated_at, sealed }))
+      await this.#stored.store(name, () => ({ created_at: former?.created_at ?? updated_at, updated_at, sealed }))
       return former === undefined
     })
   }
@@ -98,9 +98,9 @@ export class Profiles {
   /** Conversations that were made from it are not changed. Throws `profile_not_found`. */
   async delete(name: string): Promise<void> {
     await this.#upToDate()
-    await this.#kept.change(() =>
-      this.#kept.store(name, () => {
-        if (!this.#kept.all.has(name)) throw missing(name)
+    await this.#stored.change(() =>
+      this.#stored.store(name, () => {
+        if (!this.#stored.all.has(name)) throw missing(name)
         return undefined
       }),
     )
@@ -115,8 +115,8 @@ export class Profiles {
 
   /** Another instance may have changed one. */
   async #upToDate(): Promise<void> {
-    if (this.#isRead) return await this.#isRead.then(() => this.#kept.follow())
-    this.#isRead = this.#kept.read()
+    if (this.#isRead) return await this.#isRead.then(() => this.#stored.follow())
+    this.#isRead = this.#stored.read()
     await this.#isRead.catch((error: unknown) => {
       this.#isRead = undefined
       throw error
@@ -125,9 +125,9 @@ export class Profiles {
 
   async #find(name: string): Promise<PutProfile> {
     await this.#upToDate()
-    const stored = this.#kept.all.get(name)
+    const stored = this.#stored.all.get(name)
     if (stored) return this.#open(name, stored.sealed)
-    if (name === DEFAULT && this.#kept.all.size === 0) return BUILT_IN
+    if (name === DEFAULT && this.#stored.all.size === 0) return BUILT_IN
     throw missing(name)
   }
 

@@ -14,7 +14,7 @@ import { compareSummaries } from './listing.ts'
 const [CONCURRENCY, MAX_READ] = [64, 4096]
 
 type Sources = {
-  readonly known: Pick<KnownConversations, 'all' | 'upToDate'>
+  readonly registry: Pick<KnownConversations, 'all' | 'upToDate'>
   readonly open: Pick<OpenConversations, 'ifOpen'>
   readonly storage: Pick<Storage, 'conversation'>
 }
@@ -31,7 +31,7 @@ export class CallbackPages {
     { failing, limit, page_id }: ListAllCallbacks,
     isVisible: IsVisible = () => true,
   ): Promise<CallbackStates> {
-    const { known } = this.#sources
+    const { registry: known } = this.#sources
     const before = page_id === undefined ? undefined : positionOf(page_id)
     await known.upToDate()
     const left = [...known.all()]

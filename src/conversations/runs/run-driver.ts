@@ -33,14 +33,8 @@ import { workedMs } from '../../state/run-state.ts'
 import { LiveHistory } from '../agents/live-history.ts'
 import type { WorkingSlot } from '../agents/working-slot.ts'
 import type { UsedSubagents } from '../used-subagents.ts'
-import {
-  createRunContext,
-  failureOf,
-  intentToEnd,
-  intentToRest,
-  type RunContextParts,
-  type RunEnd,
-} from './run-context.ts'
+import { createRunContext, failureOf, intentToEnd, intentToRest } from './run-context.ts'
+import type { RunContextParts, RunEnd } from './run-context.ts'
 
 export type RunDriverDeps = RunContextParts & {
   readonly slots: Queue

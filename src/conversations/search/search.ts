@@ -10,7 +10,7 @@ import { mapBounded } from '../../lib/map-bounded.ts'
 import { decodePageId, encodePageId } from '../../lib/page-id.ts'
 import type { Slices } from '../../lib/time-slices.ts'
 import { createSlices } from '../../lib/time-slices.ts'
-import type { FoundPlace, IndexedPart, SearchIndex, ResultPlace, WordQuery } from '../../storage/search-index.ts'
+import type { FoundPlace, IndexedPart, SearchIndex, PositionOfResult, WordQuery } from '../../storage/search-index.ts'
 import type { Logger } from '../../telemetry/logger.ts'
 import type { KnownConversations } from '../registry/known-conversations.ts'
 import type { IsVisible } from '../registry/listing.ts'
@@ -18,7 +18,7 @@ import { SEARCHED_TYPES, searchedPage, searchedTexts } from './searched-texts.ts
 import { queriedWords, snippetOf } from './words.ts'
 
 export type ConversationSearchDeps = {
-  readonly known: Pick<KnownConversations, 'all' | 'get' | 'upToDate'>
+  readonly registry: Pick<KnownConversations, 'all' | 'get' | 'upToDate'>
   /** Ids of conversations that are in no list. */
   readonly hidden: { readonly has: (id: string) => boolean }
   readonly index: SearchIndex
@@ -51,7 +51,7 @@ export class ConversationSearch implements AsyncDisposable {
     const after = query.page_id === undefined ? undefined : placeIn(query.page_id)
     const words = queriedWords(query.q)
     if (words.length === 0) return { items: [], next_page_id: null, is_complete: true }
-    await this.#deps.known.upToDate()
+    await this.#deps.registry.upToDate()
     const ids = isVisible && [...this.#listed()].filter((one) => isVisible(one)).map(({ id }) => id)
     const wanted = { words, limit: query.limit + 1, after, ids }
     // A damaged index is removed when that is found out, and made again.
@@ -83,7 +83,7 @@ export class ConversationSearch implements AsyncDisposable {
   }
 
   *#listed() {
-    const { known, hidden } = this.#deps
+    const { registry: known, hidden } = this.#deps
     for (const summary of known.all()) if (!hidden.has(summary.id)) yield summary
   }
 
@@ -149,7 +149,7 @@ export class ConversationSearch implements AsyncDisposable {
     const items = new Map<FoundPlace, FoundEvent>()
     const byConversation = Map.groupBy(found, ({ conversationId }) => conversationId)
     await mapBounded([...byConversation], SNIPPET_CONCURRENCY, async ([id, places]) => {
-      const summary = this.#deps.known.get(id)
+      const summary = this.#deps.registry.get(id)
       if (!summary || this.#deps.hidden.has(id)) return
       try {
         await using view = await this.#deps.logs.view(id)
@@ -195,7 +195,7 @@ function itemOf(
   }
 }
 
-function placeIn(pageId: string): ResultPlace {
+function placeIn(pageId: string): PositionOfResult {
   const [at, number] = (decodePageId(pageId) ?? []).map(Number)
   if (at !== undefined && number !== undefined && Number.isSafeInteger(at) && Number.isSafeInteger(number))
     return { at, number }

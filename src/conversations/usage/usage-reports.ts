@@ -20,7 +20,7 @@ const BATCH = { conversations: 256, answers: 2000 }
 
 export type UsageReportsDeps = {
   readonly storage: Pick<Storage, 'usage' | 'view'>
-  readonly known: Pick<KnownConversations, 'all' | 'get' | 'upToDate'>
+  readonly registry: Pick<KnownConversations, 'all' | 'get' | 'upToDate'>
 }
 
 export class UsageReports {
@@ -40,7 +40,7 @@ export class UsageReports {
     { only = {}, isVisible = () => true }: Visible,
     signal: AbortSignal,
   ): Promise<UsageReport> {
-    await this.#deps.known.upToDate()
+    await this.#deps.registry.upToDate()
     const edges = bucketEdges(query, Date.now())
     const [from = 0, to = 0] = [edges[0], edges.at(-1)]
     await this.#countSince(from, isVisible, signal)
@@ -60,14 +60,14 @@ export class UsageReports {
     const amounts = { start: isoOf(edges[bucket] ?? 0), ...amountsOf(sum) }
     if (by === undefined) return amounts
     if (group === undefined) return { ...amounts, rest: true }
-    const known = by === 'conversation' ? this.#deps.known.get(group) : undefined
+    const known = by === 'conversation' ? this.#deps.registry.get(group) : undefined
     const title = known?.title ?? known?.preview
     return { ...amounts, group, ...(title && { title }) }
   }
 
   async #countSince(from: number, isVisible: IsVisible, signal: AbortSignal): Promise<void> {
     const count = async () => {
-      const all = [...this.#deps.known.all()]
+      const all = [...this.#deps.registry.all()]
       await this.#count(
         all.filter((one) => one.updatedAt >= from && isVisible(one)),
         signal,

@@ -81,10 +81,7 @@ export const messageRoutes: FastifyPluginAsyncZod<{ manager: ConversationManager
       const conversation = request.remote ?? (await manager.open(request.params.id).catch(request.elsewhere))
       const run_id = await conversation.run(limits)
       if (!wait) return reply.code(202).send({ run_id })
-      const until = performance.now() + timeout * 1000
-      let outcome = await conversation.waitForRun(run_id, timeout, closeSignal(reply))
-      if (request.elsewhere && !request.remote && outcome.status === 'running')
-        outcome = await waitElsewhere(request.elsewhere, outcome, until, closeSignal(reply))
+      const outcome = await waitForRun(request, { conversation, run_id, timeout, signal: closeSignal(reply) })
       accessOf(request).requireValid()
       return reply.code(200).send(outcome)
     },
@@ -111,17 +108,26 @@ export const messageRoutes: FastifyPluginAsyncZod<{ manager: ConversationManager
   )
 }
 
-/** An instance that stops has left the conversation, unless it is the time that is over. */
-async function waitElsewhere(
-  elsewhere: NonNullable<FastifyRequest['elsewhere']>,
-  outcome: RunOutcome,
-  until: number,
-  signal: AbortSignal,
+type RunWait = {
+  readonly conversation: Pick<Awaited<ReturnType<ConversationManager['open']>>, 'waitForRun'>
+  readonly run_id: string
+  /** Seconds. */
+  readonly timeout: number
+  readonly signal: AbortSignal
+}
+
+/** An instance that stops leaves the conversation, whose run continues elsewhere: the wait does, too. */
+async function waitForRun(
+  { elsewhere, remote }: Pick<FastifyRequest, 'elsewhere' | 'remote'>,
+  { conversation, run_id, timeout, signal }: RunWait,
 ): Promise<RunOutcome> {
+  const until = performance.now() + timeout * 1000
+  const outcome = await conversation.waitForRun(run_id, timeout, signal)
+  if (!elsewhere || remote || outcome.status !== 'running') return outcome
   const seconds = (until - performance.now()) / 1000
   if (seconds <= 0 || signal.aborted) return outcome
   const next = await elsewhere(undefined).catch(() => undefined) // nobody can continue it now
-  return next ? await next.waitForRun(outcome.run_id, seconds, signal) : outcome
+  return next ? await next.waitForRun(run_id, seconds, signal) : outcome
 }
 
 export const withdrawalRoutes: FastifyPluginAsyncZod<{ manager: ConversationManager }> = async (app, { manager }) => {

@@ -60,10 +60,10 @@ export async function* followTurn(
 const isLast = ({ change, isOfBefore }: TurnStep): boolean =>
   !isOfBefore && (change?.type === 'ended' || change?.type === 'rests')
 
-type Read = { readonly event: Event | TransientEvent; readonly seq: number | undefined }
+type ReadEvent = { readonly event: Event | TransientEvent; readonly seq: number | undefined }
 
 /** An answer is a step without a change, too: readers count what it has used. */
-function stepsOf(changes: TurnChanges, { event, seq }: Read, start: number): TurnStep[] {
+function stepsOf(changes: TurnChanges, { event, seq }: ReadEvent, start: number): TurnStep[] {
   const isOfBefore = seq !== undefined && seq < start
   const found = changes.add(event).map((change) => ({ seq, change, event: undefined, isOfBefore }))
   return event.type === 'AssistantMessage' ? [{ seq, change: undefined, event, isOfBefore }, ...found] : found

@@ -6,7 +6,7 @@ import type { Event, EventOf } from '../../contract/events/event.ts'
 import type { TransientEvent } from '../../contract/events/transient-event.ts'
 
 /** `text` and `reasoning`: of the answer `messageId`. `call`: by the id of the call. `asked`: what the turn waits for. */
-export type TurnChange = Numbered &
+export type TurnChange = AtPosition &
   (
     | { readonly type: 'begun'; readonly kind: TextKind; readonly messageId: string }
     | {
@@ -29,7 +29,7 @@ export type TurnChange = Numbered &
  * `position` follows from the log and grows from change to change. A piece of text has that of its last character, so that a
  * reader can continue within a text, however it was cut into pieces.
  */
-type Numbered = { readonly position: number }
+type AtPosition = { readonly position: number }
 export type TextKind = 'reasoning' | 'text'
 
 /** Positions of one answer: of its reasoning, of its text, of its calls and what follows. */

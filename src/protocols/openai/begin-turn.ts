@@ -21,7 +21,7 @@ import { clientToolsOf, outputSchemaOf, parseBody, readInput } from './response-
 import type { GatewayDeps } from './gateway-deps.ts'
 
 /** `start`: seq of the first event of the turn. */
-export type Begun = { readonly conversation: Conversation; readonly start: number; readonly isNew: boolean }
+export type BegunTurn = { readonly conversation: Conversation; readonly start: number; readonly isNew: boolean }
 
 /** `end`: seq of the last event of the response; undefined while it is in progress. */
 export type Earlier = { readonly conversation: Conversation; readonly end: number | undefined }
@@ -34,7 +34,7 @@ export async function createConversationFor(
   access: Access,
   profile: string,
   body: ResponseRequest,
-): Promise<Begun> {
+): Promise<BegunTurn> {
   const input = readInput(body.input, true)
   if (input.outputs.length + input.approvals.length > 0)
     throw refusal('input', 'answers something that no conversation waits for; send previous_response_id')
@@ -67,7 +67,7 @@ export async function continueConversation(
   access: Access,
   { conversation: earlier, end }: Earlier,
   body: ResponseRequest,
-): Promise<Begun> {
+): Promise<BegunTurn> {
   const release = beginning.take(earlier.id)
   if (!release || end === undefined) {
     release?.()
@@ -137,7 +137,7 @@ const waiting = (conversation: Conversation): Waiting[] =>
         request.kind === 'permission' || request.kind === 'client_tool' || request.kind === 'network',
     )
 
-type Answered = { readonly requestId: string; readonly answer: AnswerRequest }
+type RequestAnswerOf = { readonly requestId: string; readonly answer: AnswerRequest }
 
 /**
  * Answers everything that waits, or nothing: a call is never decided because it is not named. Returns where the turn begins;
@@ -149,7 +149,10 @@ async function answerAll(
   input: ResponseInput,
 ): Promise<number | undefined> {
   const open = waiting(conversation)
-  const answers = open.map((request): Answered => ({ requestId: request.request_id, answer: answerTo(request, input) }))
+  const answers = open.map((request): RequestAnswerOf => ({
+    requestId: request.request_id,
+    answer: answerTo(request, input),
+  }))
   const known = new Set(open.flatMap(({ request_id, tool_use_ids }) => tool_use_ids.map((id) => `${request_id} ${id}`)))
   for (const { id } of input.approvals) {
     const { requestId, toolUseId } = parseApprovalId(id) ?? {}

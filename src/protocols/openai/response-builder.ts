@@ -50,7 +50,7 @@ export class ResponseBuilder {
   /** Calls that the client executes. */
   readonly #ofClient = new Set<string>()
   /** The request in which the client was asked about the call. */
-  readonly #asked = new Map<string, string>()
+  readonly #askedIds = new Map<string, string>()
   #lastText = ''
   #events: ResponseEvent[] = []
   #number = 0
@@ -136,7 +136,7 @@ export class ResponseBuilder {
   #result(call: EventOf<'ToolUse'>, result: EventOf<'ToolResult'>): void {
     const { tool_use_id: id, name } = call
     if (this.#ofClient.has(id)) return
-    const asked = this.#asked.get(id)
+    const asked = this.#askedIds.get(id)
     const output = outputText(result.output)
     const item: ResponseOutputItem.McpCall = {
       type: 'mcp_call',
@@ -162,7 +162,7 @@ export class ResponseBuilder {
 
   #note({ kind, request_id, tool_use_ids }: EventOf<'RequestOpened'>): void {
     if (kind === 'client_tool') for (const id of tool_use_ids) this.#ofClient.add(id)
-    if (kind === 'permission') for (const id of tool_use_ids) this.#asked.set(id, request_id)
+    if (kind === 'permission') for (const id of tool_use_ids) this.#askedIds.set(id, request_id)
   }
 
   #ask(request: EventOf<'RequestOpened'>): void {
@@ -242,10 +242,10 @@ const idOf = (kind: TextKind, messageId: string): string => `${kind === 'text' ?
 
 const outputTextPart = (text: string) => ({ type: 'output_text' as const, text, annotations: [], logprobs: [] })
 
-type Written = { readonly kind: TextKind; readonly messageId: string; readonly text: string }
+type WrittenText = { readonly kind: TextKind; readonly messageId: string; readonly text: string }
 
 function itemOf(
-  { kind, messageId, text }: Written,
+  { kind, messageId, text }: WrittenText,
   status: 'in_progress' | 'completed' | 'incomplete',
 ): ResponseOutputMessage | ResponseReasoningItem {
   const id = idOf(kind, messageId)

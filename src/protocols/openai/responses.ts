@@ -22,7 +22,7 @@ import { ResponseRequest as RequestSchema, asksApproval, outputSchemaOf, parseBo
 import { streamResponse } from './stream-response.ts'
 
 /** A response and its conversation. */
-type Found = { readonly id: ResponseId; readonly conversation: Conversation }
+type FoundResponse = { readonly id: ResponseId; readonly conversation: Conversation }
 
 export async function createResponse(
   deps: GatewayDeps,
@@ -62,7 +62,7 @@ const isEnded = (answer: ResponseObject | undefined): boolean =>
 
 /** Resolves to undefined if the answer was streamed, and the client has left. */
 async function answerWith(
-  found: Found,
+  found: FoundResponse,
   body: ResponseRequest,
   request: FastifyRequest,
   reply: FastifyReply,
@@ -139,14 +139,14 @@ export async function listInputItems(deps: GatewayDeps, request: FastifyRequest)
 // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- a parameter of each of these routes
 const idIn = ({ params }: FastifyRequest): string => (params as { response_id: string }).response_id
 
-async function find(deps: GatewayDeps, access: Access, text: string): Promise<Found> {
+async function find(deps: GatewayDeps, access: Access, text: string): Promise<FoundResponse> {
   const found = await findSeen(deps, access, text)
   if (found) return found
   throw new OpenAiError(404, `There is no response ${text.slice(0, 100)}.`, { code: 'not_found', param: 'response_id' })
 }
 
 /** A response of a conversation that the key does not see is as one that does not exist. */
-async function findSeen({ manager }: GatewayDeps, access: Access, text: string): Promise<Found | undefined> {
+async function findSeen({ manager }: GatewayDeps, access: Access, text: string): Promise<FoundResponse | undefined> {
   const id = parseResponseId(text)
   if (!id) return undefined
   await manager.upToDate()
@@ -165,24 +165,24 @@ async function beforeOf(deps: GatewayDeps, access: Access, text: string) {
 }
 
 /** The seq of the last event of an ended response; undefined while it is in progress. */
-async function endOf({ conversation, id }: Found): Promise<number | undefined> {
+async function endOf({ conversation, id }: FoundResponse): Promise<number | undefined> {
   for await (const { change, isOfBefore, seq } of readTurn(conversation.log, id.start))
     if (!isOfBefore && (change?.type === 'ended' || change?.type === 'rests')) return seq
   return undefined
 }
 
-async function isLatest(found: Found): Promise<boolean> {
+async function isLatest(found: FoundResponse): Promise<boolean> {
   const end = await endOf(found)
   return end === undefined || !(await wentOn(found.conversation, end, ['UserMessage', 'RequestAnswered']))
 }
 
-async function snapshot(found: Found, echo: Echo): Promise<ResponseObject> {
+async function snapshot(found: FoundResponse, echo: Echo): Promise<ResponseObject> {
   const builder = new ResponseBuilder(found.id)
   for await (const step of readTurn(found.conversation.log, found.id.start)) eventsOf(builder, step)
   return await objectOf(found, builder, echo)
 }
 
-const objectOf = ({ conversation, id }: Found, builder: ResponseBuilder, echo: Echo): Promise<ResponseObject> =>
+const objectOf = ({ conversation, id }: FoundResponse, builder: ResponseBuilder, echo: Echo): Promise<ResponseObject> =>
   responseObject({ id: formatResponseId(id), responseId: id, conversation, builder, echo })
 
 function eventsOf(
@@ -199,12 +199,12 @@ function eventsOf(
 
 const newsIn = <T>(events: readonly T[]): (readonly T[])[] => (events.length > 0 ? [events] : [])
 
-type Streamed = { readonly request: FastifyRequest; readonly reply: FastifyReply; readonly after: number }
+type ResponseStream = { readonly request: FastifyRequest; readonly reply: FastifyReply; readonly after: number }
 
 async function stream(
-  found: Found,
+  found: FoundResponse,
   echo: Echo,
-  { request, reply, after }: Streamed,
+  { request, reply, after }: ResponseStream,
 ): Promise<ResponseObject | undefined> {
   const signal = closeSignal(reply)
   const builder = new ResponseBuilder(found.id)

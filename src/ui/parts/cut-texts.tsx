@@ -6,7 +6,7 @@ import { client, messageOf } from '../state/session.ts'
 import { visible } from '../text/visible.ts'
 import { Output } from './output.tsx'
 
-type Cut = NonNullable<Event['cut_texts']>[number]
+type CutPlace = NonNullable<Event['cut_texts']>[number]
 
 export function CutTexts({ event }: { readonly event: Event | undefined }) {
   return (
@@ -20,7 +20,7 @@ export function CutTexts({ event }: { readonly event: Event | undefined }) {
 
 type Part = { readonly text: string } | { readonly image: string } | { readonly fault: string }
 
-function CutText({ event, cut }: { readonly event: Event; readonly cut: Cut }) {
+function CutText({ event, cut }: { readonly event: Event; readonly cut: CutPlace }) {
   const [part, setPart] = useState<Part>()
   useEffect(() => () => void (part && 'image' in part && URL.revokeObjectURL(part.image)), [part])
   const load = async () => {

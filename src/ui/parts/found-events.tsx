@@ -24,14 +24,14 @@ export function FoundEvents({ q }: { readonly q: string }) {
               {age(found.timestamp, now.value)}
             </time>
           </span>
-          <Snippet found={found} />
+          <Snippet event={found} />
         </a>
       ))}
     </section>
   )
 }
 
-function Snippet({ found: { snippet, matches } }: { readonly found: FoundEvent }) {
+function Snippet({ event: { snippet, matches } }: { readonly event: FoundEvent }) {
   const ends = [0, ...matches.map(({ end }) => end)]
   return (
     <span>

@@ -9,18 +9,18 @@ const MAX_CHARS = 20_000
 /** An answer that is being written changes more often. */
 const STILL_MS = 150
 
-type Coloured = { readonly text: string; readonly runs: readonly CodeRun[] }
+type ColouredCode = { readonly text: string; readonly runs: readonly CodeRun[] }
 type Props = { readonly text: string; readonly language: string | undefined; readonly label?: string | undefined }
 
 export function Code({ text, language, label }: Props) {
-  const [coloured, setColoured] = useState<Coloured>()
+  const [coloured, setColoured] = useState<ColouredCode>()
   useEffect(() => {
     if (!language || text.length > MAX_CHARS) return undefined
     let isOver = false
     const timer = setTimeout(() => {
       const show = async () => {
-        const { highlighted } = await import('./highlight.ts')
-        const runs = isOver ? undefined : highlighted(text, language)
+        const { highlight } = await import('./highlight.ts')
+        const runs = isOver ? undefined : highlight(text, language)
         if (runs) setColoured({ text, runs })
       }
       show().catch(() => {}) // without a connection there are no colours

@@ -88,7 +88,7 @@ for (const [name, language] of Object.entries(LANGUAGES)) highlighter.registerLa
 highlighter.configure({ __emitter: Runs } satisfies Partial<HLJSOptions>)
 
 /** Returns undefined for a language that it does not know, by name or by the ending of a file. */
-export function highlighted(code: string, language: string): readonly CodeRun[] | undefined {
+export function highlight(code: string, language: string): readonly CodeRun[] | undefined {
   if (!highlighter.getLanguage(language)) return undefined
   const { _emitter } = highlighter.highlight(code, { language, ignoreIllegals: true })
   return _emitter instanceof Runs ? _emitter.runs : undefined

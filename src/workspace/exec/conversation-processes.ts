@@ -36,6 +36,11 @@ export class ConversationProcesses {
     return processes.map((process) => this.#view(process))
   }
 
+  /** The command lines of the given ones. */
+  commandLines(processes: readonly ShellProcess[]): string[] {
+    return this.show(processes).map((each) => each.command_line)
+  }
+
   /** Ends a process and its descendants. Throws a `Problem` if the conversation has no such process. */
   async end(pid: number): Promise<EndedProcesses> {
     const all = await this.#deps.find()

@@ -43,7 +43,7 @@ describe('a budget is refused for a model without a known cost:', () => {
       ...BUDGET,
       ...fields,
       allow_unpriced: true,
-    } as never)
+    })
     expect(allow_unpriced).toBe(true)
     expect(warnings).toEqual([expect.stringContaining(models.join(', '))])
   })

@@ -47,9 +47,9 @@ function markdownOf(event: Event): string | undefined {
     case 'AssistantMessage':
       return event.text.trim() === '' ? undefined : `## Agent${by}\n\n${event.text}`
     case 'ToolUse':
-      return `### ${event.name}${by}\n\n${fenced(JSON.stringify(event.input, null, 2), 'json')}`
+      return `### ${event.name}${by}\n\n${fence(JSON.stringify(event.input, null, 2), 'json')}`
     case 'ToolResult':
-      return fenced(resultOf(event))
+      return fence(resultOf(event))
     case 'ErrorEvent':
       return `**Error:** ${event.message}`
     default:
@@ -58,7 +58,7 @@ function markdownOf(event: Event): string | undefined {
 }
 
 /** The fence is longer than any in the text. */
-function fenced(text: string, language = ''): string {
+function fence(text: string, language = ''): string {
   const longest = Math.max(2, ...[...text.matchAll(/`{3,}/g)].map(([marks]) => marks.length))
   const fence = '`'.repeat(longest + 1)
   return `${fence}${language}\n${text.trimEnd()}\n${fence}`

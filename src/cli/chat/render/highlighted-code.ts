@@ -1,5 +1,5 @@
 /**
- * Shows fenced code with colours, by its language. Without the colours the lines are exactly those of the code. Own code, because
+ * Shows fence code with colours, by its language. Without the colours the lines are exactly those of the code. Own code, because
  * a highlighter of the field (highlight.js 11) takes a second for a line of some thousand letters, and the code is hostile.
  */
 import type { Language } from './code-languages.ts'

@@ -59,7 +59,7 @@ function piecesOf(text: string, budget: number): Piece[] {
 const costOf = (block: string): number =>
   DEEP.test(block) ? Infinity : (block.match(MARKS)?.length ?? 0) * block.length
 
-/** Up to each empty line, or a whole fenced code. Only a fence at the beginning of a line is sure to be one. */
+/** Up to each empty line, or a whole fence code. Only a fence at the beginning of a line is sure to be one. */
 function blocksOf(text: string): { text: string; isCode: boolean }[] {
   const hasHtml = HTML.test(text)
   const blocks: { text: string; isCode: boolean }[] = []
