@@ -35,7 +35,7 @@ function setGate(during: (id: number) => void = () => {}) {
 async function decisionsOf(count: number): Promise<number> {
   const { begin, counted } = setGate()
   for (let open = callsOf(count); open.length > 0; open = open.slice(1))
-    expect(await begin(open, [CONFIRM])).toEqual({ asks: [], denials: new Map() })
+    expect(await begin(open, [CONFIRM])).toEqual({ permissionCalls: [], denials: new Map() })
   return counted.decisions
 }
 
@@ -55,7 +55,7 @@ test('nothing is decided again because of a call that needs a decision', async (
 
 test('nothing is looked into where every call may run', async () => {
   const { begin, counted } = setGate()
-  expect(await begin(callsOf(100), [FREE])).toEqual({ asks: [], denials: new Map() })
+  expect(await begin(callsOf(100), [FREE])).toEqual({ permissionCalls: [], denials: new Map() })
   expect(counted.decisions).toBe(0)
 })
 

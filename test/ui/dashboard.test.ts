@@ -151,7 +151,7 @@ describe('a person', () => {
     await rest.waitFor()
     expect(await page.locator('pre:has-text("104499")').count()).toBe(0)
     await rest.click()
-    await page.locator('button:has-text("lines")').last().click()
+    await page.locator('pre[aria-label="/output/stdout"] + button').click()
     await page.waitForSelector('pre:has-text("104499")')
     expect(misdeeds).toEqual([])
     await page.context().close()

@@ -103,11 +103,11 @@ describe('the limits in headers', () => {
   test.each([
     [
       { 'x-ratelimit-remaining-requests': '7', 'x-ratelimit-reset-requests': '1m30.5s' },
-      { left: 7, resetMs: 90_500 },
+      { requestsLeft: 7, resetMs: 90_500 },
     ],
     [
       { 'x-ratelimit-remaining-requests': '7', 'x-ratelimit-reset-requests': '120ms' },
-      { left: 7, resetMs: 120 },
+      { requestsLeft: 7, resetMs: 120 },
     ],
     [{ 'x-ratelimit-remaining-tokens': '9000', 'x-ratelimit-reset-tokens': '1s' }, undefined],
     [
@@ -117,14 +117,14 @@ describe('the limits in headers', () => {
         'x-ratelimit-remaining-tokens': '0',
         'x-ratelimit-reset-tokens': '6m0s',
       },
-      { left: 0, resetMs: 360_000 },
+      { requestsLeft: 0, resetMs: 360_000 },
     ],
     [
       {
         'anthropic-ratelimit-requests-remaining': '0',
         'anthropic-ratelimit-requests-reset': '2026-01-31T12:00:05Z',
       },
-      { left: 0, resetMs: 5000 },
+      { requestsLeft: 0, resetMs: 5000 },
     ],
     [{ 'x-ratelimit-remaining-requests': '-1', 'x-ratelimit-reset-requests': '1s' }, undefined],
     [{ 'x-ratelimit-remaining-requests': '1', 'x-ratelimit-reset-requests': 'soon' }, undefined],
