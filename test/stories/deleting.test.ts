@@ -48,8 +48,8 @@ const KINDS: Record<string, (at: string, id: string) => Promise<string[] | void>
 }
 
 const listing = async () => (await readdir(server.dataDir, { recursive: true })).filter(isLasting).toSorted(compare)
-/** What is made when it is needed. */
-const isLasting = (name: string) => !/^(?:local.*|unfinished)$/.test(name)
+/** What is made when it is needed; what deleted conversations have cost stays. */
+const isLasting = (name: string) => !/^(?:local.*|unfinished|usage\.db.*)$/.test(name)
 const compare = (a: string, b: string) => (a < b ? -1 : 1)
 
 test.each(Array.from({ length: effort(1, 50) }, (_, at) => at))('seed %i', async (seed) => {
