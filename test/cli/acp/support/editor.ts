@@ -13,6 +13,7 @@ import { client, ndJsonStream } from '@agentclientprotocol/sdk'
 import type { ChildProcess } from 'node:child_process'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { Readable, Writable } from 'node:stream'
 import { commandLine } from '../../../support/server.ts'
 import { until } from '../../../support/until.ts'
@@ -84,8 +85,12 @@ export class Editor implements AsyncDisposable {
     return this.#connection.agent
   }
 
-  prompt = (sessionId: string, text: string) =>
-    this.agent.request('session/prompt', { sessionId, prompt: [{ type: 'text', text }] })
+  /** Its updates come before the answer, but their handlers run next to whoever waits for the answer. */
+  prompt = async (sessionId: string, text: string) => {
+    const end = await this.agent.request('session/prompt', { sessionId, prompt: [{ type: 'text', text }] })
+    await nextTurn()
+    return end
+  }
 
   of = (sessionId: string): SessionUpdate[] =>
     this.updates.flatMap((each) => (each.sessionId === sessionId ? each.update : []))
