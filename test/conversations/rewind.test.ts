@@ -297,6 +297,8 @@ describe('a rewind', () => {
     const conversation = await bench.converse()
     const end = conversation.log.head
     await say(conversation)
+    const lines = async () => (await conversation.exec.processes.list()).map((each) => each.command_line)
+    await expect.poll(lines).toContain('sleep 1000') // until then it is a copy of the shell
     const { processes } = await rewind(conversation, end)
     expect(processes).toMatchObject([{ command_line: 'sleep 1000', session_id: 'agent' }])
     const event = only(await eventsOf(conversation), 'Rewound')[0]!

@@ -162,6 +162,14 @@ describe('a key that is limited to profiles', () => {
       expectProblem(await ask('POST', '/run', run), 403, 'forbidden')
     expectProblem(await ask('PUT', '/permission-rules', { allow: ['Bash'], deny: [], ask: [] }), 403, 'forbidden')
     expectProblem(await ask('POST', '/fork', { llm_config: { model: 'other' } }), 403, 'forbidden')
+    expectProblem(await ask('POST', '/confirmation', { enabled: false }), 403, 'forbidden')
+    const hooks = { PreToolUse: [{ hooks: [{ id: 'a' }] }] }
+    expectProblem(await ask('PUT', '/client-hooks/mine', { hooks }), 403, 'forbidden')
+    for (const answer of [
+      { kind: 'network', behavior: 'allow', remember: true },
+      { kind: 'permission', decisions: [{ tool_use_id: 't', input_hash: 'h', behavior: 'allow', remember: true }] },
+    ])
+      expectProblem(await ask('POST', '/requests/01a226cf-0000-7000-8000-000000000000', answer), 403, 'forbidden')
     const replay = { conversation_ids: [made.body.id], max_cost_usd: 1 }
     expectProblem(await http.call('POST', '/replays', replay, key), 403, 'forbidden')
   })
@@ -175,6 +183,11 @@ describe('a key that is limited to profiles', () => {
     const seen = async () =>
       (await http.call('GET', '/conversations', undefined, key)).body.items.map(({ id }: { id: string }) => id)
     expect(await seen()).toEqual([made.body.id])
+    await http.call('POST', `/conversations/${plain.body.id}/run`, { wait: true })
+    const usageOf = async (headers?: Record<string, string>) =>
+      (await http.call('GET', '/usage?by=conversation', undefined, headers)).body
+    expect((await usageOf()).items.map(({ group }: { group: string }) => group)).toContain(plain.body.id)
+    expect(await usageOf(key)).toMatchObject({ items: [], total: { answers: 0 } })
     expectProblem(
       await http.call('POST', `/conversations/${plain.body.id}/messages`, { message: 'Hello' }, key),
       404,
@@ -244,4 +257,17 @@ describe('external ids', () => {
     expectProblem(refused, 409, 'conversation_exists')
     expect(refused.text).not.toContain('"id"')
   })
+})
+
+test('an external id leads to no conversation of another profile, and says nothing to a key that reads nothing', async () => {
+  await put('reviewer', REVIEWER)
+  await put('deploy', REVIEWER)
+  const limited = await keyFor(['read', 'write'], { profiles: ['reviewer'] })
+  const made = await create({ profile: 'reviewer', external_id: 'order-1', initial_message: 'A secret' }, limited)
+  expect(made.status, made.text).toBe(201)
+  expectProblem(await create({ profile: 'deploy', external_id: 'order-1' }), 409, 'conversation_exists')
+  const again = { profile: 'reviewer', external_id: 'order-1' }
+  expect(await create(again)).toMatchObject({ status: 200, body: { id: made.body.id, preview: 'A secret' } })
+  const blind = await create(again, await keyFor(['write'], {}))
+  expect([blind.status, blind.body.id, blind.body.preview]).toEqual([200, made.body.id, undefined])
 })

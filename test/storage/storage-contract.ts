@@ -354,7 +354,17 @@ export function storageContract(
       await expect(storage.search.add([{ ...part, events }])).rejects.toThrow('other heads')
       await expect(storage.search.add([{ ...part, after: 5, through: 6, events }])).rejects.toThrow('other heads')
       const removed = [{ afterSeq: 1, beforeSeq: 3 }]
-      await storage.search.add([{ conversationId: id, after: 4, through: 6, removed, events: [] }])
+      const early = {
+        conversationId: id,
+        after: 4,
+        through: 5,
+        removed: [],
+        events: [{ seq: 5, at: 9e6, words: 'gone' }],
+      }
+      const later = [...removed, { afterSeq: 4, beforeSeq: 6 }]
+      // What is added and removed by one call is not found, either.
+      await storage.search.add([early, { conversationId: id, after: 5, through: 6, removed: later, events: [] }])
+      expect(await find(['gone'])).toEqual([])
       expect(await find(['größe'])).toEqual([
         [id, 3],
         [id, 1],

@@ -2,7 +2,6 @@
 import type { ToolCallContent, ToolCallLocation, ToolKind } from '@agentclientprotocol/sdk'
 import { isAbsolute, relative, resolve } from 'node:path'
 import { fieldsOfInput, titleOf } from '../../contract/events/call-title.ts'
-import { withoutUndefined } from '../../lib/without-undefined.ts'
 import { revealText } from '../chat/state/clean-text.ts'
 
 export type EditorCall = {
@@ -39,9 +38,9 @@ export function formOfCall(name: string, input: unknown, workdir: string, agent:
     name,
     kind: kindOf(name, input),
     title: agent === undefined ? title : `${revealText(agent)}: ${title}`,
-    locations: locationsOf(input, workdir),
+    locations: locationsOf(name, input, workdir),
     rawInput: input,
-    content: changesOf(input, workdir),
+    content: changesOf(name, input, workdir).content,
   }
 }
 
@@ -56,7 +55,7 @@ function ownTitle(name: string, input: unknown, workdir: string): string {
   const { command, questions } = fields
   if (name === 'Bash' && typeof command === 'string') return revealText(command)
   if (Array.isArray(questions)) return questions.map((each) => titleOfQuestion(each)).join(' ') || name
-  const path = pathIn(fields)
+  const path = pathIn(name, fields)
   const what = path === undefined ? titleOf(input) : shortPath(path, workdir)
   const how = name === 'FileEditor' && typeof command === 'string' ? command : name
   return revealText(what === '' ? how : `${how} ${what}`)
@@ -72,18 +71,20 @@ function shortPath(path: string, workdir: string): string {
   return short === '' || short.startsWith('..') ? path : short
 }
 
-function pathIn(fields: Readonly<Record<string, unknown>>): string | undefined {
-  const path = fields['file_path'] ?? fields['path']
+/** Of a tool of the server, the field that it reads: an agent can send others, too. */
+function pathIn(name: string, fields: Readonly<Record<string, unknown>>): string | undefined {
+  const field = PATH_FIELDS[name]
+  const path = field === undefined ? (fields['file_path'] ?? fields['path']) : fields[field]
   return typeof path === 'string' && path !== '' ? path : undefined
 }
 
 /** The path of a file in the headers of a patch. */
 const PATCHED = /^\*\*\* (?:Add|Update|Delete) File: (.+)$/gm
 
-function locationsOf(input: unknown, workdir: string): ToolCallLocation[] {
+function locationsOf(name: string, input: unknown, workdir: string): ToolCallLocation[] {
   const fields = fieldsOfInput(input)
-  const path = pathIn(fields)
-  const patch = patchIn(input)
+  const path = pathIn(name, fields)
+  const patch = name === 'apply_patch' ? patchIn(input) : undefined
   const paths = patch === undefined ? [] : [...patch.matchAll(PATCHED)].flatMap(([, file]) => file ?? [])
   const { view_range: range, offset } = fields
   const line: unknown = Array.isArray(range) ? range[0] : offset
@@ -97,32 +98,57 @@ function patchIn(input: unknown): string | undefined {
   return typeof patch === 'string' && patch.startsWith('*** Begin Patch') ? patch : undefined
 }
 
-const PAIRS = [
-  ['old_string', 'new_string'],
-  ['old_str', 'new_str'],
-  ['', 'file_text'],
-  ['', 'content'],
-] as const
-
-function changesOf(input: unknown, workdir: string): ToolCallContent[] {
-  const patch = patchIn(input)
-  if (patch !== undefined) return [textContent(fence(revealText(patch), 'diff'))]
-  const fields = fieldsOfInput(input)
-  const given = pathIn(fields)
-  if (given === undefined) return []
-  const path = resolve(workdir, given)
-  const { edits } = fields
-  if (Array.isArray(edits)) return edits.flatMap((edit) => changeIn(fieldsOfInput(edit), path))
-  return changeIn(fields, path)
+const PATH_FIELDS: Readonly<Record<string, string>> = {
+  Read: 'file_path',
+  Write: 'file_path',
+  Edit: 'file_path',
+  MultiEdit: 'file_path',
+  FileEditor: 'path',
 }
 
-function changeIn(fields: Readonly<Record<string, unknown>>, path: string): ToolCallContent[] {
-  for (const [oldName, newName] of PAIRS) {
-    const [oldText, newText] = [fields[oldName], fields[newName]]
-    if (typeof newText !== 'string' || (oldText !== undefined && typeof oldText !== 'string')) continue
-    return [{ type: 'diff', path, oldText: oldText ?? (fields['insert_line'] === undefined ? null : ''), newText }]
-  }
-  return []
+type Fields = Readonly<Record<string, unknown>>
+/** What a call changes, and the fields of its input that this shows as a whole. */
+type CallChanges = { readonly content: ToolCallContent[]; readonly shows: readonly string[] }
+const NOTHING: CallChanges = { content: [], shows: [] }
+
+/** The fields of the old and of the new text, as the tool itself reads them. */
+function pairOf(name: string, { command }: Fields): readonly [string | undefined, string] | undefined {
+  if (name === 'Write') return [undefined, 'content']
+  if (name === 'Edit') return ['old_string', 'new_string']
+  if (name !== 'FileEditor') return undefined
+  if (command === 'create') return [undefined, 'file_text']
+  if (command === 'str_replace') return ['old_str', 'new_str']
+  return command === 'insert' ? [undefined, 'new_str'] : undefined
+}
+
+function changesOf(name: string, input: unknown, workdir: string): CallChanges {
+  const patch = name === 'apply_patch' ? patchIn(input) : undefined
+  if (patch !== undefined) return { content: [textContent(fence(revealText(patch), 'diff'))], shows: ['input'] }
+  const fields = fieldsOfInput(input)
+  const field = PATH_FIELDS[name]
+  const path = pathIn(name, fields)
+  if (field === undefined || path === undefined) return NOTHING
+  const absolute = resolve(workdir, path)
+  if (name === 'MultiEdit') return changesIn(fields, absolute, field)
+  const pair = pairOf(name, fields)
+  if (!pair) return NOTHING
+  const [oldName, newName] = pair
+  const [oldText, newText] = [oldName === undefined ? undefined : fields[oldName], fields[newName]]
+  if (typeof newText !== 'string' || (oldName !== undefined && typeof oldText !== 'string')) return NOTHING
+  const before = typeof oldText === 'string' ? oldText : fields['insert_line'] === undefined ? null : ''
+  const shows = [field, newName, ...(oldName === undefined ? [] : [oldName])]
+  return { content: [{ type: 'diff', path: absolute, oldText: before, newText }], shows }
+}
+
+/** Only if each edit is a pair of texts, and nothing else. */
+function changesIn({ edits }: Fields, path: string, field: string): CallChanges {
+  if (!Array.isArray(edits)) return NOTHING
+  const pairs = edits.map((edit) => fieldsOfInput(edit))
+  const content = pairs.flatMap(({ old_string: oldText, new_string: newText, ...rest }): ToolCallContent[] => {
+    const isPair = typeof oldText === 'string' && typeof newText === 'string' && Object.keys(rest).length === 0
+    return isPair ? [{ type: 'diff', path, oldText, newText }] : []
+  })
+  return content.length === pairs.length ? { content, shows: [field, 'edits'] } : NOTHING
 }
 
 /** All of a call, for a person who decides about it: its command, its changes and every other argument. */
@@ -130,28 +156,25 @@ export function wholeCall(name: string, input: unknown, workdir: string, reason:
   const fields = fieldsOfInput(input)
   const { command, ...others } = fields
   const isCommand = name === 'Bash' && typeof command === 'string'
-  const changes = changesOf(input, workdir)
-  const rest = isCommand ? others : changes.length > 0 ? withoutTexts(fields) : input
+  const changes = changesOf(name, input, workdir)
+  const rest = isCommand ? others : changes.content.length > 0 ? without(fields, changes.shows) : input
   const isEmpty = rest === undefined || (rest !== input && Object.keys(fieldsOfInput(rest)).length === 0)
   return [
     ...(reason === '' ? [] : [textContent(revealText(reason))]),
     ...(isCommand ? [textContent(fence(revealText(command), 'sh'))] : []),
-    ...changes,
+    ...changes.content,
     ...(isEmpty ? [] : [textContent(fence(revealText(JSON.stringify(rest, null, 2)), 'json'))]),
   ]
 }
 
-/** What the changes show is left out. */
-const SHOWN = new Set<string>([...PAIRS.flat(), 'edits', 'input', 'path', 'file_path'])
-
-const withoutTexts = (fields: Readonly<Record<string, unknown>>) =>
-  withoutUndefined(Object.fromEntries(Object.entries(fields).filter(([name]) => !SHOWN.has(name))))
+const without = (fields: Fields, names: readonly string[]): Fields =>
+  Object.fromEntries(Object.entries(fields).filter(([name]) => !names.includes(name)))
 
 export const textContent = (text: string): ToolCallContent => ({ type: 'content', content: { type: 'text', text } })
 
 /** A block of code that its text cannot end. */
 export function fence(text: string, language = ''): string {
-  const longest = Math.max(2, ...[...text.matchAll(/`+/g)].map(([run]) => run.length))
+  const longest = text.matchAll(/`+/g).reduce((most, [run]) => Math.max(most, run.length), 2)
   const fence = '`'.repeat(longest + 1)
   return `${fence}${language}\n${text}\n${fence}`
 }

@@ -37,7 +37,7 @@ export class UsageReports {
   /** `only`: what a limited key sees. Throws a `Problem` for a wrong time. */
   async report(
     query: GetUsage,
-    { only = {}, isVisible = () => true }: Visible,
+    { only: given = {}, hasProfiles, isVisible = () => true }: Visible,
     signal: AbortSignal,
   ): Promise<UsageReport> {
     await this.#deps.registry.upToDate()
@@ -45,9 +45,11 @@ export class UsageReports {
     const [from = 0, to = 0] = [edges[0], edges.at(-1)]
     await this.#countSince(from, isVisible, signal)
     const { usage } = this.#deps.storage
+    // The table does not know profiles.
+    const only = hasProfiles ? { ...given, conversations: this.#idsOf(isVisible) } : given
     const [total] = await usage.sum({ edges: [from, to], by: undefined, only, limit: 1 })
     const rows = await usage.sum({ edges, by: query.by, only, limit: query.limit })
-    const items = rows.map((row) => this.#rowOf(row, edges, query.by))
+    const items = rows.map((row) => this.#rowOf(row, edges, { by: query.by, isVisible }))
     return { from: isoOf(from), to: isoOf(to), total: amountsOf(total), items }
   }
 
@@ -56,12 +58,20 @@ export class UsageReports {
     await this.#turns.run(async () => await this.#count([summary], new AbortController().signal))
   }
 
-  #rowOf({ bucket, group, ...sum }: UsageSum, edges: readonly number[], by: GetUsage['by']): UsageRow {
+  #idsOf(isVisible: IsVisible): string[] {
+    return [...this.#deps.registry.all()].filter(isVisible).map(({ id }) => id)
+  }
+
+  #rowOf(
+    { bucket, group, ...sum }: UsageSum,
+    edges: readonly number[],
+    { by, isVisible }: Pick<GetUsage, 'by'> & { readonly isVisible: IsVisible },
+  ): UsageRow {
     const amounts = { start: isoOf(edges[bucket] ?? 0), ...amountsOf(sum) }
     if (by === undefined) return amounts
     if (group === undefined) return { ...amounts, rest: true }
     const known = by === 'conversation' ? this.#deps.registry.get(group) : undefined
-    const title = known?.title ?? known?.preview
+    const title = known && isVisible(known) ? (known.title ?? known.preview) : undefined
     return { ...amounts, group, ...(title && { title }) }
   }
 
@@ -111,7 +121,12 @@ export class UsageReports {
   }
 }
 
-type Visible = { readonly only?: UsageQuery['only'] | undefined; readonly isVisible?: IsVisible | undefined }
+type Visible = {
+  readonly only?: UsageQuery['only'] | undefined
+  /** A key is limited to profiles, too. */
+  readonly hasProfiles?: boolean | undefined
+  readonly isVisible?: IsVisible | undefined
+}
 
 const amountsOf = (sum: Omit<UsageSum, 'bucket' | 'group'> | undefined): UsageAmounts => ({
   answers: sum?.answers ?? 0,

@@ -19,6 +19,8 @@ export async function createOrFind(
   const { findOrCreate } = await import('../../conversations/profiles/external-ids.ts')
   const found = await findOrCreate(manager, { ...wanted, external_id }, (id) => create({ ...wanted, id }))
   const owner = manager.ownerOf(found.view.id)
-  if (owner && access.sees(owner)) return found
-  throw new Problem('conversation_exists', 'This external_id cannot be used. Choose another one.')
+  // Another profile has other tools and other people.
+  const isMeant = found.isNew || found.view.profile === wanted.profile
+  if (owner && access.sees(owner) && isMeant) return found
+  throw new Problem('conversation_exists', 'This external_id cannot be used with this profile. Choose another one.')
 }

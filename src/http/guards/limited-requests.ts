@@ -7,6 +7,7 @@ import { createHash } from 'node:crypto'
 import type { CreateConversation, UpdateConfig } from '../../contract/conversation.ts'
 import { Problem } from '../../contract/problem.ts'
 import type { CreateReplay } from '../../contract/replay.ts'
+import type { AnswerRequest } from '../../contract/request.ts'
 import type { Hooks } from '../../contract/hooks/hooks.ts'
 import { eachHook } from '../../contract/hooks/hooks.ts'
 import type { LlmConfig } from '../../contract/values/llm-config.ts'
@@ -161,6 +162,25 @@ export function mayReplay(access: Access, { check, permission_mode, network, llm
 /** Throws `forbidden`. */
 export function mayReplaceRules(access: Access): void {
   refuseOfProfiles(access, 'replace rules')
+}
+
+/** Throws `forbidden`. */
+export function maySetConfirmation(access: Access): void {
+  refuseOfProfiles(access, 'change what is confirmed')
+}
+
+/** Throws `forbidden`: what a client hook answers can allow calls. */
+export function mayAttachHooks(access: Access): void {
+  refuseOfProfiles(access, 'have hooks')
+}
+
+/** Throws `forbidden`: an answer that is remembered is a rule. */
+export function mayAnswer(access: Access, answer: AnswerRequest): void {
+  const remembers =
+    answer.kind === 'permission'
+      ? answer.decisions.some(({ remember }) => remember === true)
+      : answer.kind === 'network' && answer.remember === true
+  if (remembers) refuseOfProfiles(access, 'add rules. Leave out remember')
 }
 
 function refuseOfProfiles({ limits }: Access, what: string): void {

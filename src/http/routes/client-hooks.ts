@@ -4,6 +4,8 @@ import { z } from 'zod'
 import { ConversationId } from '../../contract/conversation.ts'
 import { ClientHooksList, ClientHooksView, HookClientName, PutClientHooks } from '../../contract/hooks/client-hooks.ts'
 import type { ConversationManager } from '../../conversations/manager.ts'
+import { accessOf } from '../guards/authorize.ts'
+import { mayAttachHooks } from '../guards/limited-requests.ts'
 import { describeRoute } from '../openapi/describe-route.ts'
 import { ById, CONVERSATION } from '../openapi/conversation-params.ts'
 
@@ -37,7 +39,11 @@ export const clientHookRoutes: FastifyPluginAsyncZod<Deps> = async (app, { manag
         response: { 200: ClientHooksView },
       },
     },
-    async ({ params, body }) => (await manager.open(params.id)).clientHooks.register(params.client, body),
+    async (request) => {
+      mayAttachHooks(accessOf(request))
+      const { clientHooks } = await manager.open(request.params.id)
+      return await clientHooks.register(request.params.client, request.body)
+    },
   )
 
   app.delete(
@@ -49,9 +55,10 @@ export const clientHookRoutes: FastifyPluginAsyncZod<Deps> = async (app, { manag
         response: { 204: z.undefined().describe('The client is not asked any more.') },
       },
     },
-    async ({ params }, reply) => {
-      const { clientHooks } = await manager.open(params.id)
-      await clientHooks.remove(params.client)
+    async (request, reply) => {
+      mayAttachHooks(accessOf(request))
+      const { clientHooks } = await manager.open(request.params.id)
+      await clientHooks.remove(request.params.client)
       return reply.code(204).send()
     },
   )

@@ -3,6 +3,8 @@ import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { ConversationView } from '../../contract/conversation.ts'
 import { SetConfirmation } from '../../contract/values/permission.ts'
 import type { ConversationManager } from '../../conversations/manager.ts'
+import { accessOf } from '../guards/authorize.ts'
+import { maySetConfirmation } from '../guards/limited-requests.ts'
 import { describeRoute } from '../openapi/describe-route.ts'
 import { ById, CONVERSATION } from '../openapi/conversation-params.ts'
 
@@ -23,6 +25,9 @@ export const confirmationRoutes: FastifyPluginAsyncZod<{ manager: ConversationMa
         response: { 200: ConversationView },
       },
     },
-    async (request) => (await manager.open(request.params.id)).setConfirmation(request.body.enabled),
+    async (request) => {
+      maySetConfirmation(accessOf(request))
+      return (await manager.open(request.params.id)).setConfirmation(request.body.enabled)
+    },
   )
 }

@@ -60,7 +60,7 @@ export const conversationRoutes: FastifyPluginAsyncZod<{ manager: ConversationMa
       const { view: conversation, isNew } = await createOrFind(manager, access, wanted, {
         idempotency: ownKey(access, idempotencyOf(request)),
       })
-      if (!isNew) return withReadFields(manager, conversation)
+      if (!isNew) return access.allows('read') ? withReadFields(manager, conversation) : conversation
       reply.code(201).header('location', `/conversations/${conversation.id}`)
       return wanted.run ? await withFirstRun(manager, conversation, wanted, reply) : conversation
     },

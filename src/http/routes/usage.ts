@@ -23,9 +23,10 @@ export const usageRoutes: FastifyPluginAsyncZod<{ manager: ConversationManager }
     },
     async (request, reply) => {
       const access = accessOf(request)
-      const { conversations, userId } = access.limits
+      const { conversations, userId, profiles } = access.limits
       const only = { conversations: conversations && [...conversations], userId }
-      return await manager.usage.report(request.query, { only, isVisible: visibleTo(access) }, closeSignal(reply))
+      const visible = { only, hasProfiles: profiles !== undefined, isVisible: visibleTo(access) }
+      return await manager.usage.report(request.query, visible, closeSignal(reply))
     },
   )
 }

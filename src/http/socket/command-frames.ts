@@ -8,12 +8,11 @@ import { ANSWER_SCOPES } from '../../contract/values/request-kinds.ts'
 import { describeIssue, Problem } from '../../contract/problem.ts'
 import type { AckFrame, ProblemFrame } from '../../contract/socket.ts'
 import { CommandFrame } from '../../contract/socket.ts'
-import { mayRun } from '../guards/limited-requests.ts'
+import { mayAnswer, mayPostTask, mayRun } from '../guards/limited-requests.ts'
 import { ComplexJson, parseUntrustedJson } from '../../lib/json/untrusted-json.ts'
 import type { Conversation } from '../../conversations/conversation.ts'
 import type { RemoteConversation } from '../remote/remote-conversation.ts'
 import type { Idempotency } from '../../state/idempotency.ts'
-import { mayPostTask } from '../guards/limited-requests.ts'
 
 /** More issues would not help to correct the frame. */
 const MAX_ISSUES = 20
@@ -80,6 +79,7 @@ async function execute(
     case 'cancel_task':
       return await conversation.tasks.cancel(frame.task_id)
     case 'answer':
+      mayAnswer(access, frame.answer)
       return await conversation.requests.answer(frame.request_id, frame.answer, access.key?.name)
   }
 }

@@ -48,7 +48,8 @@ export async function createResponse(
   try {
     const found = { conversation, id: { conversationId: conversation.id, start, ...flags } }
     const answer = await answerWith(found, body, request, reply)
-    if (body.store === false && begun.isNew && isEnded(answer)) await deps.manager.delete(conversation.id)
+    const waits = conversation.requests.list().length > 0
+    if (body.store === false && begun.isNew && !waits && isEnded(answer)) await deps.manager.delete(conversation.id)
     return answer
   } finally {
     release()

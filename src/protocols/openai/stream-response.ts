@@ -2,6 +2,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { withinTime } from '../../lib/bounded-wait.ts'
 import type { StreamWriter } from '../../http/streams/stream-writer.ts'
+import { logChange } from '../../http/request/request-log.ts'
 import { createStreamWriter } from '../../http/streams/stream-writer.ts'
 import { errorObject } from './openai-error.ts'
 
@@ -29,6 +30,8 @@ export async function streamResponse<T>(
     'x-accel-buffering': 'no',
     connection: 'close',
   }
+  // The hook that writes it does not run for a response that is written here.
+  logChange(request, reply)
   reply.hijack()
   reply.raw.writeHead(200, { ...withoutUnset(reply.getHeaders()), ...headers })
   const writer = createStreamWriter(reply.raw)

@@ -78,7 +78,7 @@ const choose = (optionId: string) => async (): Promise<RequestPermissionResponse
 })
 const hang = () => Promise.withResolvers<RequestPermissionResponse>().promise
 const outFile = async () => await readFile(join(work, 'out.txt'), 'utf8').catch(() => '')
-const load = (id: string, by = editor) => by.agent.request('session/load', { sessionId: id, cwd: work, mcpServers: [] })
+const load = (id: string, by = editor) => by.load(id, work)
 
 test('answers in thoughts, text, plans and diffs, and a model that refuses is an error with its reason', async () => {
   const id = await begin()

@@ -70,7 +70,7 @@ test('a conversation of another client is listed, loaded, followed and decided i
   await using editor = await start(KEY)
   const { sessions } = await editor.agent.request('session/list', { cwd: workdir })
   expect(sessions).toMatchObject([{ sessionId: id, title: 'hello' }])
-  await editor.agent.request('session/load', { sessionId: id, cwd: workdir, mcpServers: [] })
+  await editor.load(id, workdir)
   expect(editor.said(id)).toBe('Hello there.')
   editor.onPermission = async () => ({ outcome: { outcome: 'selected', optionId: 'allow_once' } })
   await client.conversation(id).send('write')

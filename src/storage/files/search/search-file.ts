@@ -5,7 +5,7 @@
  * Only words and places are stored, no texts. The number of a place begins with the second of its event: FTS5 returns rows
  * in the order of their numbers without sorting, and needs few bytes for numbers that are close to each other.
  */
-import { existsSync, rmSync } from 'node:fs'
+import { closeSync, existsSync, openSync, rmSync } from 'node:fs'
 import { codeOf } from '../../../lib/error-code.ts'
 import { loadSqlite } from '../directory/sqlite.ts'
 import type { FoundPlace, IndexedPart, SearchIndex, WordQuery } from '../../search-index.ts'
@@ -13,7 +13,7 @@ import type { Row, TableStep } from '../tables/table-thread.ts'
 import { step, Tables, urlOf } from '../tables/tables.ts'
 import { Problem } from '../../../contract/problem.ts'
 
-const FORMAT = 1
+const FORMAT = 2
 
 const SCHEMA = `
   PRAGMA user_version = ${FORMAT};
@@ -130,6 +130,7 @@ export class SearchFile implements SearchIndex, AsyncDisposable {
 
   #make(): void {
     this.#removeFiles()
+    closeSync(openSync(this.#path, 'a', 0o600)) // SQLite would let others read it
     const database = new (loadSqlite().DatabaseSync)(this.#path)
     try {
       database.exec(SCHEMA)
@@ -156,9 +157,15 @@ export class SearchFile implements SearchIndex, AsyncDisposable {
 }
 
 /** In the order of the places: otherwise each event would become its own segment. */
+/** In the order of time; what a later part removes is not added. */
 function additionsOf(parts: readonly IndexedPart[]): TableStep[] {
   return parts
-    .flatMap(({ conversationId, events }) => events.map((event) => ({ ...event, conversationId })))
+    .flatMap(({ conversationId, events }, at) => {
+      const later = parts.slice(at + 1).filter((part) => part.conversationId === conversationId)
+      const spans = later.flatMap(({ removed }) => removed)
+      const isLeft = (seq: number) => !spans.some(({ afterSeq, beforeSeq }) => seq > afterSeq && seq < beforeSeq)
+      return events.flatMap((event) => (isLeft(event.seq) ? { ...event, conversationId } : []))
+    })
     .sort((a, b) => a.at - b.at)
     .flatMap(({ seq, at, words, conversationId }) => {
       const first = Math.floor(at / 1000) * PLACES

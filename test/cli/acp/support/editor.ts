@@ -92,6 +92,12 @@ export class Editor implements AsyncDisposable {
     return end
   }
 
+  load = async (sessionId: string, cwd: string) => {
+    const loaded = await this.agent.request('session/load', { sessionId, cwd, mcpServers: [] })
+    await nextTurn()
+    return loaded
+  }
+
   of = (sessionId: string): SessionUpdate[] =>
     this.updates.flatMap((each) => (each.sessionId === sessionId ? each.update : []))
 
