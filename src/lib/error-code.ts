@@ -31,3 +31,11 @@ export function isOutOfDescriptors(error: unknown): boolean {
 export function ignoreMissing(error: unknown): undefined {
   if (codeOf(error) !== 'ENOENT') throw error
 }
+
+const OF_ONE_FILE: ReadonlySet<string> = new Set(['EACCES', 'EPERM', 'EISDIR', 'ENOTDIR', 'ELOOP', 'EIO'])
+
+/** True if one file cannot be read, which says nothing about others. */
+export function isUnreadable(error: unknown): boolean {
+  const code = codeOf(error)
+  return code !== undefined && OF_ONE_FILE.has(code)
+}

@@ -167,7 +167,10 @@ describe('a key that is limited to profiles', () => {
     expectProblem(await ask('PUT', '/client-hooks/mine', { hooks }), 403, 'forbidden')
     for (const answer of [
       { kind: 'network', behavior: 'allow', remember: true },
-      { kind: 'permission', decisions: [{ tool_use_id: 't', input_hash: 'h', behavior: 'allow', remember: true }] },
+      {
+        kind: 'permission',
+        decisions: [{ tool_use_id: 't', input_hash: 'a'.repeat(64), behavior: 'allow', remember: true }],
+      },
     ])
       expectProblem(await ask('POST', '/requests/01a226cf-0000-7000-8000-000000000000', answer), 403, 'forbidden')
     const replay = { conversation_ids: [made.body.id], max_cost_usd: 1 }

@@ -1,5 +1,5 @@
 /** The search over all conversations: over HTTP, with agents that work for a scripted model. */
-import { rm, writeFile } from 'node:fs/promises'
+import { mkdir, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { FoundEvent } from '../../src/contract/search.ts'
@@ -141,4 +141,16 @@ test('it can be turned off', async () => {
   await stage.server.restart('SIGTERM', { OPENHANDS_SEARCH: 'false' })
   const { status, body } = await stage.server.call('GET', '/search?q=bananas')
   expect([status, body.error]).toEqual([404, 'search_off'])
+})
+
+test('a log or a list of callbacks that cannot be read hides no other conversation, also not from sums and callbacks', async () => {
+  const [whole, broken] = [await stage.create(), await stage.create()]
+  for (const id of [whole, broken]) await stage.say(id, 'Once again, with papayas.')
+  await stage.server.restart()
+  const { dataDir } = stage.server
+  for (const path of ['search.db', 'usage.db', `sessions/${broken}/events.jsonl`])
+    await rm(join(dataDir, path), { force: true })
+  for (const file of ['events.jsonl', 'callbacks.json']) await mkdir(join(dataDir, 'sessions', broken, file))
+  expect(await idsOf('papayas')).toEqual([whole])
+  for (const path of ['/usage', '/callbacks']) expect((await stage.server.call('GET', path)).status).toBe(200)
 })

@@ -1,6 +1,7 @@
 /** The callbacks of all conversations, page by page, the newest conversation first. Opens none. */
 import type { CallbackState, CallbackStates, ListAllCallbacks } from '../../contract/callback.ts'
 import { Problem } from '../../contract/problem.ts'
+import { isUnreadable } from '../../lib/error-code.ts'
 import { mapBounded } from '../../lib/map-bounded.ts'
 import { decodePageId, encodePageId } from '../../lib/page-id.ts'
 import type { Storage, Summary } from '../../storage/storage.ts'
@@ -55,10 +56,17 @@ export class CallbackPages {
   async #statesOf({ id, title, userId }: Summary): Promise<CallbackState[]> {
     const { open, storage } = this.#sources
     const conversation = await open.ifOpen(id)
-    const states = conversation ? conversation.webhooks.states() : await statesAtRest(storage.conversation(id))
+    const atRest = async () => await statesAtRest(storage.conversation(id))
+    const states = conversation ? conversation.webhooks.states() : await atRest().catch(ignoreUnreadable)
     const shown = { ...(title !== undefined && { title }), ...(userId !== undefined && { user_id: userId }) }
     return states.map((state) => ({ conversation_id: id, ...shown, ...state }))
   }
+}
+
+/** A damaged one is reported when its conversation is opened. */
+function ignoreUnreadable(error: unknown): readonly never[] {
+  if (!isUnreadable(error)) throw error
+  return []
 }
 
 function positionOf(pageId: string): Pick<Summary, 'id' | 'createdAt'> {

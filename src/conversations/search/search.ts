@@ -5,6 +5,7 @@
 import { Problem } from '../../contract/problem.ts'
 import type { FoundEvent, FoundEvents, SearchEvents } from '../../contract/search.ts'
 import type { LogViews } from '../../events/event-store.ts'
+import { isUnreadable } from '../../lib/error-code.ts'
 import { settlesWithin } from '../../lib/bounded-wait.ts'
 import { mapBounded } from '../../lib/map-bounded.ts'
 import { decodePageId, encodePageId } from '../../lib/page-id.ts'
@@ -140,7 +141,7 @@ export class ConversationSearch implements AsyncDisposable {
         after = through
       }
     } catch (error) {
-      if (!(error instanceof Problem)) throw error
+      if (!(error instanceof Problem) && !isUnreadable(error)) throw error
     }
   }
 
@@ -160,7 +161,7 @@ export class ConversationSearch implements AsyncDisposable {
           if (snippet) items.set(place, itemOf(event, snippet, summary.title))
         }
       } catch (error) {
-        if (!(error instanceof Problem)) throw error
+        if (!(error instanceof Problem) && !isUnreadable(error)) throw error
       }
     })
     return found.flatMap((place) => items.get(place) ?? [])

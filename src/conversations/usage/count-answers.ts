@@ -3,6 +3,7 @@ import type { Event } from '../../contract/events/event.ts'
 import { Problem } from '../../contract/problem.ts'
 import { NO_USAGE, addUsage } from '../../contract/values/message.ts'
 import type { LogViews } from '../../events/event-store.ts'
+import { isUnreadable } from '../../lib/error-code.ts'
 import { readPages } from '../../events/read-pages.ts'
 import type { Summary } from '../../storage/storage.ts'
 import type { CountedAnswer, CountedConversation } from '../../storage/usage.ts'
@@ -29,7 +30,7 @@ export async function countAnswers(
       }
     return { id, userId, labels, throughSeq: log.head, answers }
   } catch (error) {
-    if (error instanceof Problem && SKIPPED.has(error.code)) return undefined
+    if (error instanceof Problem ? SKIPPED.has(error.code) : isUnreadable(error)) return undefined
     throw error
   }
 }
