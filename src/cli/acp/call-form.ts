@@ -71,7 +71,7 @@ function shortPath(path: string, workdir: string): string {
   return short === '' || short.startsWith('..') ? path : short
 }
 
-/** Of a tool of the server, the field that it reads: an agent can send others, too. */
+/** Reads the field that the tool itself reads: an agent can send others, too. */
 function pathIn(name: string, fields: Readonly<Record<string, unknown>>): string | undefined {
   const field = PATH_FIELDS[name]
   const path = field === undefined ? (fields['file_path'] ?? fields['path']) : fields[field]
