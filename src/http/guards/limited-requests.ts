@@ -178,8 +178,8 @@ export function mayAttachHooks(access: Access): void {
 export function mayAnswer(access: Access, answer: AnswerRequest): void {
   const remembers =
     answer.kind === 'permission'
-      ? answer.decisions.some(({ remember }) => remember === true)
-      : answer.kind === 'network' && answer.remember === true
+      ? answer.decisions.some(({ remember }) => remember)
+      : answer.kind === 'network' && answer.remember
   if (remembers) refuseOfProfiles(access, 'add rules. Leave out remember')
 }
 
