@@ -153,4 +153,6 @@ test('a log or a list of callbacks that cannot be read hides no other conversati
   for (const file of ['events.jsonl', 'callbacks.json']) await mkdir(join(dataDir, 'sessions', broken, file))
   expect(await idsOf('papayas')).toEqual([whole])
   for (const path of ['/usage', '/callbacks']) expect((await stage.server.call('GET', path)).status).toBe(200)
+  await stage.server.stop()
+  await rm(join(dataDir, 'sessions', broken), { recursive: true })
 })
