@@ -123,8 +123,7 @@ test('what outlives the drain is interrupted, the model reads it, and the run co
   const path = await createAt(leaving)
   await say(leaving, path, 'Please outlive it.')
   await until('a running call', async () => ofType(await eventsAt(leaving, path), 'ToolUse').length > 1)
-  // The exit code says whether all of it had ended in time.
-  await leaving.stop('SIGTERM')
+  expect(await leaving.stop('SIGTERM'), leaving.output().slice(-5000)).toBe(0)
   await until('the end of the run', async () => (await other.call('GET', path)).body.status === 'idle')
   const events = await eventsAt(other, path)
   expect(ofType(events, 'ToolResult')).toMatchObject([{ is_error: false }, { error_type: 'interrupted' }])

@@ -13,7 +13,7 @@ import type { Event, EventOf } from '../../contract/events/event.ts'
 import type { RewoundSpan } from '../../contract/events/rewound.ts'
 import { holds, withRewind } from '../../contract/events/rewound.ts'
 import type { TransientEvent } from '../../contract/events/transient-event.ts'
-import { Asking } from './asking.ts'
+import { EditorRequests } from './editor-requests.ts'
 import type { ProtocolHost } from '../protocol/protocol-host.ts'
 import { chunk, Projection } from './projection.ts'
 import { partsOfPrompt } from './prompt-content.ts'
@@ -32,7 +32,7 @@ export class EditorSession {
   readonly #place: EditorPlace
   readonly #conversation: ConversationHandle
   readonly #projection: Projection
-  readonly #asking: Asking
+  readonly #editorRequests: EditorRequests
   readonly #abort = new AbortController()
   /** Idempotency keys of the messages that this session has sent. */
   readonly #own = new Set<string>()
@@ -55,7 +55,7 @@ export class EditorSession {
       isOwn: ({ idempotency_key: key }) => key !== undefined && this.#own.has(key),
       showsNotices: (capabilities.session?.notices ?? undefined) !== undefined,
     })
-    this.#asking = new Asking({
+    this.#editorRequests = new EditorRequests({
       client,
       conversation: this.#conversation,
       workdir: view.workdir,
@@ -80,7 +80,7 @@ export class EditorSession {
   async follow(): Promise<void> {
     void this.#follow(this.#view.last_seq)
     const { items } = await this.#conversation.requests.list()
-    for (const request of items) await this.#asking.ask(request)
+    for (const request of items) await this.#editorRequests.ask(request)
   }
 
   /** What the editor completes after a slash. Best effort. */
@@ -126,7 +126,7 @@ export class EditorSession {
   async cancel(): Promise<void> {
     const turn = this.#turn
     if (turn) turn.isCancelled = true
-    this.#asking.withdrawAll()
+    this.#editorRequests.withdrawAll()
     await this.#pause().catch((error: unknown) => {
       if (!turn) throw error
       turn.fail(error)
@@ -142,7 +142,7 @@ export class EditorSession {
   /** Does not stop the agent. */
   close(): void {
     this.#abort.abort()
-    this.#asking.withdrawAll()
+    this.#editorRequests.withdrawAll()
     this.#turn?.fail(RequestError.invalidRequest(undefined, 'the session was closed'))
   }
 
@@ -170,7 +170,7 @@ export class EditorSession {
 
   #fail(error: Error): void {
     this.#end = error
-    this.#asking.withdrawAll()
+    this.#editorRequests.withdrawAll()
     this.#turn?.fail(error)
   }
 
@@ -179,7 +179,7 @@ export class EditorSession {
     if (!('seq' in event)) return
     if (event.type === 'AssistantMessage') await this.#count(event)
     if (event.type === 'ConfigUpdate') await this.#showOptions(event)
-    await this.#asking.take(event)
+    await this.#editorRequests.take(event)
     this.#turn?.take(event)
   }
 

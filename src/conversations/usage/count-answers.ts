@@ -24,7 +24,7 @@ export async function countAnswers(
     let answers: CountedAnswer[] = []
     for await (const { events } of readPages(log, { afterSeq, types: TYPES, ...PAGE }))
       for (const { event } of events) {
-        // The original has paid for what comes before.
+        // A fork counts only its own answers: those before are counted in its original.
         if (event.type === 'ForkedFrom') answers = []
         else answers.push(...answerOf(event))
       }

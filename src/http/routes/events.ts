@@ -116,7 +116,10 @@ function registerPart(app: Parameters<typeof eventRoutes>[0], { manager }: { man
         response: {
           200: {
             description: 'A text, an image, or JSON for any other value, served as an attachment.',
-            content: Object.fromEntries(PART_TYPES.map((type) => [type, { schema: Binary }])),
+            content: {
+              ...Object.fromEntries(BYTES.map((type) => [type, { schema: Binary }])),
+              'application/json': { schema: z.unknown() },
+            },
           },
         },
       },
@@ -134,7 +137,7 @@ function registerPart(app: Parameters<typeof eventRoutes>[0], { manager }: { man
   )
 }
 
-const PART_TYPES = ['application/octet-stream', 'text/plain', 'application/json', 'image/*']
+const BYTES = ['application/octet-stream', 'text/plain', 'image/*']
 const Binary = z.unknown().meta({ type: 'string', format: 'binary' })
 
 /** Sends the stored lines of the log unchanged: parsing and serialising them would be most of the work. */

@@ -33,7 +33,7 @@ type Options = {
 type Permission = OpenRequestOf<'permission'>
 type Choice = Pick<PermissionOption, 'kind' | 'name'>
 
-export class Asking {
+export class EditorRequests {
   readonly #options: Options
   /** What the editor is being asked, by request, and by call of it. */
   readonly #open = new Map<string, { readonly calls: readonly string[]; readonly controller: AbortController }>()
