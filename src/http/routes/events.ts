@@ -118,7 +118,7 @@ function registerPart(app: Parameters<typeof eventRoutes>[0], { manager }: { man
             description: 'A text, an image, or JSON for any other value, served as an attachment.',
             content: {
               ...Object.fromEntries(BYTES.map((type) => [type, { schema: Binary }])),
-              'application/json': { schema: z.unknown() },
+              'application/json': { schema: z.unknown().describe('Any other value of the event.') },
             },
           },
         },
