@@ -218,6 +218,7 @@ async function createHttp(
     localCredential: credential,
   } = services
   const byKey = createAuthenticator(config.masterKeys, apiKeys, { credential, connections })
+  const streamSlots = createStreamSlots(config.maxStreamsPerConversation)
   const http = await createHttpServer({
     manager,
     models: new KnownModels({ catalog: services.catalog, defaults: config.defaultLlm, manager }),
@@ -243,14 +244,14 @@ async function createHttp(
     isStarting: () => !progress.isLoaded,
     untilStarted: (signal) => orAborted(progress.loading.promise, signal),
     metrics,
-    streamSlots: createStreamSlots(config.maxStreamsPerConversation),
+    streamSlots,
     firehoseSlots: createFirehoseSlots(config.maxFirehoseStreams),
     corsOrigins: config.corsOrigins,
     trustProxy: config.trustProxy,
     maxKeyless: keylessLimit(ownOpenFiles()),
     logger,
   })
-  await http.register(openAiRoutes, { manager, profiles: services.profiles })
+  await http.register(openAiRoutes, { manager, profiles: services.profiles, streamSlots, metrics })
   await http.register(pageRoutes)
   dashboardRoutes(http)
   return http

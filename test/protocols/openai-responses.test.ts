@@ -314,3 +314,25 @@ test('a response that is not stored, or is deleted, is gone', async () => {
   await openai.responses.delete(second.id)
   await expect(openai.responses.retrieve(first.id)).rejects.toMatchObject({ status: 404 })
 })
+
+test('an id that begins with another event is none, and what is refused leaves no fork', async () => {
+  const first = await ask('Hello')
+  await ask('Hello again', { previous_response_id: first.id })
+  const forged = first.id.replace(/_\d+/, '_1')
+  await expect(openai.responses.retrieve(forged)).rejects.toMatchObject({ status: 404 })
+  const count = async () => (await server.call('GET', '/conversations/count')).body.count
+  const before = await count()
+  await expect(ask('', { previous_response_id: first.id })).rejects.toMatchObject({ status: 400 })
+  expect(await count()).toBe(before)
+})
+
+test('a stream is one of those of its conversation', async () => {
+  const background = await ask('Write slowly', { background: true })
+  const path = `/conversations/${conversationOf(background)}/events/stream`
+  const stop = new AbortController()
+  const headers = { authorization: `Bearer ${KEY}` }
+  const others = Array.from({ length: 500 }, () => fetch(server.url + path, { headers, signal: stop.signal }))
+  expect(new Set((await Promise.all(others)).map(({ status }) => status))).toEqual(new Set([200]))
+  await expect(openai.responses.retrieve(background.id, { stream: true })).rejects.toMatchObject({ status: 429 })
+  stop.abort()
+})

@@ -77,16 +77,29 @@ export async function continueConversation(
     const input = readInput(body.input, false)
     // Somebody else may have answered what waited: the same turn then continues.
     const hasMore = await wentOn(earlier, end, ['UserMessage'])
-    const conversation = hasMore ? await fork(deps, access, earlier, end) : earlier
-    if (conversation.state.status === 'running' && waiting(conversation).length === 0) throw busy()
-    await useTools(conversation, access, clientToolsOf(body))
-    const start = await answerAll(conversation, access, input)
-    if (start === undefined && input.parts.length === 0) throw refusal('input', 'has no text, no image and no answer')
-    const said = input.parts.length > 0 ? await say(conversation, input.parts, body) : undefined
-    return { conversation, start: start ?? said ?? conversation.log.head, isNew: hasMore }
+    const fork = hasMore ? await forkAt(deps, access, earlier, end) : undefined
+    return await continueIn(fork ?? earlier, access, { body, input, isNew: hasMore }).catch(async (error: unknown) => {
+      if (fork) await deps.manager.delete(fork.id)
+      throw error
+    })
   } finally {
     release()
   }
+}
+
+type Continuation = { readonly body: ResponseRequest; readonly input: ResponseInput; readonly isNew: boolean }
+
+async function continueIn(
+  conversation: Conversation,
+  access: Access,
+  { body, input, isNew }: Continuation,
+): Promise<BegunTurn> {
+  if (conversation.state.status === 'running' && waiting(conversation).length === 0) throw busy()
+  await useTools(conversation, access, clientToolsOf(body))
+  const start = await answerAll(conversation, access, input)
+  if (start === undefined && input.parts.length === 0) throw refusal('input', 'has no text, no image and no answer')
+  const said = input.parts.length > 0 ? await say(conversation, input.parts, body) : undefined
+  return { conversation, start: start ?? said ?? conversation.log.head, isNew }
 }
 
 /** Whether somebody has continued the conversation after this event. */
@@ -94,7 +107,7 @@ export async function wentOn({ log }: Conversation, end: number, by: readonly Ev
   return (await log.read({ afterSeq: end, types: new Set(by), limit: 1 })).events.length > 0
 }
 
-async function fork(
+async function forkAt(
   { manager }: GatewayDeps,
   access: Access,
   { id }: Conversation,

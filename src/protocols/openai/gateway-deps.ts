@@ -1,5 +1,12 @@
 /** What the routes of the OpenAI API stand on. */
 import type { ConversationManager } from '../../conversations/manager.ts'
 import type { Profiles } from '../../conversations/profiles/profiles.ts'
+import type { StreamSlots } from '../../http/streams/stream-slots.ts'
+import type { Metrics } from '../../telemetry/metrics.ts'
 
-export type GatewayDeps = { readonly manager: ConversationManager; readonly profiles: () => Promise<Profiles> }
+export type GatewayDeps = {
+  readonly manager: ConversationManager
+  readonly profiles: () => Promise<Profiles>
+  readonly streamSlots: StreamSlots
+  readonly metrics: Pick<Metrics, 'streamOpened'>
+}

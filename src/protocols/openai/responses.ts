@@ -1,6 +1,7 @@
 /** The operations of the Responses API. Every answer is rebuilt from the log: the gateway keeps no state. */
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Access } from '../../access/access.ts'
+import type { EventType } from '../../contract/events/event.ts'
 import type { Conversation } from '../../conversations/conversation.ts'
 import { accessOf } from '../../http/guards/authorize.ts'
 import { closeSignal } from '../../http/request/close-signal.ts'
@@ -47,7 +48,7 @@ export async function createResponse(
   const release = deps.manager.hold(conversation.id)
   try {
     const found = { conversation, id: { conversationId: conversation.id, start, ...flags } }
-    const answer = await answerWith(found, body, request, reply)
+    const answer = await answerWith(deps, found, body, { request, reply })
     const waits = conversation.requests.list().length > 0
     if (body.store === false && begun.isNew && !waits && isEnded(answer)) await deps.manager.delete(conversation.id)
     return answer
@@ -63,13 +64,13 @@ const isEnded = (answer: ResponseObject | undefined): boolean =>
 
 /** Resolves to undefined if the answer was streamed, and the client has left. */
 async function answerWith(
+  deps: GatewayDeps,
   found: FoundResponse,
   body: ResponseRequest,
-  request: FastifyRequest,
-  reply: FastifyReply,
+  { request, reply }: Pick<ResponseStream, 'request' | 'reply'>,
 ): Promise<ResponseObject | undefined> {
   const echo = { ...body, previous_response_id: body.previous_response_id ?? null }
-  if (body.stream) return await stream(found, echo, { request, reply, after: -1 })
+  if (body.stream) return await stream(deps, found, echo, { request, reply, after: -1 })
   if (body.background) return await snapshot(found, echo)
   const signal = closeSignal(reply)
   const builder = new ResponseBuilder(found.id)
@@ -91,7 +92,7 @@ export async function getResponse(
   if (!/^(-1|\d{1,16})$/.test(after)) throw refusal('starting_after', 'must be a sequence_number of this response')
   const release = deps.manager.hold(found.conversation.id)
   try {
-    await stream(found, {}, { request, reply, after: Number(after) })
+    await stream(deps, found, {}, { request, reply, after: Number(after) })
     return undefined
   } finally {
     release()
@@ -154,8 +155,17 @@ async function findSeen({ manager }: GatewayDeps, access: Access, text: string):
   const owner = manager.ownerOf(id.conversationId)
   if (!owner || !access.sees(owner)) return undefined
   const conversation = await manager.open(id.conversationId)
-  return id.start <= conversation.log.head ? { id, conversation } : undefined
+  return (await beginsTurn(conversation, id.start)) ? { id, conversation } : undefined
 }
+
+/** A response begins with a message, or with an answer to what waited. */
+async function beginsTurn({ log }: Conversation, seq: number): Promise<boolean> {
+  const page = await log.read({ afterSeq: seq - 1, beforeSeq: seq + 1, limit: 1 })
+  const [first] = page.events
+  return first !== undefined && BEGINNINGS.has(first.event.type)
+}
+
+const BEGINNINGS: ReadonlySet<EventType> = new Set(['UserMessage', 'RequestAnswered'])
 
 /** The response that a request continues, and the last event of it. */
 async function beforeOf(deps: GatewayDeps, access: Access, text: string) {
@@ -202,7 +212,24 @@ const newsIn = <T>(events: readonly T[]): (readonly T[])[] => (events.length > 0
 
 type ResponseStream = { readonly request: FastifyRequest; readonly reply: FastifyReply; readonly after: number }
 
+/** It takes the place of one stream of the conversation. */
 async function stream(
+  { streamSlots, metrics }: GatewayDeps,
+  found: FoundResponse,
+  echo: Echo,
+  place: ResponseStream,
+): Promise<ResponseObject | undefined> {
+  const leave = streamSlots.take(found.conversation.id)
+  const ended = metrics.streamOpened('sse')
+  try {
+    return await sendStream(found, echo, place)
+  } finally {
+    ended({ lagged: false })
+    leave()
+  }
+}
+
+async function sendStream(
   found: FoundResponse,
   echo: Echo,
   { request, reply, after }: ResponseStream,
