@@ -57,12 +57,18 @@ export class EditorRequests {
     this.#askedIds.add(request.request_id)
     if (request.kind === 'permission') {
       for (const call of request.payload.tool_uses)
-        if (!('decision' in call && call.decision)) void this.#askPermission(request, call)
+        if (!('decision' in call && call.decision)) this.#begin(this.#askPermission(request, call))
     }
-    if (request.kind === 'network') void this.#askNetwork(request)
+    if (request.kind === 'network') this.#begin(this.#askNetwork(request))
     if (request.kind !== 'question' && request.kind !== 'elicitation') return
-    if (this.#options.showsForms) void this.#askQuestions(request)
+    if (this.#options.showsForms) this.#begin(this.#askQuestions(request))
     else await this.#options.tell(textOfQuestions(request.payload.questions))
+  }
+
+  /** What cannot be shown waits for another client. */
+  #begin(asked: Promise<void>): void {
+    const report = (error: unknown) => this.#options.tell(`A request cannot be shown here: ${String(error)}`)
+    asked.catch(report).catch(() => {}) // the editor is gone
   }
 
   /** The turn was cancelled, or the session is closed. */
