@@ -315,7 +315,7 @@ test('a response that is not stored, or is deleted, is gone', async () => {
   await expect(openai.responses.retrieve(first.id)).rejects.toMatchObject({ status: 404 })
 })
 
-test('an id that begins with another event is none, and what is refused leaves no fork', async () => {
+test('an id that begins with another event is not found, and a refused request leaves no fork', async () => {
   const first = await ask('Hello')
   await ask('Hello again', { previous_response_id: first.id })
   const forged = first.id.replace(/_\d+/, '_1')
