@@ -76,7 +76,7 @@ export async function continueConversation(
   try {
     const input = readInput(body.input, false)
     // Somebody else may have answered what waited: the same turn then continues.
-    const hasMore = await wentOn(earlier, end, ['UserMessage'])
+    const hasMore = await isContinuedAfter(earlier, end, ['UserMessage'])
     const fork = hasMore ? await forkAt(deps, access, earlier, end) : undefined
     return await continueIn(fork ?? earlier, access, { body, input, isNew: hasMore }).catch(async (error: unknown) => {
       if (fork) await deps.manager.delete(fork.id)
@@ -94,7 +94,7 @@ async function continueIn(
   access: Access,
   { body, input, isNew }: Continuation,
 ): Promise<BegunTurn> {
-  if (conversation.state.status === 'running' && waiting(conversation).length === 0) throw busy()
+  if (conversation.state.status === 'running' && waitingIn(conversation).length === 0) throw busy()
   await useTools(conversation, access, clientToolsOf(body))
   const start = await answerAll(conversation, access, input)
   if (start === undefined && input.parts.length === 0) throw refusal('input', 'has no text, no image and no answer')
@@ -103,7 +103,7 @@ async function continueIn(
 }
 
 /** Whether somebody has continued the conversation after this event. */
-export async function wentOn({ log }: Conversation, end: number, by: readonly EventType[]): Promise<boolean> {
+export async function isContinuedAfter({ log }: Conversation, end: number, by: readonly EventType[]): Promise<boolean> {
   return (await log.read({ afterSeq: end, types: new Set(by), limit: 1 })).events.length > 0
 }
 
@@ -142,7 +142,7 @@ async function say(conversation: Conversation, parts: ResponseInput['parts'], bo
 
 type Waiting = OpenRequestOf<'permission'> | OpenRequestOf<'client_tool'> | OpenRequestOf<'network'>
 
-const waiting = (conversation: Conversation): Waiting[] =>
+const waitingIn = (conversation: Conversation): Waiting[] =>
   conversation.requests
     .list()
     .filter(
@@ -161,7 +161,7 @@ async function answerAll(
   access: Access,
   input: ResponseInput,
 ): Promise<number | undefined> {
-  const open = waiting(conversation)
+  const open = waitingIn(conversation)
   const answers = open.map((request): RequestAnswerOf => ({
     requestId: request.request_id,
     answer: answerTo(request, input),

@@ -7,7 +7,7 @@ import { accessOf } from '../../http/guards/authorize.ts'
 import { closeSignal } from '../../http/request/close-signal.ts'
 import { followTurn, readTurn } from '../items/follow-turn.ts'
 import type { TurnStep } from '../items/follow-turn.ts'
-import { continueConversation, createConversationFor, wentOn } from './begin-turn.ts'
+import { continueConversation, createConversationFor, isContinuedAfter } from './begin-turn.ts'
 import { requireModel } from './models.ts'
 import { OpenAiError, refusal } from './openai-error.ts'
 import { ResponseBuilder } from './response-builder.ts'
@@ -184,7 +184,7 @@ async function endOf({ conversation, id }: FoundResponse): Promise<number | unde
 
 async function isLatest(found: FoundResponse): Promise<boolean> {
   const end = await endOf(found)
-  return end === undefined || !(await wentOn(found.conversation, end, ['UserMessage', 'RequestAnswered']))
+  return end === undefined || !(await isContinuedAfter(found.conversation, end, ['UserMessage', 'RequestAnswered']))
 }
 
 async function snapshot(found: FoundResponse, echo: Echo): Promise<ResponseObject> {

@@ -8,7 +8,8 @@ const MAX_COMPARED_LINES = 500
 
 export type CallDiff = {
   readonly lines: readonly DiffLine[]
-  /** Fields of the input that it shows. */ readonly fields: readonly string[]
+  /** Fields of the input that it shows. */
+  readonly fields: readonly string[]
 }
 
 const PAIRS = [
