@@ -39,8 +39,10 @@ export type DiskQuotaOptions = {
 export class DiskQuota {
   readonly limitBytes: number
   readonly #options: DiskQuotaOptions
-  /** Undefined before the first measurement. */
-  #usedBytes: number | undefined
+  /** By the last measurement; undefined before the first. */
+  #measuredBytes: number | undefined
+  /** Written by the server since that measurement began. */
+  #addedBytes = 0
   #why: string | undefined
   /** By root, at the last measurement. */
   #freeBytes: ReadonlyMap<string, number> = new Map()
@@ -60,7 +62,7 @@ export class DiskQuota {
   }
 
   get usedBytes(): number {
-    return this.#usedBytes ?? 0
+    return (this.#measuredBytes ?? 0) + this.#addedBytes
   }
 
   get isOver(): boolean {
@@ -115,7 +117,7 @@ export class DiskQuota {
 
   /** Adds bytes that the server itself has written. */
   add(bytes: number): void {
-    if (this.#usedBytes !== undefined) this.#usedBytes += bytes + ENTRY_BYTES
+    this.#addedBytes += bytes + ENTRY_BYTES
   }
 
   async #lookNow(): Promise<void> {
@@ -127,7 +129,7 @@ export class DiskQuota {
   async #isDue(): Promise<boolean> {
     const age = performance.now() - this.#measuredAt
     if (age < Math.max(MIN_PAUSE_MS, this.#tookMs / DUTY)) return false
-    if (this.#usedBytes === undefined || this.isOver) return true
+    if (this.#measuredBytes === undefined || this.isOver) return true
     const maxAge = this.#isOwed ? 0 : this.#options.isBusy() ? MAX_AGE_MS.whenBusy : MAX_AGE_MS.whenIdle
     if (age > Math.max(maxAge, this.#tookMs / IDLE_DUTY)) return true
     const shrunkBy = this.#shrunkBy(await this.#readFree())
@@ -140,7 +142,8 @@ export class DiskQuota {
 
   async #measureNow(): Promise<void> {
     const { programs, roots, limitBytes } = this.#options
-    const before = this.#usedBytes
+    const before = this.#measuredBytes === undefined ? undefined : this.usedBytes
+    const added = this.#addedBytes
     const began = performance.now()
     this.#isOwed = false
     const free = await this.#readFree()
@@ -151,7 +154,8 @@ export class DiskQuota {
     } else {
       this.#why = measured.hasUnreadable ? 'some of its directories cannot be read: run chmod u+rx on them' : undefined
       const unexplained = before === undefined ? Infinity : shrunkBy - (measured.bytes - before)
-      this.#usedBytes = measured.bytes + (await this.#namelessWhen(unexplained > UNEXPLAINED_BYTES))
+      this.#measuredBytes = measured.bytes + (await this.#namelessWhen(unexplained > UNEXPLAINED_BYTES))
+      this.#addedBytes -= added
     }
     this.#largest = this.usedBytes > limitBytes ? await this.#tellLargest() : ''
     this.#freeBytes = free
