@@ -267,7 +267,8 @@ describe.concurrent('the chat', () => {
     await terminal.shows(/first\n *second/)
     terminal.press(KEYS.enter)
     await terminal.shows(/> look at @"notes one.txt" first\n {2}second/)
-    await terminal.shows('Hello.')
+    // The whole answer, with its usage: before it the message could still be taken back.
+    await terminal.shows(/Hello\.[\s\S]*[1-9][\d.]*k tokens/)
     terminal.press(KEYS.up)
     await terminal.shows(/─\n *look at @"notes one.txt" first/)
   })
