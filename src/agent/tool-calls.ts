@@ -224,7 +224,7 @@ async function toResult(
   execution: () => CallOutcome | Promise<CallOutcome>,
 ): Promise<HookedResult | undefined> {
   const startedAt = performance.now()
-  const { output, error, truncated, fullOutputPath, staysOpen, events = [] } = await execution()
+  const { output, error, truncated, fullOutputPath, changes, staysOpen, events = [] } = await execution()
   if (staysOpen) return undefined
   const durationMs = performance.now() - startedAt
   const result: ResultDraft = {
@@ -238,8 +238,9 @@ async function toResult(
     is_error: error !== undefined,
     ...(error && { error_type: error.type, error_message: deps.redactor.redact(error.message) }),
     duration_ms: Math.round(durationMs * 1000) / 1000,
-    ...(truncated && { truncated: true }),
+    ...(truncated && { truncated }),
     ...(fullOutputPath !== undefined && { full_output_path: fullOutputPath }),
+    ...(changes && { changes: [...changes] }),
   }
   return { result, events }
 }

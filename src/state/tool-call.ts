@@ -1,4 +1,5 @@
 /** A tool call of the model, and its result. */
+import type { FileEdit } from '../contract/events/file-edit.ts'
 import type { ToolErrorType } from '../contract/events/status.ts'
 import type { HookVerdict } from '../policy/rules/gate-rules.ts'
 
@@ -32,4 +33,6 @@ export type ToolOutcome = {
   readonly error?: { readonly type: ToolErrorType; readonly message: string }
   readonly truncated?: boolean
   readonly fullOutputPath?: string
+  /** What an editing tool has changed, redacted. */
+  readonly changes?: readonly FileEdit[]
 }

@@ -1,6 +1,7 @@
 /** The events of the agent: its answers, its tool calls, and the end of its runs. */
 import { z } from 'zod'
 import { AssistantPart, Usage, UsageByModel } from '../values/message.ts'
+import { FileEdit } from './file-edit.ts'
 import { byAgent, byEnvironment, Envelope, InRun, InSubagent } from './envelope.ts'
 import { ErrorType, StopReason, ToolErrorType } from './status.ts'
 
@@ -59,6 +60,7 @@ export const ToolResult = Envelope.extend({
   duration_ms: z.number().nonnegative(),
   truncated: z.boolean().optional(),
   ran_input: z.unknown().optional().describe('The input that ran, if a decision changed it.'),
+  changes: z.array(FileEdit).optional().describe('The files that an editing tool has changed. Not shown to the model.'),
   full_output_path: z.string().optional().describe('File with the complete output, if it was truncated.'),
   changed_by: z.enum(['user', 'hook']).optional().describe('What changed the input. Absent: a decision of the user.'),
   context: z.string().optional().describe('What hooks added for the model, appended to the output.'),

@@ -12,8 +12,10 @@ import { createEditHistory } from '../editor/edit-history.ts'
 import type { Content, ContentSealer, EditHistory, PastEdit } from '../editor/edit-history.ts'
 import { MAX_FILE_BYTES, asFile, decode, encode } from '../editor/editor-content.ts'
 import { EditorError, mebibytes } from '../editor/editor-faults.ts'
+import type { WrittenFile } from '../editor/file-edits.ts'
 import type { DecodedText } from '../editor/text-encoding.ts'
 import type { ToolOutcome } from '../../state/tool-call.ts'
+import type { ToolContext } from '../tool.ts'
 import { SeenFiles } from './seen-files.ts'
 
 export type AgentFilesDeps = {
@@ -33,11 +35,15 @@ export type OpenText = { readonly file: FoundFile; readonly decoded: DecodedText
 /** The target of a write: an existing file, or a missing one. */
 export type EditPlace = FoundFile | Missing
 
-/** `content`: undefined removes the file. `mode`: the permissions of a file that is created. */
+/**
+ * `content`: undefined removes the file. `mode`: the permissions of a file that is created. `oldPath`: where it was, if another
+ * change removes it there.
+ */
 export type FileChange = {
   readonly place: EditPlace
   readonly content: Content
-  readonly mode: number | undefined
+  readonly mode?: number | undefined
+  readonly oldPath?: string | undefined
 }
 
 export class AgentFiles {
@@ -47,6 +53,8 @@ export class AgentFiles {
   readonly #seenFiles: SeenFiles
   readonly #onChanged: AgentFilesDeps['onFileChanged']
   readonly #turns = new Queue({ limit: 1 })
+  /** By the call that changes files now. */
+  #written: WrittenFile[] = []
 
   constructor({ files, stateDirectory, sealer, redact, onFileChanged }: AgentFilesDeps) {
     this.redact = redact
@@ -56,9 +64,17 @@ export class AgentFiles {
     this.#seenFiles = new SeenFiles(join(stateDirectory, 'read-files'))
   }
 
-  /** Runs work that changes files, after earlier such work. See `toOutcome`. */
-  change(work: () => Promise<ToolOutcome>): Promise<ToolOutcome> {
-    return this.#turns.run(() => toOutcome(work))
+  /** Runs work that changes files, after earlier such work, and says what it has changed. See `toOutcome`. */
+  change({ workdir }: Pick<ToolContext, 'workdir'>, work: () => Promise<ToolOutcome>): Promise<ToolOutcome> {
+    return this.#turns.run(async () => {
+      const written: WrittenFile[] = []
+      this.#written = written
+      const outcome = await toOutcome(work)
+      if (written.length === 0) return outcome
+      const { fileEditsOf } = await import('../editor/file-edits.ts')
+      const changes = await fileEditsOf(written, { workdir, redact: this.redact })
+      return changes.length > 0 ? { ...outcome, changes } : outcome
+    })
   }
 
   look(path: string, maxBytes: number = MAX_FILE_BYTES): Promise<FoundEntry> {
@@ -100,7 +116,7 @@ export class AgentFiles {
 
   /** Replaces, creates or removes a file. */
   async write(place: EditPlace, content: Content): Promise<void> {
-    await this.writeAll([{ place, content, mode: undefined }])
+    await this.writeAll([{ place, content }])
   }
 
   /**
@@ -114,7 +130,7 @@ export class AgentFiles {
         refuseTooLarge(change)
         const note = await this.#history.note(change.place.path, contentOf(change.place), change.content)
         done.push([change, note])
-        await this.put(change.place, change.content, change.mode)
+        await this.#put(change)
       }
     } catch (error) {
       await this.#takeBack(done, error)
@@ -130,7 +146,7 @@ export class AgentFiles {
       const isChanged = (now?.kind === 'file' || now?.kind === 'missing') && note.isResult(contentOf(now))
       const before = contentOf(place)
       const mode = place.kind === 'file' ? place.mode : undefined
-      const isBack = !isChanged || (await this.put(now, before, mode).then(...SUCCEEDED))
+      const isBack = !isChanged || (await this.#put({ place: now, content: before, mode }).then(...SUCCEEDED))
       if (isBack) await note.forget()
       else left.push(place.path)
     }
@@ -142,10 +158,17 @@ export class AgentFiles {
   }
 
   /** Like `write`, but without a record: for undoing an edit. */
-  async put(place: EditPlace, content: Content, mode?: number): Promise<void> {
+  put(place: EditPlace, content: Content): Promise<void> {
+    return this.#put({ place, content })
+  }
+
+  async #put({ place, content, mode, oldPath }: FileChange): Promise<void> {
     if (place.kind === 'missing' && !content) return
     if (place.kind !== 'missing') await (content ? this.#files.replace(place, content) : this.#files.remove(place))
     else if (content) await this.#files.create(place, content, mode)
+    const { path } = place
+    const used = place.kind === 'file' ? place.mode : (mode ?? 0)
+    this.#written.push({ path, before: contentOf(place), after: content, oldPath, mode: used })
     this.#onChanged?.(place.path, place.kind === 'missing' ? 'add' : content ? 'change' : 'unlink')
     if (content) await this.#seenFiles.note(place.path, content)
   }

@@ -50,8 +50,8 @@ export function createEdit(files: AgentFiles): Tool<EditInput> {
     input: EditInput,
     output: z.string(),
     access: ({ file_path }) => ({ kind: 'edit', paths: [file_path] }),
-    run: ({ file_path, ...wanted }, { workdir }) =>
-      files.change(() => edit(files, absolutePath(workdir, file_path), wanted)),
+    run: ({ file_path, ...wanted }, context) =>
+      files.change(context, () => edit(files, absolutePath(context.workdir, file_path), wanted)),
   }
 }
 
@@ -62,8 +62,8 @@ export function createMultiEdit(files: AgentFiles): Tool<MultiEditInput> {
     input: MultiEditInput,
     output: z.string(),
     access: ({ file_path }) => ({ kind: 'edit', paths: [file_path] }),
-    run: ({ file_path, edits }, { workdir, signal }) =>
-      files.change(() => multiEdit(files, absolutePath(workdir, file_path), edits, signal)),
+    run: ({ file_path, edits }, context) =>
+      files.change(context, () => multiEdit(files, absolutePath(context.workdir, file_path), edits, context.signal)),
   }
 }
 

@@ -65,8 +65,10 @@ export function createFileEditor(files: AgentFiles): Tool<FileEditorInput> {
       command === 'view'
         ? { kind: 'read', paths: [path] }
         : { kind: 'edit', paths: [path], isWhole: command === 'create' },
-    run: (input, { workdir }) =>
-      files.change(() => COMMANDS[input.command](files, { ...input, path: absolutePath(workdir, input.path) })),
+    run: (input, context) => {
+      const path = absolutePath(context.workdir, input.path)
+      return files.change(context, () => COMMANDS[input.command](files, { ...input, path }))
+    },
   }
 }
 

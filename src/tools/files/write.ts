@@ -28,8 +28,8 @@ export function createWrite(files: AgentFiles): Tool<WriteInput> {
     input: WriteInput,
     output: z.string(),
     access: ({ file_path }) => ({ kind: 'edit', paths: [file_path] }),
-    run: ({ file_path, content }, { workdir }) =>
-      files.change(() => write(files, absolutePath(workdir, file_path), content)),
+    run: ({ file_path, content }, context) =>
+      files.change(context, () => write(files, absolutePath(context.workdir, file_path), content)),
   }
 }
 

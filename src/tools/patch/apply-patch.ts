@@ -40,7 +40,7 @@ export function createApplyPatch(files: AgentFiles): Tool<ApplyPatchInput> {
     input: ApplyPatchInput,
     output: z.string(),
     access: ({ input }) => accessOf(input),
-    run: ({ input }, context) => files.change(() => applyPatch(files, context, input)),
+    run: ({ input }, context) => files.change(context, () => applyPatch(files, context, input)),
   }
 }
 
@@ -79,7 +79,7 @@ async function applyParts(files: AgentFiles, patched: PatchedFiles, input: strin
 }
 
 /** The content of a file before and after the patch. */
-type PatchedFile = { readonly place: EditPlace; now: Content; mode: number | undefined }
+type PatchedFile = { readonly place: EditPlace; now: Content; mode: number | undefined; oldPath?: string }
 
 /** The files of a patch, in memory: nothing is written before the whole patch fits. */
 class PatchedFiles {
@@ -116,7 +116,7 @@ class PatchedFiles {
   changes() {
     const changed = [...this.#open.values()].filter(({ place, now }) => now !== contentOf(place))
     return changed
-      .map(({ place, now, mode }) => ({ place, content: now, mode }))
+      .map(({ place, now, mode, oldPath }) => ({ place, content: now, mode, oldPath }))
       .toSorted((a, b) => Number(!a.content) - Number(!b.content))
   }
 
@@ -133,6 +133,7 @@ class PatchedFiles {
     if (target.now) throw new EditorError(`${moveTo} exists already; ${path} cannot be moved there.`)
     target.now = bytes
     target.mode = file.mode
+    target.oldPath = file.place.path
     file.now = undefined
     return `M ${path} -> ${moveTo}`
   }

@@ -1,0 +1,103 @@
+/**
+ * The difference of two contents of a file as a patch that `git apply` takes. Only what is between the first and the last
+ * difference is compared line by line: the rest of a file of megabytes costs one comparison.
+ */
+import { isUtf8 } from 'node:buffer'
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import { formatPatch, structuredPatch } from 'diff'
+import type { StructuredPatchHunk } from 'diff'
+import type { Content } from './edit-history.ts'
+import { countLines, difference, lineStart } from './text-edit.ts'
+
+/** `oldPath`: the path before a move. `mode`: that of a file that is created or deleted, such as `100644`. */
+export type PatchHead = { readonly path: string; readonly oldPath?: string | undefined; readonly mode: string }
+
+/** Lines before and after each change. */
+const CONTEXT_LINES = 3
+
+/** Lines that differ. Beyond it the search for the shortest patch would take long: all lines in between are replaced. */
+const MAX_DIFFERENT_LINES = 1000
+
+/** Characters that are compared line by line, in both contents together. */
+const MAX_COMPARED_CHARS = 512 * 1024
+
+/** As git sees it, and what is no UTF-8 text too: a patch has one encoding. */
+export const isBinary = (content: Content): boolean =>
+  content !== undefined && (content.includes(0) || !isUtf8(content))
+
+/**
+ * `undefined` as a content: there is no such file. Resolves to undefined if too much is between the first and the last
+ * difference.
+ */
+export async function gitPatch(
+  before: Content,
+  after: Content,
+  { path, oldPath, mode }: PatchHead,
+): Promise<string | undefined> {
+  const old = before?.toString() ?? ''
+  // Each step takes a while for a file of many megabytes: yield between them.
+  await nextTurn()
+  const hunks = await hunksOf(old, after?.toString() ?? '')
+  if (!hunks) return undefined
+  return formatPatch({
+    isGit: true,
+    oldFileName: before ? `a/${oldPath ?? path}` : '/dev/null',
+    newFileName: after ? `b/${path}` : '/dev/null',
+    oldHeader: undefined,
+    newHeader: undefined,
+    ...(!before && { isCreate: true, newMode: mode }),
+    ...(!after && { isDelete: true, oldMode: mode }),
+    ...(oldPath !== undefined && { isRename: true }),
+    hunks: [...hunks],
+  })
+}
+
+async function hunksOf(before: string, after: string): Promise<readonly StructuredPatchHunk[] | undefined> {
+  await nextTurn()
+  const { start, end, replacement } = difference(before, after)
+  if (start === end && replacement === '') return []
+  const from = contextStart(before, start)
+  const rest = contextEnd(before, end) - end
+  const old = before.slice(from, end + rest)
+  const now = after.slice(from, start + replacement.length + rest)
+  if (old.length + now.length > MAX_COMPARED_CHARS) return undefined
+  const options = { context: CONTEXT_LINES, maxEditLength: MAX_DIFFERENT_LINES }
+  const { hunks } = structuredPatch('', '', old, now, '', '', options) ?? { hunks: [replacedWhole(old, now)] }
+  await nextTurn()
+  const skipped = countLines(before.slice(0, from))
+  return hunks.map((hunk) => ({
+    ...hunk,
+    oldStart: hunk.oldStart + skipped,
+    newStart: hunk.newStart + skipped,
+  }))
+}
+
+/** Where the lines begin that are shown before the first difference. */
+function contextStart(text: string, offset: number): number {
+  let at = offset
+  for (let line = 0; line <= CONTEXT_LINES && at > 0; line++) at = at < 2 ? 0 : text.lastIndexOf('\n', at - 2) + 1
+  return at
+}
+
+/** Where the lines end that are shown after the last difference. */
+const contextEnd = (text: string, offset: number): number => offset + lineStart(text.slice(offset), CONTEXT_LINES + 1)
+
+const NO_LINE_END = String.raw`\ No newline at end of file`
+
+/** All lines of the one, then all of the other. */
+function replacedWhole(old: string, now: string): StructuredPatchHunk {
+  return {
+    oldStart: 1,
+    newStart: 1,
+    oldLines: countLines(old),
+    newLines: countLines(now),
+    lines: [...signed(old, '-'), ...signed(now, '+')],
+  }
+}
+
+function signed(text: string, sign: '-' | '+'): string[] {
+  if (text === '') return []
+  const isOpen = !text.endsWith('\n')
+  const lines = (isOpen ? text : text.slice(0, -1)).split('\n').map((line) => sign + line)
+  return isOpen ? [...lines, NO_LINE_END] : lines
+}
