@@ -33,15 +33,7 @@ const OUTPUT: Readonly<Record<string, readonly string[]>> = {
     'agent-server',
   ],
   'docs/events.md': ['UserMessage', 'Result', 'completed true'],
-  'docs/requests.md': [
-    'permission true',
-    'Bash {"command":"mkdir backup"}',
-    'release permission',
-    ...['permission', 'question', 'client_tool'].flatMap((kind) => [
-      `RequestOpened ${kind}`,
-      `RequestAnswered ${kind}`,
-    ]),
-  ],
+  'docs/requests.md': ['permission true', 'Bash {"command":"mkdir backup"}', 'release permission'],
 }
 
 /** For a page that does not connect to a server itself. */
