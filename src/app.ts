@@ -26,19 +26,19 @@ export type StartOptions = {
  */
 export async function startApp(config: Config, options: StartOptions = {}): Promise<App> {
   const localCredential = makeCredential('asl_')
-  const started = new AsyncDisposableStack()
+  const startedParts = new AsyncDisposableStack()
   const { isLocal = false, callbackHooksOf } = options
   let { listening } = options
   const listen = async () => (isLocal ? undefined : (listening ??= await listenOn(config)))
   try {
     const [services, { startServer }] = await Promise.all([
-      startServices(config, localCredential, started, options.sharing),
+      startServices(config, localCredential, startedParts, options.sharing),
       loadServer(),
     ])
-    return await startServer(config, started, { ...services, callbackHooksOf, isLocal }, listen)
+    return await startServer(config, startedParts, { ...services, callbackHooksOf, isLocal }, listen)
   } catch (error) {
     await listening?.close()
-    await started.disposeAsync()
+    await startedParts.disposeAsync()
     throw error
   }
 }

@@ -37,13 +37,13 @@ export class Access {
     key: KeyName | undefined,
     scopes: Iterable<Scope>,
     limits: AccessLimits,
-    ended: AbortSignal,
+    endSignal: AbortSignal,
     loginId?: string,
   ) {
     this.key = key
     this.#scopes = new Set(scopes)
     this.limits = limits
-    this.ended = ended
+    this.ended = endSignal
     this.loginId = loginId
   }
 
@@ -90,8 +90,8 @@ export class Access {
   /** Returns the permissions for requests of this conversation alone, which are the same, however many others it can see. */
   within(conversationId: string): Access {
     const { conversations } = this.limits
-    const seen = conversations && new Set(conversations.has(conversationId) ? [conversationId] : [])
-    return new Access(this.key, this.#scopes, { ...this.limits, conversations: seen }, this.ended, this.loginId)
+    const seenIds = conversations && new Set(conversations.has(conversationId) ? [conversationId] : [])
+    return new Access(this.key, this.#scopes, { ...this.limits, conversations: seenIds }, this.ended, this.loginId)
   }
 
   /** Returns the same credential with fewer permissions, for a stream ticket. */
@@ -101,9 +101,9 @@ export class Access {
   }
 
   /** Returns the permissions of a login: none that the key lacks. */
-  forLogin(id: string, scopes: readonly Scope[], ended: AbortSignal): Access {
-    const allowed = scopes.filter((scope) => this.allows(scope))
-    return new Access(this.key, allowed, this.limits, ended, id)
+  forLogin(id: string, scopes: readonly Scope[], endSignal: AbortSignal): Access {
+    const allowedScopes = scopes.filter((scope) => this.allows(scope))
+    return new Access(this.key, allowedScopes, this.limits, endSignal, id)
   }
 }
 

@@ -71,9 +71,9 @@ export class ApiKeys implements AsyncDisposable {
   /** As `find`, for a login of the key. Asks the storage for unknown ones only: another process may have made them. */
   async findHashed(hash: string): Promise<Access | undefined> {
     if (!this.#keysByHash.has(hash)) await this.#credentials.follow()
-    const known = this.#valid(hash)
-    if (known) this.#credentials.noteUse(known.keyId)
-    return known?.access
+    const knownKey = this.#valid(hash)
+    if (knownKey) this.#credentials.noteUse(knownKey.keyId)
+    return knownKey?.access
   }
 
   /** Whether the key of this hash is valid, as far as this process knows. It does not count as a use of the key. */
@@ -82,8 +82,8 @@ export class ApiKeys implements AsyncDisposable {
   }
 
   #valid(hash: string): KnownKey | undefined {
-    const known = this.#keysByHash.get(hash)
-    return known && known.until > this.#now() ? known : undefined
+    const knownKey = this.#keysByHash.get(hash)
+    return knownKey && knownKey.until > this.#now() ? knownKey : undefined
   }
 
   /** A key that another instance revokes ends here, too. Call it where several instances share the storage. */
@@ -106,7 +106,7 @@ export class ApiKeys implements AsyncDisposable {
         throw new Problem('limit_reached', `There are already ${MAX_KEYS} keys. Delete unused ones.`)
       const { expires_at: expiresAt, conversations, profiles, ...rest } = request
       const key = makeCredential('ask_')
-      const stored: StoredKey = {
+      const storedKey: StoredKey = {
         id: uuid7(),
         ...rest,
         scopes: [...new Set(request.scopes)],
@@ -117,8 +117,8 @@ export class ApiKeys implements AsyncDisposable {
         ...(expiresAt !== undefined && { expires_at: this.#future(expiresAt) }),
         credentials: [{ hash: hashCredential(key) }],
       }
-      await this.#credentials.store(stored.id, () => stored)
-      return { ...this.#shown(stored), key }
+      await this.#credentials.store(storedKey.id, () => storedKey)
+      return { ...this.#shown(storedKey), key }
     })
   }
 
@@ -146,13 +146,13 @@ export class ApiKeys implements AsyncDisposable {
     await this.#credentials[Symbol.asyncDispose]()
   }
 
-  #rotated(stored: StoredKey, key: string, overlapSeconds: number): StoredKey {
-    const [current, ...older] = stored.credentials
+  #rotated(storedKey: StoredKey, key: string, overlapSeconds: number): StoredKey {
+    const [current, ...older] = storedKey.credentials
     const until = new Date(this.#now() + overlapSeconds * 1000).toISOString()
     const overlapping = older.filter(({ expires_at }) => timeOf(expires_at) > this.#now())
     const previous = current && overlapSeconds > 0 ? [{ ...current, expires_at: until }, ...overlapping] : []
     return {
-      ...stored,
+      ...storedKey,
       prefix: key.slice(0, PREFIX_CHARS),
       credentials: [{ hash: hashCredential(key) }, ...previous].slice(0, MAX_CREDENTIALS),
     }
@@ -166,8 +166,8 @@ export class ApiKeys implements AsyncDisposable {
       for (const credential of key.credentials) {
         const until = Math.min(timeOf(key.expires_at), timeOf(credential.expires_at))
         if (until <= this.#now()) continue
-        const known = before.get(credential.hash)
-        this.#keysByHash.set(credential.hash, known ? { ...known, until } : knownOf(key, until))
+        const knownKey = before.get(credential.hash)
+        this.#keysByHash.set(credential.hash, knownKey ? { ...knownKey, until } : knownOf(key, until))
       }
     }
     for (const [hash, { end }] of before) if (!this.#keysByHash.has(hash)) end.abort()
@@ -182,23 +182,23 @@ export class ApiKeys implements AsyncDisposable {
   }
 
   #wait(next: number): void {
-    const left = next - this.#now()
-    if (left <= 0) return this.#learn()
-    this.#expiry = setTimeout(() => this.#wait(next), timerMs(Math.min(left, CLOCK_CHECK_MS))).unref()
+    const remainingMs = next - this.#now()
+    if (remainingMs <= 0) return this.#learn()
+    this.#expiry = setTimeout(() => this.#wait(next), timerMs(Math.min(remainingMs, CLOCK_CHECK_MS))).unref()
   }
 
   #stored(id: string): StoredKey {
-    const stored = this.#credentials.all.get(id)
-    if (stored) return stored
+    const storedKey = this.#credentials.all.get(id)
+    if (storedKey) return storedKey
     throw new Problem('key_not_found', `There is no API key ${id}. GET /keys lists all of them.`)
   }
 
-  #shown({ credentials, ...stored }: StoredKey): ApiKey {
+  #shown({ credentials, ...storedKey }: StoredKey): ApiKey {
     const [, ...previous] = credentials
     const until = Math.max(...previous.map(({ expires_at }) => timeOf(expires_at)))
-    const usedAt = this.#credentials.usedAt(stored.id)
+    const usedAt = this.#credentials.usedAt(storedKey.id)
     return {
-      ...stored,
+      ...storedKey,
       ...(usedAt !== undefined && { last_used_at: usedAt }),
       ...(until > this.#now() && { previous_valid_until: new Date(until).toISOString() }),
     }

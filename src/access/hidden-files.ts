@@ -18,16 +18,16 @@ const pathIn = (dataDir: string): string => join(dataDir, 'hidden-files')
 /** Adds those that exist, by their real path. Shells that run already see what they saw. Throws if it cannot be written. */
 export async function hideFiles(dataDir: string, files: readonly string[]): Promise<void> {
   const real = await Promise.all(files.map((file) => realpath(file).catch(() => ''))) // a pipe between programs
-  const found = real.filter((file) => file !== '')
-  if (found.length === 0) return
-  const known = read(dataDir)
-  const added = [...new Set(found)].filter((file) => !known.includes(file))
-  if (added.length === 0) return
+  const foundPaths = real.filter((file) => file !== '')
+  if (foundPaths.length === 0) return
+  const knownPaths = read(dataDir)
+  const addedPaths = [...new Set(foundPaths)].filter((file) => !knownPaths.includes(file))
+  if (addedPaths.length === 0) return
   await makeDirectories(dataDir, 0o700)
   const path = pathIn(dataDir)
-  const all = [...known, ...added]
+  const all = [...knownPaths, ...addedPaths]
   if (all.length > MAX_FILES) await replaceFile(path, linesOf(all.filter(exists).slice(-MAX_FILES / 2)))
-  else await appendFile(path, linesOf(added), { mode: 0o600 }) // another program may append at the same time
+  else await appendFile(path, linesOf(addedPaths), { mode: 0o600 }) // another program may append at the same time
 }
 
 const linesOf = (files: readonly string[]): string => files.map((file) => `${JSON.stringify(file)}\n`).join('')

@@ -78,18 +78,18 @@ export class HomeGrants implements AsyncDisposable {
 
 /** Returns a function that returns what a conversation may use now. It reads a file only if it has changed. */
 export function homeAccessIn(dataDir: string): (conversationId: string) => HomeAccess | undefined {
-  const known = new Map<string, { readonly version: string; readonly grant: Grant | undefined }>()
+  const knownGrants = new Map<string, { readonly version: string; readonly grant: Grant | undefined }>()
   return (id) => {
     const path = pathOf(dataDir, id)
     const stats = statSync(path, { throwIfNoEntry: false, bigint: true })
     if (!stats) {
-      known.delete(id)
+      knownGrants.delete(id)
       return undefined
     }
     const version = `${stats.ino} ${stats.size} ${stats.mtimeNs}`
-    let found = known.get(id)
-    if (found?.version !== version) known.set(id, (found = { version, grant: read(path) }))
-    return found.grant && isRunning(found.grant) ? found.grant : undefined
+    let knownGrant = knownGrants.get(id)
+    if (knownGrant?.version !== version) knownGrants.set(id, (knownGrant = { version, grant: read(path) }))
+    return knownGrant.grant && isRunning(knownGrant.grant) ? knownGrant.grant : undefined
   }
 }
 

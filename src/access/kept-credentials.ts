@@ -42,8 +42,8 @@ export class KeptCredentials<T extends object> implements AsyncDisposable {
   async read(): Promise<void> {
     const { version, keys } = await this.#owner.table.read()
     for (const { id, usedAt = '' } of keys) if (usedAt > (this.#used.get(id) ?? '')) this.#used.set(id, usedAt)
-    const parsed = keys.map((stored) => [stored.id, this.#owner.parse(stored)] as const)
-    this.#all = new Map(parsed.flatMap(([id, value]) => (value ? [[id, value] as const] : [])))
+    const parsedCredentials = keys.map((credential) => [credential.id, this.#owner.parse(credential)] as const)
+    this.#all = new Map(parsedCredentials.flatMap(([id, value]) => (value ? [[id, value] as const] : [])))
     this.#version = version
     this.#owner.onChange(this.#all)
   }
@@ -69,9 +69,9 @@ export class KeptCredentials<T extends object> implements AsyncDisposable {
   }
 
   /** Call it within `change`. `changed` returns the new value, from the present ones; undefined removes the row. */
-  async store(id: string, changed: () => T | undefined): Promise<void> {
+  async store(id: string, createChanged: () => T | undefined): Promise<void> {
     for (;;) {
-      const value = changed()
+      const value = createChanged()
       const version = await this.#owner.table.change(this.#version, id, value)
       if (version === undefined) {
         await this.read()

@@ -35,9 +35,9 @@ export async function readLocalRecord(dataDir: string): Promise<LocalRecord | Re
   try {
     // A pipe that somebody put there would otherwise be waited for.
     await using file = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK)
-    const found = await file.stat()
-    if (!found.isFile() || found.size > MAX_RECORD_BYTES) return { refusal: `${path} is not a record` }
-    if (!isTrusted(found, await trustedOwners(dataDir)))
+    const stats = await file.stat()
+    if (!stats.isFile() || stats.size > MAX_RECORD_BYTES) return { refusal: `${path} is not a record` }
+    if (!isTrusted(stats, await trustedOwners(dataDir)))
       return { refusal: `${path} belongs to another user, or others may write it` }
     return LocalRecord.parse(JSON.parse(await file.readFile('utf8')))
   } catch (error) {

@@ -39,8 +39,8 @@ export class LoginCodes {
   /** Uses the code up. Returns undefined if it was used, has expired, or its key has ended. */
   redeem(code: string): Pick<IssuedCode, 'origin' | 'access'> | undefined {
     const hash = hashCredential(code)
-    const issued = this.#issued.get(hash)
+    const issuedCode = this.#issued.get(hash)
     this.#issued.delete(hash)
-    return issued && issued.expiresAt > this.#now() && !issued.access.ended.aborted ? issued : undefined
+    return issuedCode && issuedCode.expiresAt > this.#now() && !issuedCode.access.ended.aborted ? issuedCode : undefined
   }
 }

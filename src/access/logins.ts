@@ -96,7 +96,7 @@ export class Logins implements AsyncDisposable {
   async create({ origin, access, scopes, userAgent }: NewLogin) {
     access.require(...(scopes ?? []))
     const [value, cookie] = [makeCredential('asv_'), makeCredential('asw_')]
-    const stored: StoredLogin = {
+    const storedLogin: StoredLogin = {
       id: uuid7(),
       origin,
       scopes: Scope.options.filter((scope) => (scopes ? scopes.includes(scope) : access.allows(scope))),
@@ -106,18 +106,18 @@ export class Logins implements AsyncDisposable {
     }
     await this.#credentials.change(async () => {
       await this.#makeRoom(origin)
-      await this.#credentials.store(stored.id, () => stored)
+      await this.#credentials.store(storedLogin.id, () => storedLogin)
     })
-    return { login: this.#shown(stored, stored.id), value, cookie }
+    return { login: this.#shown(storedLogin, storedLogin.id), value, cookie }
   }
 
   /** `cookies`: others of the same name may come from a server on another port. Returns undefined for an invalid login. */
   async find(value: string, cookies: readonly string[]): Promise<Access | undefined> {
     const hashes = cookies.map((cookie) => hashPair(value, cookie))
-    const known = () => hashes.map((hash) => this.#byHash.get(hash)).find((login) => login !== undefined)
-    if (!known()) await this.#credentials.follow()
-    if (this.#needsUses(known())) await this.#credentials.readUses()
-    const login = known()
+    const knownLogin = () => hashes.map((hash) => this.#byHash.get(hash)).find((login) => login !== undefined)
+    if (!knownLogin()) await this.#credentials.follow()
+    if (this.#needsUses(knownLogin())) await this.#credentials.readUses()
+    const login = knownLogin()
     if (!login || this.#isOver(login)) return undefined
     const of = await this.#accessOf(login.origin)
     // It may have ended while its key was looked up.
@@ -154,9 +154,9 @@ export class Logins implements AsyncDisposable {
   }
 
   #give(login: StoredLogin, of: Access): Access {
-    const given = this.#grants.get(login.id)
-    if (given?.of === of) return given.access
-    const end = given?.end ?? new AbortController()
+    const knownGrant = this.#grants.get(login.id)
+    if (knownGrant?.of === of) return knownGrant.access
+    const end = knownGrant?.end ?? new AbortController()
     const access = of.forLogin(login.id, login.scopes, AbortSignal.any([of.ended, end.signal]))
     this.#grants.set(login.id, { of, access, end })
     return access
@@ -173,8 +173,8 @@ export class Logins implements AsyncDisposable {
   }
 
   #isOver({ id, origin, created_at }: StoredLogin): boolean {
-    const [created, used] = [created_at, this.#credentials.usedAt(id) ?? created_at].map((time) => Date.parse(time))
-    const isOld = this.#now() >= Math.min(Number(created) + LOGIN_LIFETIME_MS, Number(used) + LOGIN_IDLE_MS)
+    const [createdMs, usedMs] = [created_at, this.#credentials.usedAt(id) ?? created_at].map((time) => Date.parse(time))
+    const isOld = this.#now() >= Math.min(Number(createdMs) + LOGIN_LIFETIME_MS, Number(usedMs) + LOGIN_IDLE_MS)
     const { apiKeys, masterHashes } = this.#options
     const hasKey = origin.kind === 'api_key' ? apiKeys.isValid(origin.hash) : masterHashes.includes(origin.hash)
     return isOld || !hasKey

@@ -36,18 +36,18 @@ export class StreamTickets {
     const ticket = makeCredential('ast_')
     const expiresAt = this.#now() + TICKET_LIFETIME_MS
     this.#forgetExpired()
-    const narrowed = access.narrowedTo(scopes, conversation_id)
-    this.#add(hashCredential(ticket), { access: narrowed, conversationId: conversation_id, expiresAt })
+    const narrowedAccess = access.narrowedTo(scopes, conversation_id)
+    this.#add(hashCredential(ticket), { access: narrowedAccess, conversationId: conversation_id, expiresAt })
     return { ticket, expires_at: new Date(expiresAt).toISOString() }
   }
 
   /** Uses the ticket up. Throws `unauthorized` for a ticket that is used, expired, or for another stream. */
   redeem(ticket: string, conversationId: string | undefined): Access {
     const hash = hashCredential(ticket)
-    const issued = this.#issued.get(hash)
-    if (issued) this.#remove(hash, issued)
-    const isValid = issued && issued.expiresAt > this.#now() && !issued.access.ended.aborted
-    if (isValid && issued.conversationId === conversationId) return issued.access
+    const issuedTicket = this.#issued.get(hash)
+    if (issuedTicket) this.#remove(hash, issuedTicket)
+    const isValid = issuedTicket && issuedTicket.expiresAt > this.#now() && !issuedTicket.access.ended.aborted
+    if (isValid && issuedTicket.conversationId === conversationId) return issuedTicket.access
     throw new Problem(
       'unauthorized',
       'The ticket is not valid: it was used, has expired, or is for another stream. Get a new one with POST /stream-tickets.',
@@ -56,20 +56,20 @@ export class StreamTickets {
 
   #forgetExpired(): void {
     const now = this.#now()
-    for (const [hash, issued] of this.#issued) {
-      if (issued.expiresAt > now) return
-      this.#remove(hash, issued)
+    for (const [hash, issuedTicket] of this.#issued) {
+      if (issuedTicket.expiresAt > now) return
+      this.#remove(hash, issuedTicket)
     }
   }
 
-  #add(hash: string, issued: IssuedTicket): void {
-    const holder = holderOf(issued.access)
+  #add(hash: string, issuedTicket: IssuedTicket): void {
+    const holder = holderOf(issuedTicket.access)
     const own = this.#byHolder.get(holder) ?? new Set()
     const [oldest] = own
-    const evicted = oldest !== undefined && own.size >= MAX_TICKETS_PER_KEY ? this.#issued.get(oldest) : undefined
-    if (oldest !== undefined && evicted) this.#remove(oldest, evicted)
+    const evictedTicket = oldest !== undefined && own.size >= MAX_TICKETS_PER_KEY ? this.#issued.get(oldest) : undefined
+    if (oldest !== undefined && evictedTicket) this.#remove(oldest, evictedTicket)
     this.#byHolder.set(holder, own.add(hash))
-    this.#issued.set(hash, issued)
+    this.#issued.set(hash, issuedTicket)
   }
 
   #remove(hash: string, { access }: IssuedTicket): void {

@@ -21,22 +21,22 @@ type DescriberDeps = {
 
 /** Describes the tools once, and again when those that change have changed, or the agents that one of them names. */
 export function createDescriber({ tools, changing, settings }: DescriberDeps): () => readonly ModelTool[] {
-  let fixed = tools.map(describeTool)
+  let fixedTools = tools.map(describeTool)
   const task = tools.find(({ callsSubagent }) => callsSubagent)
-  if (!changing && !task) return () => fixed
+  if (!changing && !task) return () => fixedTools
   let agents = task?.description
-  let seen = settings?.()
-  let [listed, all]: [readonly Tool[], readonly ModelTool[]] = [[], fixed]
+  let seenSettings = settings?.()
+  let [listed, all]: [readonly Tool[], readonly ModelTool[]] = [[], fixedTools]
   return () => {
     const current = settings?.()
     const now = {
-      agents: current === undefined || current !== seen ? task?.description : agents,
+      agents: current === undefined || current !== seenSettings ? task?.description : agents,
       listed: changing?.listed ?? listed,
     }
-    if (now.agents !== agents) fixed = tools.map(describeTool)
-    if (now.agents !== agents || now.listed !== listed) all = [...fixed, ...now.listed.map(describeTool)]
+    if (now.agents !== agents) fixedTools = tools.map(describeTool)
+    if (now.agents !== agents || now.listed !== listed) all = [...fixedTools, ...now.listed.map(describeTool)]
     ;({ agents, listed } = now)
-    seen = current
+    seenSettings = current
     return all
   }
 }

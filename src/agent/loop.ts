@@ -39,16 +39,16 @@ export async function runAgent(
 ): Promise<LoopEnd | LoopWait | undefined> {
   using ahead = new RequestAhead(context, signal)
   if (await context.hooks()?.begin(signal)) return ENDED_BY_HOOK
-  const left = context.leftAnswer()
-  const over = left && (await endWithAnswer(context, left, signal))
+  const leftAnswer = context.leftAnswer()
+  const over = leftAnswer && (await endWithAnswer(context, leftAnswer, signal))
   if (over) return over
   for (;;) {
     const ran = await runOpenCalls(context, ahead, signal)
     if (!ran) return signal.aborted ? { stopReason: 'paused' } : undefined
     if (!('finishes' in ran)) return ran
     if (await context.hooks()?.afterCalls(signal)) return ENDED_BY_HOOK
-    const unpriced = unpricedLimit(context)
-    if (unpriced) return unpriced
+    const unpricedEnd = unpricedLimit(context)
+    if (unpricedEnd) return unpricedEnd
     if (ran.finishes) {
       if (await mustContinue(context, signal)) continue
       const end = await finish(context, { stopReason: 'finished', finalText: ran.finalText }, ran.finalText, output)
@@ -62,8 +62,8 @@ export async function runAgent(
       context.snapshots?.ahead()
       await context.sent?.settled()
       if (context.output) await requestOutput(context.output, output.emit)
-      const spent = await makeRoom(context, ahead, signal)
-      if (spent) return spent
+      const spentEnd = await makeRoom(context, ahead, signal)
+      if (spentEnd) return spentEnd
       const turn = await askWithRoom(context, ahead, output, signal)
       if (turn.hasCalls || turn.isPaused || unpricedLimit(context)) continue
       const cutReason = cutReasonOf(turn.stopReason)
@@ -82,20 +82,20 @@ export async function runAgent(
 }
 
 /** Returns undefined if the agent continues. */
-async function endWithAnswer(context: AgentContext, left: LeftAnswer, signal: AbortSignal) {
+async function endWithAnswer(context: AgentContext, leftAnswer: LeftAnswer, signal: AbortSignal) {
   if (await mustContinue(context, signal)) return undefined
-  const end: LoopEnd = { stopReason: left.stopReason, finalText: left.text }
-  return context.output ? await endIfValid(context.output, end, left.text) : end
+  const end: LoopEnd = { stopReason: leftAnswer.stopReason, finalText: leftAnswer.text }
+  return context.output ? await endIfValid(context.output, end, leftAnswer.text) : end
 }
 
 /** Returns undefined if the loop continues, because the output is not valid. */
 async function finish(
-  { output: wanted }: AgentContext,
+  { output: wantedOutput }: AgentContext,
   end: LoopEnd,
   text: string,
   output: Output,
 ): Promise<LoopEnd | undefined> {
-  return wanted ? await endWithOutput(wanted, end, text, output.emit) : end
+  return wantedOutput ? await endWithOutput(wantedOutput, end, text, output.emit) : end
 }
 
 /**
@@ -123,10 +123,10 @@ async function runOpenCalls(
     // There is no `await` between this check and the start of the calls: a stored change of the rules applies to them.
     const haveBegun = calls.some((call) => toolCalls.hasBegun(call.toolUseId))
     if (context.leaving?.aborted && !haveBegun) return undefined
-    const gated = haveBegun ? undefined : context.gate(calls)
-    if (!gated && !haveBegun) continue
-    if (gated?.permissionCalls.length) return await awaitPermission(gated.permissionCalls, hooks, signal)
-    const questionCalls = gated && toolCalls.questionsIn(context.openCalls(), gated.denials)
+    const gatedTurn = haveBegun ? undefined : context.gate(calls)
+    if (!gatedTurn && !haveBegun) continue
+    if (gatedTurn?.permissionCalls.length) return await awaitPermission(gatedTurn.permissionCalls, hooks, signal)
+    const questionCalls = gatedTurn && toolCalls.questionsIn(context.openCalls(), gatedTurn.denials)
     if (questionCalls?.length) return { questionCalls }
     // Once nothing is asked any more: what people change until then is theirs. Then the rules are looked at again.
     const [first] = calls
@@ -135,10 +135,10 @@ async function runOpenCalls(
       await context.snapshots.before(calls)
       continue
     }
-    const running = toolCalls.runInParallel(calls, gated?.denials, last.finishes ? undefined : storing)
-    const finished: FinishedCall | undefined = await orAborted(running, signal)
-    if (!finished) return undefined
-    if (finished.finishes) last = finished
+    const running = toolCalls.runInParallel(calls, gatedTurn?.denials, last.finishes ? undefined : storing)
+    const finishedCall: FinishedCall | undefined = await orAborted(running, signal)
+    if (!finishedCall) return undefined
+    if (finishedCall.finishes) last = finishedCall
     if (hooks?.takeEnd()) return ENDED_BY_HOOK
     if (context.waitsOutside()) return signal.aborted ? undefined : { waitsOutside: true }
   }
@@ -152,9 +152,9 @@ async function awaitPermission(
   hooks: LoopHooks | undefined,
   signal: AbortSignal,
 ): Promise<LoopWait | LoopEnd> {
-  const hooked = await hooks?.approve(permissionCalls, signal)
-  if (hooked === 'end') return ENDED_BY_HOOK
-  return { permissionCalls, ...(hooked && { hooked }) }
+  const hookDecisions = await hooks?.approve(permissionCalls, signal)
+  if (hookDecisions === 'end') return ENDED_BY_HOOK
+  return { permissionCalls, ...(hookDecisions && { hooked: hookDecisions }) }
 }
 
 /** True if a hook has the agent continue instead of ending the run. */
@@ -171,8 +171,8 @@ const MAX_PARALLEL = 8
  */
 function nextCalls({ openCalls, toolCalls }: AgentContext): readonly ToolCall[] {
   const open = openCalls()
-  const begun = open.filter((call) => toolCalls.hasBegun(call.toolUseId))
-  if (begun.length > 0) return begun
+  const begunCalls = open.filter((call) => toolCalls.hasBegun(call.toolUseId))
+  if (begunCalls.length > 0) return begunCalls
   if (open[0] && toolCalls.callsSubagent(open[0].name)) {
     const end = open.findIndex(({ name }) => !toolCalls.callsSubagent(name))
     return end < 0 ? open : open.slice(0, end)
@@ -222,11 +222,11 @@ function withAdvice(error: LlmError): LlmError {
 
 /** Returns undefined if the signal is aborted first; the promise then continues, and the next run awaits it. */
 async function orAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T | undefined> {
-  const { promise: aborted, resolve } = Promise.withResolvers<undefined>()
+  const { promise: abortion, resolve } = Promise.withResolvers<undefined>()
   const onAbort = () => resolve(undefined)
   signal.addEventListener('abort', onAbort, { once: true })
   try {
-    return await Promise.race([promise, aborted])
+    return await Promise.race([promise, abortion])
   } finally {
     signal.removeEventListener('abort', onAbort)
   }

@@ -14,7 +14,7 @@ export function questionCalls(
   return calls.flatMap(({ toolUseId, name, input }) => {
     const tool = tools.get(name)
     if (!tool?.questions || denials.has(toolUseId)) return []
-    const read = readInput(tool, input)
-    return 'fault' in read ? [] : [{ toolUseId, questions: tool.questions(read.accepted) }]
+    const toolInput = readInput(tool, input)
+    return 'fault' in toolInput ? [] : [{ toolUseId, questions: tool.questions(toolInput.accepted) }]
   })
 }

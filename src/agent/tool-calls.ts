@@ -112,8 +112,8 @@ export class ToolCalls {
     const ends = calls.map((call) => this.#begin(call, { ...beginning, denial: denials?.get(call.toolUseId) }))
     // Wait for all of them, also after a failure.
     await Promise.allSettled(ends)
-    const finished = await Promise.all(ends)
-    return finished.findLast(({ finishes }) => finishes) ?? { finishes: false }
+    const finishedCalls = await Promise.all(ends)
+    return finishedCalls.findLast(({ finishes }) => finishes) ?? { finishes: false }
   }
 
   /** Returns true if the tool changes nothing, so that its calls may run in parallel. */
@@ -182,25 +182,25 @@ export class ToolCalls {
   }
 
   async #settle(call: ToolCall, signal: AbortSignal, { denial, onStoring }: Beginning): Promise<FinishedCall> {
-    const [deps, unstored] = [this.#deps, this.#unstored]
+    const [deps, unstoredResults] = [this.#deps, this.#unstored]
     const execution = () =>
       denial === undefined ? execute(deps, this.#toolNamed(call.name), call, signal) : refusal('denied', denial)
-    const kept = unstored.get(call.toolUseId)
-    const ended = kept ?? (await toResult(deps, call, execution))
-    if (!ended) return { finishes: false }
-    const hooks = kept ? undefined : deps.hooks?.()
-    const said = hooks?.areAny() ? await hooks.after(call, { result: ended.result, denial }, signal) : undefined
-    const ran = said ? withEvents(ended.events, said) : ended
-    unstored.keep(call.toolUseId, ran)
+    const keptResult = unstoredResults.get(call.toolUseId)
+    const ownResult = keptResult ?? (await toResult(deps, call, execution))
+    if (!ownResult) return { finishes: false }
+    const hooks = keptResult ? undefined : deps.hooks?.()
+    const verdict = hooks?.areAny() ? await hooks.after(call, { result: ownResult.result, denial }, signal) : undefined
+    const ran = verdict ? withEvents(ownResult.events, verdict) : ownResult
+    unstoredResults.keep(call.toolUseId, ran)
     // One after the other: the advice depends on the earlier results.
     const result = await this.#storing.run(async () => {
-      const shown = kept?.result ?? advised(deps, ran.result)
-      unstored.keep(call.toolUseId, { ...ran, result: shown })
-      const stored = deps.emit([...ran.events, shown])
-      onStoring?.(shown)
-      await stored
-      unstored.forget(call.toolUseId)
-      return shown
+      const shownResult = keptResult?.result ?? withAdvice(deps, ran.result)
+      unstoredResults.keep(call.toolUseId, { ...ran, result: shownResult })
+      const storing = deps.emit([...ran.events, shownResult])
+      onStoring?.(shownResult)
+      await storing
+      unstoredResults.forget(call.toolUseId)
+      return shownResult
     })
     const tool = this.#toolNamed(call.name)
     return tool?.finishes && !result.is_error
@@ -245,13 +245,13 @@ async function toResult(
   return { result, events }
 }
 
-function advised({ adviceFor }: ToolCallsDeps, result: ResultDraft): ResultDraft {
+function withAdvice({ adviceFor }: ToolCallsDeps, result: ResultDraft): ResultDraft {
   const advice = adviceFor(result)
   return advice === undefined ? result : { ...result, advice }
 }
 
-const withEvents = (events: readonly EventDraft[], hooked: HookedResult): HookedResult =>
-  events.length > 0 ? { ...hooked, events: [...events, ...hooked.events] } : hooked
+const withEvents = (events: readonly EventDraft[], hookedResult: HookedResult): HookedResult =>
+  events.length > 0 ? { ...hookedResult, events: [...events, ...hookedResult.events] } : hookedResult
 
 async function execute(
   deps: ToolCallsDeps,
@@ -260,18 +260,18 @@ async function execute(
   signal: AbortSignal,
 ): Promise<ToolOutcome> {
   if (!tool) {
-    const known = [...deps.tools, ...(deps.changing?.listed ?? [])]
-    const names = known.map(({ name }) => name).join(', ') || 'none'
+    const knownTools = [...deps.tools, ...(deps.changing?.listed ?? [])]
+    const names = knownTools.map(({ name }) => name).join(', ') || 'none'
     return refusal('unknown_tool', `There is no tool named ${JSON.stringify(call.name)}. The tools are: ${names}.`)
   }
-  const read = readInput(tool, call.input)
-  if ('fault' in read) return refusal('invalid_input', read.fault)
+  const toolInput = readInput(tool, call.input)
+  if ('fault' in toolInput) return refusal('invalid_input', toolInput.fault)
   if (deps.lease && !(await mayBegin(deps.lease, signal))) return refusal('interrupted', 'It did not begin.')
   const live = createLiveOutput(deps, call.toolUseId)
   try {
     const { toolUseId, approvedDefinition } = call
     const context = { ...deps.context(), toolUseId, approvedDefinition, signal, onOutput: live.add }
-    const outcome = await tool.run(read.accepted, context)
+    const outcome = await tool.run(toolInput.accepted, context)
     live.end()
     return { ...outcome, output: asJson(outcome.output) }
   } catch (error) {

@@ -17,32 +17,32 @@ export function readInput(tool: Tool, input: unknown): { readonly accepted: unkn
   }
   const asSent = tool.input.safeParse(input)
   const sparse = asSent.success ? undefined : withoutNulls(input)
-  const parsed = sparse ? tool.input.safeParse(sparse) : asSent
-  return parsed.success
-    ? { accepted: parsed.data }
-    : { fault: `The arguments do not fit ${tool.name}: ${tellIssues(parsed.error)}` }
+  const validation = sparse ? tool.input.safeParse(sparse) : asSent
+  return validation.success
+    ? { accepted: validation.data }
+    : { fault: `The arguments do not fit ${tool.name}: ${tellIssues(validation.error)}` }
 }
 
 /** Returns why a call of this tool would be refused; an unknown tool accepts nothing. */
 export function findFault(tool: Tool | undefined, input: unknown): string | undefined {
   if (!tool) return 'There is no such tool.'
-  const read = readInput(tool, input)
-  return 'fault' in read ? read.fault : undefined
+  const toolInput = readInput(tool, input)
+  return 'fault' in toolInput ? toolInput.fault : undefined
 }
 
 export function accessOf(tool: Tool | undefined, input: unknown): ToolAccess {
   if (!tool || tool.harmless) return { kind: 'none' }
-  const read = readInput(tool, input)
-  if ('fault' in read) return { kind: 'none' }
-  return tool.access?.(read.accepted) ?? { kind: 'other' }
+  const toolInput = readInput(tool, input)
+  if ('fault' in toolInput) return { kind: 'none' }
+  return tool.access?.(toolInput.accepted) ?? { kind: 'other' }
 }
 
 /** Many models write `null` for an omitted argument. Returns undefined if the input has no `null`: checking takes time. */
 function withoutNulls(input: unknown): object | undefined {
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- text was refused before, and nothing else is stored for a call
   const entries = Object.entries(input as object)
-  const given = entries.filter(([, value]) => value !== null)
-  return given.length < entries.length ? Object.fromEntries(given) : undefined
+  const givenEntries = entries.filter(([, value]) => value !== null)
+  return givenEntries.length < entries.length ? Object.fromEntries(givenEntries) : undefined
 }
 
 function tellIssues(error: z.ZodError): string {

@@ -31,8 +31,8 @@ export class UnstoredResults<Call extends { readonly toolUseId: string }, Ended>
     return this.#results.get(toolUseId)
   }
 
-  keep(toolUseId: string, ended: Ended): void {
-    this.#results.set(toolUseId, ended)
+  keep(toolUseId: string, result: Ended): void {
+    this.#results.set(toolUseId, result)
   }
 
   /** Call it when the result is stored. */

@@ -68,20 +68,20 @@ export class Channel extends Duplex {
     this.#socket.resume()
   }
 
-  override _write(chunk: Buffer, _: BufferEncoding, done: (error?: Error | null) => void): void {
+  override _write(chunk: Buffer, _: BufferEncoding, callback: (error?: Error | null) => void): void {
     let at = 0
     const frames: Buffer[] = []
     for (; at < chunk.length; at += MAX_FRAME_BYTES) frames.push(this.#frame(chunk.subarray(at, at + MAX_FRAME_BYTES)))
-    this.#socket.write(Buffer.concat(frames), done)
+    this.#socket.write(Buffer.concat(frames), callback)
   }
 
-  override _final(done: (error?: Error | null) => void): void {
-    this.#socket.end(this.#frame(Buffer.alloc(0)), () => done())
+  override _final(callback: (error?: Error | null) => void): void {
+    this.#socket.end(this.#frame(Buffer.alloc(0)), () => callback())
   }
 
-  override _destroy(error: Error | null, done: (error?: Error | null) => void): void {
+  override _destroy(error: Error | null, callback: (error?: Error | null) => void): void {
     this.#socket.destroy()
-    done(error)
+    callback(error)
   }
 
   #frame(data: Buffer): Buffer {
@@ -94,12 +94,12 @@ export class Channel extends Duplex {
     this.#received = this.#received.length === 0 ? chunk : Buffer.concat([this.#received, chunk])
     while (this.#received.length >= HEAD_BYTES && !this.#hasEnded && !this.destroyed) {
       const length = this.#received.readUInt32BE()
-      if (length > MAX_FRAME_BYTES) return void this.destroy(forged())
+      if (length > MAX_FRAME_BYTES) return void this.destroy(forgeryError())
       if (this.#received.length < HEAD_BYTES + length) return
       const mac = this.#received.subarray(LENGTH_BYTES, HEAD_BYTES)
       const data = this.#received.subarray(HEAD_BYTES, HEAD_BYTES + length)
       if (!timingSafeEqual(mac, macOf(this.#keys.receive, this.#receivedFrames++, data)))
-        return void this.destroy(forged())
+        return void this.destroy(forgeryError())
       this.#received = this.#received.subarray(HEAD_BYTES + length)
       this.#hasEnded = length === 0
       if (!this.push(this.#hasEnded ? null : data)) this.#socket.pause()
@@ -113,6 +113,6 @@ function macOf(key: Buffer, frame: bigint, data: Buffer): Buffer {
   return createHmac('sha256', key).update(number).update(data).digest()
 }
 
-const forged = () => new Error('A frame of another instance is not authentic. The connection was closed.')
+const forgeryError = () => new Error('A frame of another instance is not authentic. The connection was closed.')
 
 const cutOff = () => new Error('The connection to another instance was cut off.')

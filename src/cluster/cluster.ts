@@ -96,9 +96,9 @@ export class Cluster implements AsyncDisposable {
     this.#server.listen({ host, port })
     await once(this.#server, 'listening')
     // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- it listens, and not on a path
-    const bound = this.#server.address() as AddressInfo
-    const name = bound.family === 'IPv6' ? `[${bound.address}]` : bound.address
-    const address = advertiseUrl ?? `${tls ? 'https' : 'http'}://${name}:${bound.port}`
+    const boundAddress = this.#server.address() as AddressInfo
+    const name = boundAddress.family === 'IPv6' ? `[${boundAddress.address}]` : boundAddress.address
+    const address = advertiseUrl ?? `${tls ? 'https' : 'http'}://${name}:${boundAddress.port}`
     const channel = await connectTo({ instance: instances.own, address }, this.#credentials)
     channel.destroy()
     this.#settings = hashSettings(settings, this.#credentials.key)
@@ -174,11 +174,11 @@ export class Cluster implements AsyncDisposable {
 
   /** Requests to an instance that was stopped, or whose machine is off, would otherwise wait until their clients leave. */
   async #forgetEnded(): Promise<void> {
-    const { known } = this.#peers
-    if (known.length === 0) return
+    const { known: knownInstances } = this.#peers
+    if (knownInstances.length === 0) return
     // Without the database nobody knows. The next look is soon.
-    const ended = await this.#options.instances.ended(known).catch(() => [])
-    for (const instance of ended) this.#peers.forget(instance)
+    const endedInstances = await this.#options.instances.ended(knownInstances).catch(() => [])
+    for (const instance of endedInstances) this.#peers.forget(instance)
   }
 
   #keep(socket: Socket): void {

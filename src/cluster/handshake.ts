@@ -24,11 +24,12 @@ export async function greet(socket: Socket, key: Buffer, instance: number): Prom
     const nonce = randomBytes(NONCE_BYTES)
     socket.write(nonce)
     const answer = await reader.take(NUMBER_BYTES + NONCE_BYTES + MAC_BYTES)
-    const found = answer.readBigUInt64BE()
+    const foundInstance = answer.readBigUInt64BE()
     const theirs = answer.subarray(NUMBER_BYTES, NUMBER_BYTES + NONCE_BYTES)
-    const proofs = proofsOf(key, bindingOf(socket), found, nonce, theirs)
+    const proofs = proofsOf(key, bindingOf(socket), foundInstance, nonce, theirs)
     requireEqual(answer.subarray(NUMBER_BYTES + NONCE_BYTES), proofs('asked'))
-    if (found !== BigInt(instance)) throw new Error(`Instance ${found} answers at the address of instance ${instance}.`)
+    if (foundInstance !== BigInt(instance))
+      throw new Error(`Instance ${foundInstance} answers at the address of instance ${instance}.`)
     socket.write(proofs('asking'))
     return new Channel(socket, { send: proofs('request'), receive: proofs('response') }, reader.end())
   })
@@ -65,12 +66,12 @@ async function orDestroyed(socket: Socket, shake: (reader: HandshakeReader) => P
  * another TLS connection, so that another certificate of the authority is of no use between the two ends.
  */
 const proofsOf =
-  (key: Buffer, binding: Buffer, instance: bigint, asking: Buffer, asked: Buffer) =>
+  (key: Buffer, binding: Buffer, instance: bigint, asking: Buffer, askedNonce: Buffer) =>
   (label: string): Buffer =>
-    createHmac('sha256', key).update(`${label} ${instance} `).update(binding).update(asking).update(asked).digest()
+    createHmac('sha256', key).update(`${label} ${instance} `).update(binding).update(asking).update(askedNonce).digest()
 
-function requireEqual(given: Buffer, expected: Buffer): void {
-  if (!timingSafeEqual(given, expected))
+function requireEqual(actual: Buffer, expectation: Buffer): void {
+  if (!timingSafeEqual(actual, expectation))
     throw new Error('The other end does not have the key of this database, so it is not an instance of this cluster.')
 }
 
@@ -93,9 +94,9 @@ class HandshakeReader {
       this.#wake = resolve
       await promise
     }
-    const taken = this.#read.subarray(0, bytes)
+    const takenBytes = this.#read.subarray(0, bytes)
     this.#read = this.#read.subarray(bytes)
-    return taken
+    return takenBytes
   }
 
   /** Returns what was read beyond the handshake. The socket must get its next listeners in the same turn. */

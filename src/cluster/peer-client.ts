@@ -49,9 +49,9 @@ export class PeerClient {
       const response = await pool.request({ method, path, headers, body: body ?? null, signal })
       return { status: response.statusCode, headers: response.headers, body: response.body }
     } catch (error) {
-      if (!(error instanceof NotReachedError)) throw lost('It may have been executed.', error)
+      if (!(error instanceof NotReachedError)) throw lostConnection('It may have been executed.', error)
       const fault = tlsFaultIn(error)
-      throw fault === undefined ? lost('It was not executed.', error) : notTrusted(fault, error)
+      throw fault === undefined ? lostConnection('It was not executed.', error) : notTrusted(fault, error)
     }
   }
 
@@ -74,11 +74,11 @@ export class PeerClient {
   }
 
   async #poolOf(peer: Peer): Promise<Pool> {
-    const found = this.#pools.get(peer.instance)
-    if (found) return await found
-    const made = this.#open(peer)
-    this.#pools.set(peer.instance, made)
-    return await made
+    const knownPool = this.#pools.get(peer.instance)
+    if (knownPool) return await knownPool
+    const createdPool = this.#open(peer)
+    this.#pools.set(peer.instance, createdPool)
+    return await createdPool
   }
 
   async #open({ instance, address }: Peer): Promise<Pool> {
@@ -87,12 +87,12 @@ export class PeerClient {
       headersTimeout: 0,
       bodyTimeout: 0,
       allowH2: false,
-      connect: (_, done) => {
+      connect: (_, callback) => {
         // oxlint-disable promise/no-callback-in-promise -- undici takes no promise
         connectTo({ instance, address }, this.#credentials).then(
           // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- it has the methods that undici calls
-          (channel) => done(null, channel as unknown as Parameters<typeof done>[1] & object),
-          (cause: unknown) => done(new NotReachedError('The instance could not be reached.', { cause }), null),
+          (channel) => callback(null, channel as unknown as Parameters<typeof callback>[1] & object),
+          (cause: unknown) => callback(new NotReachedError('The instance could not be reached.', { cause }), null),
         )
         // oxlint-enable promise/no-callback-in-promise
       },
@@ -139,7 +139,7 @@ const notTrusted = (fault: string, cause: unknown) =>
     { cause },
   )
 
-const lost = (whether: string, cause: unknown) =>
+const lostConnection = (whether: string, cause: unknown) =>
   new Problem(
     'owner_lost',
     `The instance that has this conversation did not answer the request. ${whether} Read the conversation, then try again.`,

@@ -162,14 +162,14 @@ export class RemoteLog {
     else if (record.type !== 'conversation_deleted') this.#publish(record)
   }
 
-  #show(stored: StoredEvent): void {
-    if (stored.seq <= this.#head) return
+  #show(event: StoredEvent): void {
+    if (event.seq <= this.#head) return
     // The connection is made again after the head, and brings what is missing.
-    if (stored.seq > this.#head + 1) throw new Error(`Event ${stored.seq} follows event ${this.#head}.`)
-    this.#head = stored.seq
-    if (stored.type === 'AssistantMessage' && stored.event.type === 'AssistantMessage')
-      this.#messages.forget(stored.event.message_id)
-    for (const subscriber of this.#subscribers) subscriber.onEvents?.([stored])
+    if (event.seq > this.#head + 1) throw new Error(`Event ${event.seq} follows event ${this.#head}.`)
+    this.#head = event.seq
+    if (event.type === 'AssistantMessage' && event.event.type === 'AssistantMessage')
+      this.#messages.forget(event.event.message_id)
+    for (const subscriber of this.#subscribers) subscriber.onEvents?.([event])
   }
 
   #publish(record: TransientRecord): void {

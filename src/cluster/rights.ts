@@ -21,7 +21,7 @@ const Sent = z.object({
 export function rightsHeader({ fingerprint, access }: Rights): string {
   const { key, scopes, limits, loginId } = access
   const { conversations, userId, profiles } = limits
-  const sent = {
+  const rights = {
     fingerprint,
     key,
     scopes,
@@ -30,7 +30,7 @@ export function rightsHeader({ fingerprint, access }: Rights): string {
     profiles: profiles && [...profiles],
     loginId,
   }
-  return SCHEME + Buffer.from(JSON.stringify(sent)).toString('base64url')
+  return SCHEME + Buffer.from(JSON.stringify(rights)).toString('base64url')
 }
 
 /** Returns undefined for any other header. The asked instance ends the request when the key ends. */

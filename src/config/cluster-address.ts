@@ -55,14 +55,15 @@ const TLS_NAMES = ['OPENHANDS_CLUSTER_TLS_CERT', 'OPENHANDS_CLUSTER_TLS_KEY', 'O
 export const keyFilesOf = (cluster: ClusterAddress | undefined): string[] => (cluster?.tls ? [cluster.tls.key] : [])
 
 function readListen(text: string): { host: string; port: number } {
-  const [, bracketed, plain, digits] = /^(?:\[([\da-fA-F:]+)\]|([^\s:/]+)):(\d{1,5})$/.exec(text.trim()) ?? []
-  const [host, port] = [bracketed ?? plain, Number(digits)]
+  const [, bracketedHost, plain, digits] = /^(?:\[([\da-fA-F:]+)\]|([^\s:/]+)):(\d{1,5})$/.exec(text.trim()) ?? []
+  const [host, port] = [bracketedHost ?? plain, Number(digits)]
   if (host !== undefined && port <= 65_535) return { host, port }
   throw new ConfigError('OPENHANDS_CLUSTER_LISTEN is not valid: give it as host:port, for example 10.0.0.5:8100.')
 }
 
 function hostOf(url: string, scheme: 'http' | 'https'): string {
-  const parsed = URL.parse(url)
-  if (parsed?.protocol === `${scheme}:` && parsed.pathname === '/' && parsed.search === '') return parsed.hostname
+  const parsedUrl = URL.parse(url)
+  if (parsedUrl?.protocol === `${scheme}:` && parsedUrl.pathname === '/' && parsedUrl.search === '')
+    return parsedUrl.hostname
   throw new ConfigError(`OPENHANDS_ADVERTISE_URL is not valid: give it as ${scheme}://host:port, without a path.`)
 }

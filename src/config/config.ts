@@ -191,14 +191,14 @@ export function readConfig(overrides: Partial<Record<Name, string>> = {}): Confi
 }
 
 function readDefaultLlm(read: ReadVariable, vendorKeys: VendorKeys): LlmDefaults {
-  const given = withoutUndefined({
+  const givenDefaults = withoutUndefined({
     model: read('LLM_MODEL'),
     api_key: readLlmKey(read('LLM_API_KEY')),
     base_url: readLlmUrl(read),
     provider: checkVariable('LLM_PROVIDER', z.enum(LLM_PROVIDERS).optional(), read),
   })
   const argv = readKeyCommand(read)
-  return argv ? { ...given, keyCommand: createKeyCommand(argv) } : withVendorKey(given, vendorKeys)
+  return argv ? { ...givenDefaults, keyCommand: createKeyCommand(argv) } : withVendorKey(givenDefaults, vendorKeys)
 }
 
 /** Resolves `auto`: a terminal has a reader, any other output most likely goes to a program. */

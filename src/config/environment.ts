@@ -19,8 +19,8 @@ export type ReadVariable = (name: Name) => string | undefined
 
 /** Precedence: command line, environment, `.env`, default; an empty value counts as not set. */
 export function createReader(overrides: Partial<Record<Name, string>>): ReadVariable {
-  const given = Object.entries(process.env).filter(([, value]) => value)
-  const env: Record<string, string | undefined> = { ...readDotEnv(), ...Object.fromEntries(given) }
+  const nonEmptyEntries = Object.entries(process.env).filter(([, value]) => value)
+  const env: Record<string, string | undefined> = { ...readDotEnv(), ...Object.fromEntries(nonEmptyEntries) }
   return (name) => {
     const variable: Variable = VARIABLES[name]
     if (variable.isExecuted && overrides[name] === undefined && env[name] !== (process.env[name] || undefined))
@@ -68,23 +68,23 @@ const PREFIX = 'OPENHANDS_'
  */
 export function unknownVariables(): string[] {
   const variables: [string, Variable][] = Object.entries(VARIABLES)
-  const known = variables.flatMap(([name, { secret }]) => (secret ? [name, `${name}_FILE`] : [name]))
-  const given = Object.keys({ ...readDotEnv(), ...process.env })
-  const unknown = given.filter((name) => name.startsWith(PREFIX) && !known.includes(name))
-  for (const name of unknown) {
-    const nearest = nearestName(name, known)
+  const knownNames = variables.flatMap(([name, { secret }]) => (secret ? [name, `${name}_FILE`] : [name]))
+  const givenNames = Object.keys({ ...readDotEnv(), ...process.env })
+  const unknownNames = givenNames.filter((name) => name.startsWith(PREFIX) && !knownNames.includes(name))
+  for (const name of unknownNames) {
+    const nearest = nearestName(name, knownNames)
     if (nearest !== undefined) throw new ConfigError(`there is no variable ${name}; did you mean ${nearest}?`)
   }
-  return unknown.map((name) => {
-    const meant = meantBy(name, known)
-    return meant === undefined ? name : `${name} (did you mean ${meant}?)`
+  return unknownNames.map((name) => {
+    const meantName = meantBy(name, knownNames)
+    return meantName === undefined ? name : `${name} (did you mean ${meantName}?)`
   })
 }
 
 /** The one variable with the same last word: other programs leave out or add a word, as in `OPENHANDS_PORT`. */
-function meantBy(name: string, known: readonly string[]): string | undefined {
+function meantBy(name: string, knownNames: readonly string[]): string | undefined {
   const ending = name.slice(name.lastIndexOf('_'))
-  const [only, other] = known.filter((candidate) => candidate.endsWith(ending))
+  const [only, other] = knownNames.filter((candidate) => candidate.endsWith(ending))
   return other === undefined ? only : undefined
 }
 
@@ -128,9 +128,9 @@ const unreadable = (name: string, path: string, cause: unknown): ConfigError =>
 
 /** The message names the variable and never the value: it may be a secret in the wrong place. */
 export function checkVariable<T>(name: Name, schema: z.ZodType<T>, read: ReadVariable): T {
-  const parsed = schema.safeParse(read(name))
-  if (parsed.success) return parsed.data
-  throw new ConfigError(`${name} is not valid: ${parsed.error.issues.map((issue) => issue.message).join('; ')}.`)
+  const parseResult = schema.safeParse(read(name))
+  if (parseResult.success) return parseResult.data
+  throw new ConfigError(`${name} is not valid: ${parseResult.error.issues.map((issue) => issue.message).join('; ')}.`)
 }
 
 /** The socket of the ssh agent of the person. */

@@ -14,8 +14,8 @@ export const pathOfKey = (dataDir: string): string => join(dataDir, 'master-key'
 /** Returns the kept key; creates it on first use. Several processes that do so at the same time get the same key. */
 export async function keepKey(dataDir: string): Promise<GeneratedKey> {
   const path = pathOfKey(dataDir)
-  const kept = await readKeptKey(path)
-  if (kept !== undefined) return { key: kept, path, isNew: false }
+  const keptKey = await readKeptKey(path)
+  if (keptKey !== undefined) return { key: keptKey, path, isNew: false }
   const key = randomBytes(32).toString('hex')
   try {
     await makeDirectories(dataDir, 0o700)

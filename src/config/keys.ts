@@ -69,9 +69,9 @@ const ADDED_PATH = /\/(chat\/completions)\/*$/
 /** The endpoint of the default model. Every request would fail with the URL of one route of it. */
 export function readLlmUrl(read: ReadVariable): string | undefined {
   const url = readUrl('LLM_BASE_URL', read)
-  const added = url === undefined ? undefined : ADDED_PATH.exec(new URL(url).pathname)?.[1]
-  if (added === undefined) return url
-  throw new ConfigError(`LLM_BASE_URL ends with /${added}, which the server adds itself. Leave that part out.`)
+  const addedPath = url === undefined ? undefined : ADDED_PATH.exec(new URL(url).pathname)?.[1]
+  if (addedPath === undefined) return url
+  throw new ConfigError(`LLM_BASE_URL ends with /${addedPath}, which the server adds itself. Leave that part out.`)
 }
 
 function readUrl(name: 'LLM_BASE_URL' | 'TAVILY_BASE_URL', read: ReadVariable): string | undefined {

@@ -33,8 +33,8 @@ function readLimit(name: Name, read: ReadVariable, parse: (text: string) => numb
 function parseMemory(text: string): number {
   const percent = /^(\d{1,2}|100)%$/.exec(text)?.[1]
   if (percent === undefined) return parseBytes(text)
-  const constrained = process.constrainedMemory() || Infinity
-  return Math.floor((Math.min(totalmem(), constrained) * Number(percent)) / 100)
+  const constrainedBytes = process.constrainedMemory() || Infinity
+  return Math.floor((Math.min(totalmem(), constrainedBytes) * Number(percent)) / 100)
 }
 
 function parseBytes(text: string): number {

@@ -14,10 +14,10 @@ export async function readModelCatalog(path: string): Promise<ModelEntries> {
   const file = parse(await readText(path), path)
   try {
     const entries = isOfModelsDev(file) ? readModelsDev(file) : readLiteLlm(file)
-    if (entries.size === 0) throw refused(path, 'has no models')
+    if (entries.size === 0) throw refusal(path, 'has no models')
     return entries
   } catch (error) {
-    throw error instanceof CatalogFault ? refused(path, `cannot be used. ${error.message}`) : error
+    throw error instanceof CatalogFault ? refusal(path, `cannot be used. ${error.message}`) : error
   }
 }
 
@@ -25,11 +25,11 @@ async function readText(path: string): Promise<string> {
   try {
     await using file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK)
     const stat = await file.stat()
-    if (!stat.isFile()) throw refused(path, 'is not a file')
-    if (stat.size > MAX_BYTES) throw refused(path, `has more than ${MAX_BYTES} bytes`)
+    if (!stat.isFile()) throw refusal(path, 'is not a file')
+    if (stat.size > MAX_BYTES) throw refusal(path, `has more than ${MAX_BYTES} bytes`)
     return await file.readFile('utf8')
   } catch (error) {
-    throw error instanceof ConfigError ? error : refused(path, `cannot be read (${codeOf(error)})`)
+    throw error instanceof ConfigError ? error : refusal(path, `cannot be read (${codeOf(error)})`)
   }
 }
 
@@ -38,10 +38,10 @@ function parse(text: string, path: string): Record<string, unknown> {
   try {
     value = JSON.parse(text)
   } catch {
-    throw refused(path, 'is not JSON')
+    throw refusal(path, 'is not JSON')
   }
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) throw refused(path, 'is not a JSON object')
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) throw refusal(path, 'is not a JSON object')
   return { ...value }
 }
 
-const refused = (path: string, why: string) => new ConfigError(`OPENHANDS_MODEL_CATALOG: ${path} ${why}.`)
+const refusal = (path: string, why: string) => new ConfigError(`OPENHANDS_MODEL_CATALOG: ${path} ${why}.`)

@@ -24,13 +24,13 @@ export const KeyCommandArgv = z
 export function readKeyCommand(read: ReadVariable): string[] | undefined {
   const text = read('LLM_API_KEY_COMMAND')
   if (text === undefined) return undefined
-  const { data, error } = KeyCommandArgv.safeParse(parsed(text))
+  const { data, error } = KeyCommandArgv.safeParse(parseJson(text))
   if (error) throw new ConfigError(`LLM_API_KEY_COMMAND is not valid: ${error.issues[0]?.message ?? 'unknown'}.`)
   if (read('LLM_API_KEY') !== undefined) throw new ConfigError('Set LLM_API_KEY or LLM_API_KEY_COMMAND, not both.')
   return data
 }
 
-function parsed(text: string): unknown {
+function parseJson(text: string): unknown {
   try {
     return JSON.parse(text) as unknown
   } catch {
@@ -48,10 +48,10 @@ export const ownVendorKeys = (): VendorKeys => new VendorKeys(process.env)
 type Default = Pick<LlmConfig, 'model' | 'api_key' | 'base_url' | 'provider'>
 
 /** The defaults with the key of the vendor, if no other key is given. */
-export function withVendorKey(given: Default, keys: VendorKeys): Default & { readonly isVendorKey?: boolean } {
-  const { model, api_key } = given
-  if (model === undefined) return given
-  const whole = keys.withOnlyVendor(given)
+export function withVendorKey(givenDefault: Default, keys: VendorKeys): Default & { readonly isVendorKey?: boolean } {
+  const { model, api_key } = givenDefault
+  if (model === undefined) return givenDefault
+  const whole = keys.withOnlyVendor(givenDefault)
   const own = api_key === undefined ? keys.for(whole) : undefined
   return own ? { ...whole, api_key: own.key, isVendorKey: true } : whole
 }

@@ -62,9 +62,9 @@ function listOf(value: string | undefined): string[] {
 }
 
 export function readAddresses(name: Name, read: ReadVariable): string[] {
-  const allowed = listOf(read(name))
-  const wrong = allowed.find((entry) => !isAddressRule(entry))
-  if (wrong === undefined) return allowed
+  const allowedAddresses = listOf(read(name))
+  const wrong = allowedAddresses.find((entry) => !isAddressRule(entry))
+  if (wrong === undefined) return allowedAddresses
   throw new ConfigError(`${name}: ${wrong} is not an address, CIDR range or host name.`)
 }
 
@@ -96,13 +96,15 @@ export function readPrivateRules(value: string | undefined): PrivateRule[] {
 
 /** The server's own endpoint is always included. */
 export function readLlmAllow(value: string | undefined, ownUrl: string | undefined): string[] {
-  const allowed = listOf(value)
+  const allowedEndpoints = listOf(value)
   // Without an entry every endpoint would be allowed.
-  const isEmpty = value !== undefined && allowed.length === 0
-  if (isEmpty || !allowed.every(isEndpointRule)) {
+  const isEmpty = value !== undefined && allowedEndpoints.length === 0
+  if (isEmpty || !allowedEndpoints.every(isEndpointRule)) {
     throw new ConfigError(
       'OPENHANDS_LLM_ALLOW takes origins such as https://api.example.com, wildcard hosts such as *.example.com, and public.',
     )
   }
-  return allowed.length > 0 && ownUrl !== undefined ? [...allowed, new URL(ownUrl).origin] : allowed
+  return allowedEndpoints.length > 0 && ownUrl !== undefined
+    ? [...allowedEndpoints, new URL(ownUrl).origin]
+    : allowedEndpoints
 }

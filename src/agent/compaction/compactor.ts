@@ -130,8 +130,8 @@ export class Compactor {
   #limit(): number | undefined {
     const threshold = this.#threshold()
     if (threshold === undefined) return undefined
-    const fixed = this.#deps.history.size.scaled(this.#fixedTokens())
-    return fixed < threshold ? threshold : fixed + threshold * LEAST_ROOM_PART
+    const fixedTokens = this.#deps.history.size.scaled(this.#fixedTokens())
+    return fixedTokens < threshold ? threshold : fixedTokens + threshold * LEAST_ROOM_PART
   }
 
   #threshold(): number | undefined {
@@ -156,14 +156,14 @@ export class Compactor {
   #planInput(trigger: CompactionTrigger): PlanInput {
     const { history } = this.#deps
     const tokens = this.#tokens()
-    const known = this.#limit() ?? Number.POSITIVE_INFINITY
+    const knownLimit = this.#limit() ?? Number.POSITIVE_INFINITY
     return {
       entries: history.entries,
       forgottenThrough: history.forgottenThrough,
       tokens,
       fixedTokens: history.size.scaled(this.#fixedTokens()),
       // What was refused is too long, whatever the estimate says.
-      limit: Math.min(known, trigger === 'context_window' ? tokens * AFTER_REFUSAL_PART : Math.max(tokens, 1)),
+      limit: Math.min(knownLimit, trigger === 'context_window' ? tokens * AFTER_REFUSAL_PART : Math.max(tokens, 1)),
       scaled: (estimate) => history.size.scaled(estimate),
       forced: trigger === 'request',
       urgent: trigger === 'context_window',
@@ -177,7 +177,7 @@ export class Compactor {
     sent?.mark()
     const { llm_config: current, compaction } = this.#deps.settings()
     const { tool_choice, ...rest } = withOtherModel(current, compaction?.model ?? current.model ?? '')
-    const used: LlmConfig = {
+    const summaryLlm: LlmConfig = {
       ...rest,
       ...(tool_choice !== undefined && tool_choice !== 'required' && { tool_choice }),
     }
@@ -191,10 +191,10 @@ export class Compactor {
     }
     return await summarise(
       {
-        llm: createLlm(used),
-        requests: this.#requestsFor(wish, input, used),
+        llm: createLlm(summaryLlm),
+        requests: this.#requestsFor(wish, input, summaryLlm),
         maxChars: wish.maxChars,
-        costOf: (usage) => catalog.costOf(used, usage, undefined),
+        costOf: (usage) => catalog.costOf(summaryLlm, usage, undefined),
         onRetry: (retry) => emit([toModelRetry(retry, uuid7(), runId)]),
       },
       signal,
@@ -202,25 +202,25 @@ export class Compactor {
   }
 
   /** The conversation itself, if it fits, and then shorter and shorter texts of it. */
-  #requestsFor(wish: SummaryWish, { tokens, urgent }: PlanInput, used: LlmConfig): (() => LlmRequest)[] {
+  #requestsFor(wish: SummaryWish, { tokens, urgent }: PlanInput, summaryLlm: LlmConfig): (() => LlmRequest)[] {
     const window = this.#window
     const { model } = this.#deps.settings().llm_config
-    const needed = tokens + tokensOfText(wish.instructions ?? '') + wish.maxChars / CHARS_PER_TOKEN
-    const fits = !urgent && used.model === model && needed <= (window ?? Number.POSITIVE_INFINITY)
+    const neededTokens = tokens + tokensOfText(wish.instructions ?? '') + wish.maxChars / CHARS_PER_TOKEN
+    const fits = !urgent && summaryLlm.model === model && neededTokens <= (window ?? Number.POSITIVE_INFINITY)
     const inPlace = fits ? [() => requestInPlace(wish)] : []
-    const ofModel = this.#deps.catalog.windowOf(used) ?? window ?? Math.max(SMALL_WINDOW, tokens / 2)
+    const ofModel = this.#deps.catalog.windowOf(summaryLlm) ?? window ?? Math.max(SMALL_WINDOW, tokens / 2)
     const most = Math.min(ofModel * TRANSCRIPT_PART, tokens) * CHARS_PER_TOKEN
     return [...inPlace, ...[1, 2, 4].map((part) => () => requestWithTranscript(wish, most / part))]
   }
 
-  #draft(done: {
+  #draft(compaction: {
     trigger: CompactionTrigger
     plan: Plan
     input: PlanInput
     summary: SummaryOutcome | undefined
     instructions: string | undefined
   }): CondensationDraft {
-    const { trigger, plan, input, summary, instructions } = done
+    const { trigger, plan, input, summary, instructions } = compaction
     const { runId } = this.#deps
     const tasks = summary && this.#deps.tasks()
     return {

@@ -67,13 +67,13 @@ export function planCompaction(input: PlanInput): Plan | undefined {
     max_result_chars: RESULT_CHARS,
     ...latestTurnOf(input),
   }
-  const isWorthwhile = (saved: number) => saved > (urgent || forced ? 0 : limit * WORTHWHILE_PART)
+  const isWorthwhile = (savedTokens: number) => savedTokens > (urgent || forced ? 0 : limit * WORTHWHILE_PART)
   const byShortening = savedBy(shortening, input)
   const isEnough = isWorthwhile(byShortening) && input.tokens - byShortening <= limit * ENOUGH_PART
   if (isEnough && !forced) return shortening
   const forgetting = { ...shortening, forgotten_through_seq: through, ...keptMessages(through, input) }
-  const saved = savedBy(forgetting, input)
-  if (through > input.forgottenThrough && saved > byShortening && isWorthwhile(saved)) return forgetting
+  const savedTokens = savedBy(forgetting, input)
+  if (through > input.forgottenThrough && savedTokens > byShortening && isWorthwhile(savedTokens)) return forgetting
   return isWorthwhile(byShortening) ? shortening : undefined
 }
 
@@ -106,10 +106,10 @@ function lastOldSeq(input: PlanInput): number {
   const sizes = new Map<number, number>()
   for (const entry of input.entries) sizes.set(entry.seq, (sizes.get(entry.seq) ?? 0) + sizeOf([entry], input))
   const [latest, ...older] = [...sizes].toSorted(([a], [b]) => b - a)
-  let left = Math.min(input.limit, input.tokens) * RECENT_PART - (latest?.[1] ?? 0)
+  let remainingTokens = Math.min(input.limit, input.tokens) * RECENT_PART - (latest?.[1] ?? 0)
   for (const [seq, size] of older) {
-    left -= size
-    if (left < 0) return seq
+    remainingTokens -= size
+    if (remainingTokens < 0) return seq
   }
   return 0
 }
@@ -141,17 +141,17 @@ function keptMessages(through: number, input: PlanInput): Partial<Plan> {
   const first = messages.at(0)
   const latest = messages.at(-1)
   const isNeeded = entries.every(({ seq, kind }) => seq <= through || kind !== 'user')
-  const kept = [
+  const keptEntries = [
     ...(first ? [first] : []),
     ...(latest && latest !== first && isNeeded ? [latest] : []),
     ...old.filter(({ kind }) => kind === 'move'),
     ...old.filter((entry) => entry.kind === 'schema' && entry.runId === input.runId),
   ]
-  if (kept.length === 0) return {}
-  const size = sizeOf(kept, input)
-  const chars = (room / kept.length / input.scaled(100)) * 100 * CHARS_PER_TOKEN
+  if (keptEntries.length === 0) return {}
+  const size = sizeOf(keptEntries, input)
+  const chars = (room / keptEntries.length / input.scaled(100)) * 100 * CHARS_PER_TOKEN
   return {
-    kept_message_seqs: kept.map(({ seq }) => seq),
+    kept_message_seqs: keptEntries.map(({ seq }) => seq),
     ...(size > room && { max_message_chars: clamp(chars, MIN_MESSAGE_CHARS, Number.MAX_SAFE_INTEGER) }),
   }
 }

@@ -103,7 +103,7 @@ async function answerTo(request: LlmRequest, task: SummaryTask, signal: AbortSig
 
 function cutOff({ system, messages }: LlmRequest, task: SummaryTask, text: string, chars: number): LlmAnswer {
   const { model } = task.llm
-  const read = messages.reduce((sum, message) => sum + tokensOfMessage(message), tokensOfText(system))
-  const usage = { ...NO_USAGE, input_tokens: read, output_tokens: Math.ceil(chars / 4) }
+  const readTokens = messages.reduce((sum, message) => sum + tokensOfMessage(message), tokensOfText(system))
+  const usage = { ...NO_USAGE, input_tokens: readTokens, output_tokens: Math.ceil(chars / 4) }
   return { text, reasoning: '', toolCalls: [], usage, costUsd: task.costOf(usage), stopReason: 'length', model }
 }

@@ -16,8 +16,8 @@ export type SummaryWish = {
  * It is as long as that one, so it may not fit the model.
  */
 export function requestInPlace({ system, messages, tools, ...wish }: SummaryWish): LlmRequest {
-  const asked = `${WRITE_NO_CALL} ${instructionsFor(wish)}`
-  return { system, tools, messages: [...messages, { role: 'user', content: [{ type: 'text', text: asked }] }] }
+  const request = `${WRITE_NO_CALL} ${instructionsFor(wish)}`
+  return { system, tools, messages: [...messages, { role: 'user', content: [{ type: 'text', text: request }] }] }
 }
 
 /** Has at most about `maxTranscriptChars` characters of the conversation: the oldest turns are left out first. */

@@ -12,15 +12,15 @@ export function partsOfText(messages: readonly ModelMessage[], maxChars: number)
   const [first, ...rest] = messages.map(textOf)
   if (first === undefined) return []
   const begin = cut(first, Math.max(Math.floor(maxChars * FIRST_PART), 1))
-  let left = maxChars - begin.length
-  const kept: string[] = []
+  let remainingChars = maxChars - begin.length
+  const keptTexts: string[] = []
   for (const text of rest.toReversed()) {
-    const part = cut(text, kept.length === 0 ? Math.min(MAX_PART_CHARS, left) : MAX_PART_CHARS)
-    left -= part.length
-    if (left < 0) break
-    kept.unshift(part)
+    const part = cut(text, keptTexts.length === 0 ? Math.min(MAX_PART_CHARS, remainingChars) : MAX_PART_CHARS)
+    remainingChars -= part.length
+    if (remainingChars < 0) break
+    keptTexts.unshift(part)
   }
-  return kept.length < rest.length ? [begin, '[Earlier turns are left out.]', ...kept] : [begin, ...kept]
+  return keptTexts.length < rest.length ? [begin, '[Earlier turns are left out.]', ...keptTexts] : [begin, ...keptTexts]
 }
 
 function textOf(message: ModelMessage): string {

@@ -64,32 +64,39 @@ export class ContextSize {
   #wordsOf = 0
 
   /** The model has read and written these messages. `unread` of the last ones were not in its request. */
-  measured(usage: Usage, messages: readonly ModelMessage[], unread: readonly ModelMessage[]): void {
-    if (!this.#isPlausible(usage.input_tokens, messages, unread)) return
-    const later = unread.reduce((sum, message) => sum + tokensOfMessage(message), 0)
+  measured(usage: Usage, messages: readonly ModelMessage[], unreadMessages: readonly ModelMessage[]): void {
+    if (!this.#isPlausible(usage.input_tokens, messages, unreadMessages)) return
+    const later = unreadMessages.reduce((sum, message) => sum + tokensOfMessage(message), 0)
     // Reasoning is not part of the next request at most endpoints.
-    const said = Math.max(0, usage.output_tokens - usage.reasoning_tokens)
-    this.#tokens = usage.input_tokens + said + Math.round(later * this.#scale)
+    const answerTokens = Math.max(0, usage.output_tokens - usage.reasoning_tokens)
+    this.#tokens = usage.input_tokens + answerTokens + Math.round(later * this.#scale)
     this.#counted = messages.length
     this.#isMeasured = true
   }
 
   /** False for an endpoint that reports nothing, or something else. The answer is the last message. */
-  #isPlausible(reported: number, messages: readonly ModelMessage[], unread: readonly ModelMessage[]): boolean {
+  #isPlausible(
+    reportedTokens: number,
+    messages: readonly ModelMessage[],
+    unreadMessages: readonly ModelMessage[],
+  ): boolean {
     for (const message of messages.slice(this.#wordsOf)) this.#words += tokensOfWords(message)
     this.#wordsOf = messages.length
-    const others = [...messages.slice(-1), ...unread]
-    const sent = this.#words - others.reduce((sum, message) => sum + tokensOfWords(message), 0)
-    return reported > sent * MIN_PLAUSIBLE_PART && reported < sent * MAX_PLAUSIBLE_PART + MAX_FIXED_TOKENS
+    const others = [...messages.slice(-1), ...unreadMessages]
+    const sentTokens = this.#words - others.reduce((sum, message) => sum + tokensOfWords(message), 0)
+    return (
+      reportedTokens > sentTokens * MIN_PLAUSIBLE_PART &&
+      reportedTokens < sentTokens * MAX_PLAUSIBLE_PART + MAX_FIXED_TOKENS
+    )
   }
 
   /** Returns the tokens of a request with these messages. `fixed` are the tokens of its prompt and tools. */
-  of(messages: readonly ModelMessage[], fixed: () => number): number {
+  of(messages: readonly ModelMessage[], fixedTokens: () => number): number {
     for (; this.#counted < messages.length; this.#counted++) {
       // oxlint-disable-next-line typescript/no-non-null-assertion -- below the length
       this.#tokens += this.scaled(tokensOfMessage(messages[this.#counted]!))
     }
-    return this.#isMeasured ? this.#tokens : this.#tokens + this.scaled(fixed())
+    return this.#isMeasured ? this.#tokens : this.#tokens + this.scaled(fixedTokens())
   }
 
   /** The message at this place is no longer sent. */
@@ -110,10 +117,10 @@ export class ContextSize {
   }
 
   /** The messages are about to be replaced by others: from here on they are estimated, until the model reports again. */
-  forget(messages: readonly ModelMessage[], fixed: () => number): void {
+  forget(messages: readonly ModelMessage[], fixedTokens: () => number): void {
     if (this.#isMeasured) {
-      const estimate = messages.reduce((sum, message) => sum + tokensOfMessage(message), fixed())
-      this.#scale = Math.min(Math.max(this.of(messages, fixed) / Math.max(estimate, 1), MIN_SCALE), MAX_SCALE)
+      const estimate = messages.reduce((sum, message) => sum + tokensOfMessage(message), fixedTokens())
+      this.#scale = Math.min(Math.max(this.of(messages, fixedTokens) / Math.max(estimate, 1), MIN_SCALE), MAX_SCALE)
     }
     this.#tokens = 0
     this.#counted = 0

@@ -13,8 +13,8 @@ export function withCommand({ content, slash_command: command }: EventOf<'UserMe
 
 /** Providers refuse text that is only white space; older servers accepted such messages. */
 export function sayable(content: readonly UserPart[]): readonly UserPart[] {
-  const kept = content.filter((part) => part.type !== 'text' || part.text.trim() !== '')
-  return kept.length ? kept : [{ type: 'text', text: '[an empty message]' }]
+  const nonEmptyParts = content.filter((part) => part.type !== 'text' || part.text.trim() !== '')
+  return nonEmptyParts.length ? nonEmptyParts : [{ type: 'text', text: '[an empty message]' }]
 }
 
 export const contextOf = ({ context }: { readonly context?: string | undefined }): UserPart[] =>
@@ -45,9 +45,11 @@ const FILES_RESTORED =
   '[The user has restored the files of your directories to an earlier state. Read them again before you rely on what is said about them above.]'
 
 /** It has no words of what was rewound. */
-function tellRewind({ processes_left: left }: EventOf<'Rewound'>): string {
+function tellRewind({ processes_left: processesLeft }: EventOf<'Rewound'>): string {
   const processes =
-    left > 0 ? ` ${left} processes that were started in the background since then still run, with their shells.` : ''
+    processesLeft > 0
+      ? ` ${processesLeft} processes that were started in the background since then still run, with their shells.`
+      : ''
   return `[The user has taken the conversation back to this point: what came after it is not here any more. Files may have changed since, so read them again before you rely on what is said about them above. Shells have ended with their variables and directories.${processes}]`
 }
 
@@ -65,9 +67,9 @@ export function repeatImages(images: readonly ImagePart[]): ModelMessage {
 }
 
 export function outputInstruction({ output_schema, fault }: EventOf<'OutputRequest'>): string {
-  const wanted = 'only with JSON that is valid for the schema, without any other text'
-  if (fault !== undefined) return `[Your answer is not valid: ${fault}. Answer again, ${wanted}.]`
-  return `[When you have finished, answer ${wanted}. The JSON Schema is:\n${JSON.stringify(output_schema)}]`
+  const wantedForm = 'only with JSON that is valid for the schema, without any other text'
+  if (fault !== undefined) return `[Your answer is not valid: ${fault}. Answer again, ${wantedForm}.]`
+  return `[When you have finished, answer ${wantedForm}. The JSON Schema is:\n${JSON.stringify(output_schema)}]`
 }
 
 const IMAGES_OF_TOOLS = 'Here are the images of the tool results above, in their order.'
@@ -86,17 +88,17 @@ export function wordsOf({ text, content }: EventOf<'AssistantMessage'>): Words {
 
 /** What the main agent reads of a subagent that worked in the background. */
 export function tellEnd({ agent_name, stop_reason, interrupted, final_text, ...event }: EventOf<'Result'>): string {
-  const said = boundMessage(final_text) || 'It ended without a message.'
+  const finalWords = boundMessage(final_text) || 'It ended without a message.'
   const why = interrupted ? 'the user stopped it' : stop_reason
-  return `[The subagent ${agent_name} in the background has ended: ${why}. Its last message follows. The user does not see it.]\n\n${said}\n\n[agent_id: ${event.background_agent_id}]`
+  return `[The subagent ${agent_name} in the background has ended: ${why}. Its last message follows. The user does not see it.]\n\n${finalWords}\n\n[agent_id: ${event.background_agent_id}]`
 }
 
 /** What every agent of the conversation reads. */
 export function tellEndOfProcesses({ sessions, processes, command_lines }: EventOf<'ProcessesEnded'>): string {
   const shells = sessions.length > 0 ? ` Your shells have ended: ${sessions.join(', ')}.` : ''
   const lines = command_lines.map((line) => `\n- ${line}`).join('')
-  const ended = processes > 0 ? ` Processes in the background were interrupted (${processes}):${lines}\n` : ' '
-  return `[The server that this conversation was on has stopped, and it continues on another one.${shells}${ended}Start again what you still need.]`
+  const endedProcesses = processes > 0 ? ` Processes in the background were interrupted (${processes}):${lines}\n` : ' '
+  return `[The server that this conversation was on has stopped, and it continues on another one.${shells}${endedProcesses}Start again what you still need.]`
 }
 
 /** An answer comes next, and none may follow another one. */

@@ -40,7 +40,7 @@ export const isSent = (event: Event): event is EventOf<SentType> => IS_SENT[even
 
 /** A reader that builds a history needs only these types. */
 export const HISTORY_TYPES: ReadonlySet<string> = new Set(
-  Object.entries(IS_SENT).flatMap(([type, sent]) => (sent ? [type] : [])),
+  Object.entries(IS_SENT).flatMap(([type, isSent]) => (isSent ? [type] : [])),
 )
 
 /**

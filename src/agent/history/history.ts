@@ -186,8 +186,8 @@ export class History {
   /** No answer has read it. */
   #withdraw({ message_seq: seq }: EventOf<'MessageWithdrawn'>): void {
     const isIt = (entry: ListedMessage) => entry.seq === seq && entry.kind === 'user'
-    const held = this.#held.findIndex(isIt)
-    if (held >= 0) return void this.#held.splice(held, 1)
+    const heldIndex = this.#held.findIndex(isIt)
+    if (heldIndex >= 0) return void this.#held.splice(heldIndex, 1)
     const entry = this.#list.entries.findLast(isIt)
     if (entry) this.size.removed(entry.message, this.#list.removeLast(entry.message))
   }
@@ -207,9 +207,9 @@ export class History {
   }
 
   /** Whether messages came while the model wrote the answer: they are before it, and it does not know them. */
-  #leavesUnread({ read_through: read }: EventOf<'AssistantMessage'>): boolean {
+  #leavesUnread({ read_through: readThrough }: EventOf<'AssistantMessage'>): boolean {
     const last = this.#list.entries.at(-1)
-    return read !== undefined && last?.message.role === 'user' && last.seq > read
+    return readThrough !== undefined && last?.message.role === 'user' && last.seq > readThrough
   }
 
   /** Starting a run without a message asks the agent to continue; the answers then have no request in between. */
@@ -229,10 +229,10 @@ export class History {
   }
 
   /** The answer's request asked to continue, if all messages since the answer before it were stored later. */
-  #takeTurnsBefore({ read_through: read }: EventOf<'AssistantMessage'>): void {
-    if (read === undefined || this.#turn) return
+  #takeTurnsBefore({ read_through: readThrough }: EventOf<'AssistantMessage'>): void {
+    if (readThrough === undefined || this.#turn) return
     const { entries } = this.#list
-    const at = entries.findLastIndex(({ seq }) => seq <= read) + 1
+    const at = entries.findLastIndex(({ seq }) => seq <= readThrough) + 1
     const before = entries[at - 1]
     if (at < entries.length && isDue(before?.message))
       this.#list.insert(at, { seq: before?.seq ?? 0, message: continueAfter(before), kind: 'other' })
@@ -283,13 +283,13 @@ export class History {
   #measure({ usage, read_through, seq }: EventOf<'AssistantMessage'>): void {
     if (seq < this.#incompleteThrough) return
     const { entries, messages } = this.#list
-    const unread: ModelMessage[] = []
+    const unreadMessages: ModelMessage[] = []
     for (let at = entries.length - 2; at >= 0; at--) {
       const entry = entries[at]
       if (!entry || entry.seq <= (read_through ?? seq)) break
-      unread.push(entry.message)
+      unreadMessages.push(entry.message)
     }
-    this.size.measured(usage, messages, unread)
+    this.size.measured(usage, messages, unreadMessages)
   }
 
   #condense(event: EventOf<'Condensation'>): void {

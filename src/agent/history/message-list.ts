@@ -88,16 +88,16 @@ export function condenseMessages(
   event: CondensationRange,
 ): ListedMessage[] {
   const { forgotten_through_seq: through } = event
-  const shortened = entries.flatMap((entry) => shortenedEntry(entry, event))
+  const shortenedEntries = entries.flatMap((entry) => shortenedEntry(entry, event))
   // Another compaction has already forgotten more.
-  if (through <= forgottenThrough) return shortened
-  const kept = new Set(event.kept_message_seqs)
-  const isKept = ({ kind, seq }: ListedMessage) => kind in MAY_BE_KEPT && kept.has(seq)
+  if (through <= forgottenThrough) return shortenedEntries
+  const keptSeqs = new Set(event.kept_message_seqs)
+  const isKept = ({ kind, seq }: ListedMessage) => kind in MAY_BE_KEPT && keptSeqs.has(seq)
   const shorten = (entry: ListedMessage) =>
     entry.kind === 'schema' ? entry : { ...entry, message: shortenMessage(entry.message, event.max_message_chars) }
-  const earlier = shortened.filter((entry) => entry.seq <= through && isKept(entry))
+  const earlier = shortenedEntries.filter((entry) => entry.seq <= through && isKept(entry))
   const summary: ListedMessage = { seq: through, kind: 'summary', message: summaryMessage(event.summary, event.tasks) }
-  return [...earlier.map(shorten), summary, ...shortened.filter((entry) => entry.seq > through)]
+  return [...earlier.map(shorten), summary, ...shortenedEntries.filter((entry) => entry.seq > through)]
 }
 
 const MAY_BE_KEPT: Readonly<Record<string, true>> = { user: true, move: true, schema: true }
@@ -119,8 +119,8 @@ function shortenedEntry(
  * says so, and the text cannot end its frame.
  */
 export function summaryMessage(summary: string | undefined, tasks: string | undefined): ModelMessage {
-  const parts = [summary ? `${SUMMARISED}\n\n${framed('summary', summary)}` : LOST]
-  if (tasks !== undefined) parts.push(`Your task list at that time:\n\n${framed('tasks', tasks)}`)
+  const parts = [summary ? `${SUMMARISED}\n\n${frameText('summary', summary)}` : LOST]
+  if (tasks !== undefined) parts.push(`Your task list at that time:\n\n${frameText('tasks', tasks)}`)
   return { role: 'user', content: [{ type: 'text', text: parts.join('\n\n') }] }
 }
 
@@ -130,6 +130,6 @@ const SUMMARISED =
 const LOST =
   '[The earlier part of this conversation was left out to save space, and no summary of it could be made. The messages of the user above are complete as far as they are shown. Look at the files to see what has been done, before you continue.]'
 
-function framed(name: string, text: string): string {
+function frameText(name: string, text: string): string {
   return `<${name}>\n${text.trim().replaceAll(`</${name}`, `<\\/${name}`)}\n</${name}>`
 }

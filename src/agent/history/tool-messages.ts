@@ -25,19 +25,19 @@ export function toToolMessage(event: ResultDraft, toolName: string, render: Rend
     event.is_error && event.error_message && !text.includes(event.error_message)
       ? `Error: ${event.error_message}\n`
       : ''
-  const changed =
+  const changedInput =
     event.ran_input === undefined
       ? ''
       : `[${event.changed_by === 'hook' ? 'A hook' : 'The user'} changed this call. What ran is ${JSON.stringify(event.ran_input)}]\n`
   const context = event.context === undefined ? '' : `\n\n${event.context}`
   const advice = event.advice === undefined ? '' : `\n\n[${event.advice}]`
-  const content = `${changed}${error}${text}`
-  const shown = content.trim() ? content : content ? '[white space only]' : '[no output]'
+  const content = `${changedInput}${error}${text}`
+  const shownContent = content.trim() ? content : content ? '[white space only]' : '[no output]'
   const images = imagesOf(event)
   return {
     role: 'tool',
     toolCallId: event.tool_use_id,
-    content: `${shown}${context}${advice}`,
+    content: `${shownContent}${context}${advice}`,
     ...(images.length > 0 && { images }),
     ...(event.is_error && { isError: true }),
   }

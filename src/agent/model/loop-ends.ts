@@ -65,7 +65,7 @@ export const CUT_OFF: Readonly<Record<CutReason, LoopEnd>> = {
 export function metLimit(context: LimitReadings): LoopEnd | undefined {
   const { maxSteps, maxIterations, maxTokens, maxBudgetUsd } = context.limits()
   const habit = context.stuckIn()
-  if (habit) return stuck(STUCK[habit])
+  if (habit) return stuckEnd(STUCK[habit])
   if (maxSteps !== undefined && context.steps() >= maxSteps) return { stopReason: 'max_steps' }
   if (context.steps() >= maxIterations) {
     const message = `The run reached its limit of ${maxIterations} steps; raise max_iteration_per_run, or run it again.`
@@ -106,7 +106,7 @@ const STUCK: Readonly<Record<Habit, string>> = {
   texts: 'The agent answered again and again without calling a tool, and its run was continued each time.',
 }
 
-function stuck(why: string): LoopEnd {
+function stuckEnd(why: string): LoopEnd {
   const message = `${why} Tell it what to do differently, or run it again.`
   return { stopReason: 'stuck', failure: { type: 'tool', message, retryable: false } }
 }

@@ -70,13 +70,13 @@ function slicesOf(delta: LlmPiece): LlmPiece[] {
 /** Each part of an answer is a separate text. */
 function createParts(redactor: Redactor, tools: readonly ModelTool[]) {
   const parts = new Map<string, { readonly texts: StreamRedactor; latest: LlmPiece }>()
-  const shown = (delta: LlmPiece, text: string): LlmPiece[] => (text === '' ? [] : [{ ...delta, text }])
+  const pieceOf = (delta: LlmPiece, text: string): LlmPiece[] => (text === '' ? [] : [{ ...delta, text }])
   const safeId = createSafeIds(redactor)
   let toolNames: ReadonlySet<string> | undefined
   // Any other name could be a secret, or begin one.
-  const safeName = (called: string) => {
+  const safeName = (calledName: string) => {
     toolNames ??= new Set(tools.map(({ name }) => name))
-    return toolNames.has(called) ? called : ''
+    return toolNames.has(calledName) ? calledName : ''
   }
   return {
     safeId,
@@ -85,10 +85,10 @@ function createParts(redactor: Redactor, tools: readonly ModelTool[]) {
       const part = parts.get(key) ?? { texts: redactor.stream(), latest: delta }
       parts.set(key, part)
       part.latest = delta.kind === 'tool_input' ? { ...delta, id: safeId(delta.id), name: safeName(delta.name) } : delta
-      return shown(part.latest, redactor.redact(part.texts.push(delta.text)))
+      return pieceOf(part.latest, redactor.redact(part.texts.push(delta.text)))
     },
     flush: (): LlmPiece[] =>
-      [...parts.values()].flatMap(({ texts, latest }) => shown(latest, redactor.redact(texts.flush()))),
+      [...parts.values()].flatMap(({ texts, latest }) => pieceOf(latest, redactor.redact(texts.flush()))),
   }
 }
 
@@ -146,12 +146,12 @@ async function redactCall(
 
 /** Replaces ids that contain secrets: an id must stay unique, which a placeholder is not. Equal ids stay equal. */
 function createSafeIds({ redact }: Redactor): (id: string) => string {
-  const replaced = new Map<string, string>()
+  const replacements = new Map<string, string>()
   return (id) => {
     if (redact(id) === id) return id
-    const known = replaced.get(id) ?? `call_${uuid7()}`
-    replaced.set(id, known)
-    return known
+    const safeId = replacements.get(id) ?? `call_${uuid7()}`
+    replacements.set(id, safeId)
+    return safeId
   }
 }
 
@@ -160,20 +160,25 @@ async function redactArguments(text: string, { redact, redactInSlices }: Redacto
   const input = parseJsonObject(text)
   if (!input) return await redactInSlices(text)
   const slices = createSlices()
-  const changed = new Map<string, string>()
+  const replacements = new Map<string, string>()
   for (const each of stringsIn(input)) {
     const safe = each.length > SLICE_CHARS ? await redactInSlices(each) : redact(each)
-    if (safe !== each) changed.set(each, safe)
+    if (safe !== each) replacements.set(each, safe)
     const turn = slices.rest()
     if (turn) await turn
   }
-  return changed.size === 0 ? text : JSON.stringify(mapStrings(input, (each) => changed.get(each) ?? each))
+  return replacements.size === 0 ? text : JSON.stringify(mapStrings(input, (each) => replacements.get(each) ?? each))
 }
 
 async function redactError(error: LlmError, redactor: Redactor): Promise<LlmError> {
   const { type, message, retryable, partial, lacksTools, cause } = error
-  const said = partial && (await redactPartial(partial, redactor))
-  return new LlmError(type, redactMessage(message, redactor), { retryable, partial: said, lacksTools, cause })
+  const redactedPartial = partial && (await redactPartial(partial, redactor))
+  return new LlmError(type, redactMessage(message, redactor), {
+    retryable,
+    partial: redactedPartial,
+    lacksTools,
+    cause,
+  })
 }
 
 /** Providers quote a key that they refuse, mostly with its middle masked. */

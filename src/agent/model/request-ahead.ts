@@ -50,20 +50,20 @@ export class RequestAhead implements Disposable {
 
   /** Returns the answer to this request, if it was sent ahead. */
   take(llm: Llm, request: LlmRequest): AnswerStream | undefined {
-    const sent = this.#sent
-    if (!sent) return undefined
-    if (!isSame(sent, llm, request)) {
+    const sentRequest = this.#sent
+    if (!sentRequest) return undefined
+    if (!isSame(sentRequest, llm, request)) {
       this.drop()
       return undefined
     }
     this.#sent = undefined
-    let first: SentAhead['first'] | undefined = sent.first
+    let first: SentAhead['first'] | undefined = sentRequest.first
     const next = () => {
-      const current = first ?? sent.stream.next()
+      const current = first ?? sentRequest.stream.next()
       first = undefined
       return current
     }
-    return { next, return: (value) => sent.stream.return(value) }
+    return { next, return: (value) => sentRequest.stream.return(value) }
   }
 
   [Symbol.dispose](): void {
@@ -73,13 +73,13 @@ export class RequestAhead implements Disposable {
 
   /** Aborts the request. Call it before work that comes between the result and the next request. */
   drop(): void {
-    const sent = this.#sent
-    if (!sent) return
+    const sentRequest = this.#sent
+    if (!sentRequest) return
     this.#sent = undefined
     this.#abort.abort()
     this.#abort = new AbortController()
     // It may have begun to answer, and then ends only when somebody says that nothing more is read.
-    sent.first.then(() => leaveAnswer(sent.stream)).catch(() => {})
+    sentRequest.first.then(() => leaveAnswer(sentRequest.stream)).catch(() => {})
   }
 }
 

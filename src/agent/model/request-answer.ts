@@ -51,12 +51,12 @@ async function requestWithHooks({ context, llm, hooks, tools }: HookedRequest, o
   const upcoming = () => ({ system: history.system, messages: history.upcoming() })
   // Rewritten messages do not have what is stored from here on.
   const readBefore = context.onRequest()
-  const rewritten = await hooks.beforeModel(llm.model, upcoming, signal)
-  if (!rewritten) await context.sent?.settled()
-  const readThrough = rewritten ? readBefore : context.onRequest()
+  const rewrittenMessages = await hooks.beforeModel(llm.model, upcoming, signal)
+  if (!rewrittenMessages) await context.sent?.settled()
+  const readThrough = rewrittenMessages ? readBefore : context.onRequest()
   const onAnswer = (answer: LlmAnswer) => hooks.afterModel(answer, signal)
   const isJudged = () => hooks.judgesAnswers()
-  const request = requestOf(context, tools, rewritten)
+  const request = requestOf(context, tools, rewrittenMessages)
   return await takeTurn(llm.stream(request, signal), { runId, readThrough, ...output, onAnswer, isJudged }, signal)
 }
 

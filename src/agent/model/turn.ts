@@ -151,8 +151,8 @@ async function storeAnswer(answer: LlmAnswer, attempt: Attempt, deps: TurnDeps):
   return { hasCalls: uses.length > 0, isPaused, text: answer.text, stopReason: answer.stopReason }
 }
 
-async function storePartial(said: LlmAnswer, attempt: Attempt, deps: TurnDeps): Promise<void> {
-  await deps.emit([{ ...assistantMessage({ ...said, toolCalls: [] }, attempt, deps), partial: true }])
+async function storePartial(answer: LlmAnswer, attempt: Attempt, deps: TurnDeps): Promise<void> {
+  await deps.emit([{ ...assistantMessage({ ...answer, toolCalls: [] }, attempt, deps), partial: true }])
 }
 
 function assistantMessage(answer: LlmAnswer, attempt: Attempt, { runId, readThrough }: TurnDeps) {

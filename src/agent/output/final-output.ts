@@ -24,8 +24,8 @@ export async function requestOutput({ runId, schema, requests }: OutputContext, 
 
 /** Returns the end of the run with its output; undefined if the answer of an earlier run does not fit the schema. */
 export async function endIfValid({ schema }: OutputContext, end: LoopEnd, text: string): Promise<LoopEnd | undefined> {
-  const checked = await validateOutput(schema, text)
-  return 'value' in checked ? { ...end, structuredOutput: checked.value } : undefined
+  const validation = await validateOutput(schema, text)
+  return 'value' in validation ? { ...end, structuredOutput: validation.value } : undefined
 }
 
 /** Returns the end of the run with its output, or undefined if the model is asked again. */
@@ -35,12 +35,12 @@ export async function endWithOutput(
   text: string,
   emit: Emit,
 ): Promise<LoopEnd | undefined> {
-  const checked = await validateOutput(schema, text)
-  if ('value' in checked) return { ...end, structuredOutput: checked.value }
+  const validation = await validateOutput(schema, text)
+  if ('value' in validation) return { ...end, structuredOutput: validation.value }
   if (requests() < MAX_REQUESTS) {
-    await emit([{ type: 'OutputRequest', source: 'environment', run_id: runId, fault: checked.fault }])
+    await emit([{ type: 'OutputRequest', source: 'environment', run_id: runId, fault: validation.fault }])
     return undefined
   }
-  const message = `The answer is not valid for output_schema: ${checked.fault}. Change the message or the schema, or use another model.`
+  const message = `The answer is not valid for output_schema: ${validation.fault}. Change the message or the schema, or use another model.`
   return { stopReason: 'error', failure: { type: 'config', message, retryable: true } }
 }

@@ -106,9 +106,9 @@ export class SchemaThread {
     return async () => {
       // The thread may have ended, and is replaced then.
       const usage = await worker.cpuUsage().catch(() => undefined)
-      const used = usage && (usage.user + usage.system) / 1000
-      usedBefore ??= used
-      const isOver = (used ?? 0) - (usedBefore ?? 0) > this.#cpuMs || performance.now() - startedAt > ANSWER_MS
+      const usedMs = usage && (usage.user + usage.system) / 1000
+      usedBefore ??= usedMs
+      const isOver = (usedMs ?? 0) - (usedBefore ?? 0) > this.#cpuMs || performance.now() - startedAt > ANSWER_MS
       if (isOver && this.#worker === worker) this.#end(new TooLong())
     }
   }

@@ -66,10 +66,10 @@ const OTHER_WAY = 'Do something else: check what you assume, try another way, or
 
 function adviceOn(habit: Habit, times: number): string {
   const unit = habit === 'failures' ? 'such answers' : 'times'
-  return `${done(habit, times)} After ${HABITS[habit].stuckAt} ${unit} the run ends.`
+  return `${describeHabit(habit, times)} After ${HABITS[habit].stuckAt} ${unit} the run ends.`
 }
 
-function done(habit: Habit, times: number): string {
+function describeHabit(habit: Habit, times: number): string {
   switch (habit) {
     case 'same':
       return `You have made the same failing calls ${times} times in a row, with the same results. ${OTHER_WAY}`

@@ -39,17 +39,22 @@ export class FilesClient {
    * the event with this seq, with `file_checkpointing`.
    */
   get(path: string, { at, ...options }: FileOptions & { readonly at?: number | undefined } = {}): Promise<Response> {
-    return this.#api.send('getFile', { params: { id: this.#id, path }, query: { at } }, options, unread)
+    return this.#api.send('getFile', { params: { id: this.#id, path }, query: { at } }, options, asResponse)
   }
 
   /** Downloads a directory as `tar.gz`. Default: the whole workdir. */
   archive(path = '', options: CallOptions = {}): Promise<Response> {
-    return this.#api.send('listFiles', { params: { id: this.#id }, query: { path, format: 'tar.gz' } }, options, unread)
+    return this.#api.send(
+      'listFiles',
+      { params: { id: this.#id }, query: { path, format: 'tar.gz' } },
+      options,
+      asResponse,
+    )
   }
 
   /** Returns a response without content, whose headers have the size, the type and the entity tag of the file. */
   head(path: string, options: FileOptions = {}): Promise<Response> {
-    return this.#api.send('headFile', { params: { id: this.#id, path } }, options, unread)
+    return this.#api.send('headFile', { params: { id: this.#id, path } }, options, asResponse)
   }
 
   /** Writes a file, and creates missing directories. */
@@ -105,4 +110,4 @@ export class FilesClient {
   }
 }
 
-const unread = (response: Response): Response => response
+const asResponse = (response: Response): Response => response

@@ -23,8 +23,8 @@ export class GitClient {
 
   /** Downloads a file of a commit. */
   file(query: QueryFor<'getGitFile'>, options: CallOptions = {}): Promise<Response> {
-    return this.#api.send('getGitFile', { params: { id: this.#id }, query }, options, unread)
+    return this.#api.send('getGitFile', { params: { id: this.#id }, query }, options, asResponse)
   }
 }
 
-const unread = (response: Response): Response => response
+const asResponse = (response: Response): Response => response

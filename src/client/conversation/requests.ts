@@ -37,29 +37,31 @@ export class RequestsClient {
   }
 
   /** Allows every call of a permission request that waits. With `remember` also the same calls in the future. */
-  allow(asked: AskedPermission, { remember, ...options }: CallOptions & { readonly remember?: boolean } = {}) {
-    return this.#decideAll(asked, { behavior: 'allow', remember }, options)
+  allow(permission: AskedPermission, { remember, ...options }: CallOptions & { readonly remember?: boolean } = {}) {
+    return this.#decideAll(permission, { behavior: 'allow', remember }, options)
   }
 
   /** Denies every call of a permission request that waits. The agent reads `message`. */
-  deny(asked: AskedPermission, { message, ...options }: CallOptions & { readonly message?: string } = {}) {
-    return this.#decideAll(asked, { behavior: 'deny', message }, options)
+  deny(permission: AskedPermission, { message, ...options }: CallOptions & { readonly message?: string } = {}) {
+    return this.#decideAll(permission, { behavior: 'deny', message }, options)
   }
 
   /** Others, such as hooks, may have decided some of the calls, also while this sends its answers. */
   async #decideAll(
-    asked: AskedPermission,
+    permission: AskedPermission,
     decision: Pick<ToolDecision, 'behavior' | 'message' | 'remember'>,
     options: CallOptions,
   ): Promise<ReplyOf<'answerRequest'>> {
-    const calls = asked.payload.tool_uses.filter((call) => !('decision' in call && call.decision))
+    const calls = permission.payload.tool_uses.filter((call) => !('decision' in call && call.decision))
     const decisions = calls.map(({ tool_use_id, input_hash }) => ({ tool_use_id, input_hash, ...decision }))
     try {
-      return await this.answer(asked.request_id, { kind: 'permission', decisions }, options)
+      return await this.answer(permission.request_id, { kind: 'permission', decisions }, options)
     } catch (error) {
-      const left = isAnswered(error) ? await this.#left(asked.request_id, calls, options) : undefined
-      if (!left) throw error
-      return await this.#decideAll(left, decision, options)
+      const unansweredPermission = isAnswered(error)
+        ? await this.#left(permission.request_id, calls, options)
+        : undefined
+      if (!unansweredPermission) throw error
+      return await this.#decideAll(unansweredPermission, decision, options)
     }
   }
 

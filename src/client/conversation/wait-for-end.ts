@@ -14,25 +14,25 @@ export const END_TYPES = ['StatusUpdate', 'Result', 'ErrorEvent'] as const
  * undefined if the events end before that: the conversation was deleted.
  */
 export async function outcomeIn(events: AsyncIterable<EndEvent>, runId?: string): Promise<RunSummary | undefined> {
-  let ended: Pick<RunSummary, 'result' | 'error'> = {}
+  let runEnd: Pick<RunSummary, 'result' | 'error'> = {}
   for await (const event of events) {
     if (runId !== undefined && event.run_id !== runId) continue
-    ended = endAfter(ended, event)
+    runEnd = endAfter(runEnd, event)
     if (event.type === 'StatusUpdate' && event.status !== 'running')
-      return { run_id: event.run_id, status: event.status, ...ended }
+      return { run_id: event.run_id, status: event.status, ...runEnd }
   }
   return undefined
 }
 
-export function endAfter(ended: Pick<RunSummary, 'result' | 'error'>, event: EndEvent): typeof ended {
+export function endAfter(runEnd: Pick<RunSummary, 'result' | 'error'>, event: EndEvent): typeof runEnd {
   switch (event.type) {
     case 'Result':
       // A subagent has a result, too.
-      return event.parent_tool_use_id === undefined ? { ...ended, result: event } : ended
+      return event.parent_tool_use_id === undefined ? { ...runEnd, result: event } : runEnd
     case 'ErrorEvent':
-      return { ...ended, error: { type: event.error_type, message: event.message } }
+      return { ...runEnd, error: { type: event.error_type, message: event.message } }
     case 'StatusUpdate':
-      return ended
+      return runEnd
     default:
       return event satisfies never
   }

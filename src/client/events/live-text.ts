@@ -19,12 +19,12 @@ export class LiveText {
     if (!kind) return delta
     const text = delta[kind] ?? ''
     const part = `${delta.message_id} ${kind} ${delta.index}`
-    const seen = this.#ends.get(part)
+    const seenEnd = this.#ends.get(part)
     const end = delta.offset + text.length
-    if (seen !== undefined && end <= seen) return undefined
+    if (seenEnd !== undefined && end <= seenEnd) return undefined
     this.#move(part, end)
-    if (seen === undefined || delta.offset >= seen) return delta
-    return { ...delta, offset: seen, [kind]: text.slice(seen - delta.offset) }
+    if (seenEnd === undefined || delta.offset >= seenEnd) return delta
+    return { ...delta, offset: seenEnd, [kind]: text.slice(seenEnd - delta.offset) }
   }
 
   #move(part: string, end: number): void {

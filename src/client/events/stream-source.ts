@@ -54,7 +54,7 @@ export function httpStreamSource(
     try {
       const reading = { signal, maxSilenceMs }
       const opening = { signal, maxSilenceMs: maxAnswerMs }
-      const response = await withoutSilence(transport.send(request, requireStream), opening, unanswered)
+      const response = await withoutSilence(transport.send(request, requireStream), opening, unansweredError)
       yield { cursor: cursor ?? response.headers.get(CURSOR_HEADER) ?? undefined }
       if (response.body) yield* framesIn(response.body, reading)
     } catch (error) {
@@ -77,18 +77,18 @@ async function* framesIn(body: ReadableStream<Uint8Array>, reading: Reading): As
   const decoder = createSseDecoder()
   const text = new TextDecoder()
   const reader = body.getReader()
-  let reached = ''
+  let reachedCursor = ''
   let silence = bufferedStream
   try {
     for (;;) {
-      const { value, done } = await withoutSilence(reader.read(), reading, silence)
-      if (done) return
+      const { value, done: isDone } = await withoutSilence(reader.read(), reading, silence)
+      if (isDone) return
       silence = silentStream
       for (const { id, data } of push(decoder, text.decode(value, { stream: true }))) {
         yield { cursor: id || undefined, data: parse(data) }
-        reached = id
+        reachedCursor = id
       }
-      if (decoder.lastId() !== reached) yield { cursor: (reached = decoder.lastId()) }
+      if (decoder.lastId() !== reachedCursor) yield { cursor: (reachedCursor = decoder.lastId()) }
     }
   } finally {
     reader.cancel().catch(() => {}) // the connection is lost, or closed by us
@@ -117,19 +117,19 @@ function parse(data: string): unknown {
  * may not notice it.
  */
 async function withoutSilence<T>(
-  read: Promise<T>,
+  chunk: Promise<T>,
   { signal, maxSilenceMs }: Reading,
   silence: () => AgentServerError,
 ): Promise<T> {
   const { promise, reject } = Promise.withResolvers<never>()
   const stop = () => reject(signal.reason)
   // The signal may have aborted before, and then nobody else waits for it.
-  read.catch(() => {})
+  chunk.catch(() => {})
   const timer = setTimeout(() => reject(silence()), maxSilenceMs)
   signal.addEventListener('abort', stop, { once: true })
   try {
     signal.throwIfAborted()
-    return await Promise.race([read, promise])
+    return await Promise.race([chunk, promise])
   } finally {
     clearTimeout(timer)
     signal.removeEventListener('abort', stop)
@@ -137,7 +137,7 @@ async function withoutSilence<T>(
 }
 
 /** The server accepts connections and does nothing. `fetch` waits much longer, and one to a socket forever. */
-const unanswered = () =>
+const unansweredError = () =>
   new AgentServerError('connection_failed', 'The server did not answer in time. Check that it is running.')
 
 export const silentStream = () => new AgentServerError('connection_failed', 'The stream was silent for too long.')

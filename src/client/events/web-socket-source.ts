@@ -46,8 +46,8 @@ export function webSocketSource(options: WebSocketSourceOptions): StreamSource {
   const { maxSilenceMs = MAX_SILENCE_MS } = options
 
   async function* connection({ path, cursor, query, signal, maxRetries }: StreamRequest): AsyncGenerator<StreamFrame> {
-    const encoded = CONVERSATION_STREAM.exec(path)?.[1]
-    const id = encoded === undefined ? undefined : decodeURIComponent(encoded)
+    const encodedId = CONVERSATION_STREAM.exec(path)?.[1]
+    const id = encodedId === undefined ? undefined : decodeURIComponent(encodedId)
     const ticket = await (options.ticket?.(id, signal) ?? ticketOf(transport, id, { signal, maxRetries }))
     signal.throwIfAborted()
     const route = id === undefined ? path : pathOf('/conversations/{id}/ws', { id })
@@ -102,9 +102,9 @@ async function requireReadable(transport: Transport, { path, signal }: StreamReq
 const isTicket = (reply: unknown): reply is { readonly ticket: string } =>
   typeof reply === 'object' && reply !== null && 'ticket' in reply && typeof reply.ticket === 'string'
 
-function open(url: string, given: WebSocketSourceOptions['WebSocket']): Socket {
+function open(url: string, WebSocketClass: WebSocketSourceOptions['WebSocket']): Socket {
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- browsers, Node, Deno and Bun have it
-  const WebSocket = given ?? (globalThis as unknown as Pick<WebSocketSourceOptions, 'WebSocket'>).WebSocket
+  const WebSocket = WebSocketClass ?? (globalThis as unknown as Pick<WebSocketSourceOptions, 'WebSocket'>).WebSocket
   if (!WebSocket) throw new AgentServerError('invalid_argument', 'There is no WebSocket here. Pass one as WebSocket.')
   return new WebSocket(url)
 }
@@ -113,7 +113,7 @@ type Reading = { readonly signal: AbortSignal; readonly maxSilenceMs: number; re
 
 /** Yields the frames until the connection ends. Throws if it never opens, is silent for too long, or sends no JSON. */
 async function* framesOf(socket: Socket, { signal, maxSilenceMs, isFirehose }: Reading): AsyncGenerator<StreamFrame> {
-  const unread: string[] = []
+  const unreadTexts: string[] = []
   let unreadChars = 0
   let hasEnded = false
   let fault: AgentServerError | undefined
@@ -133,7 +133,7 @@ async function* framesOf(socket: Socket, { signal, maxSilenceMs, isFirehose }: R
     silence = setTimeout(() => end(silentStream()), maxSilenceMs)
     if (typeof data !== 'string') return end(unreadable())
     isReady = true
-    unread.push(data)
+    unreadTexts.push(data)
     unreadChars += data.length
     wake()
     if (unreadChars > MAX_UNREAD_CHARS) end()
@@ -145,7 +145,7 @@ async function* framesOf(socket: Socket, { signal, maxSilenceMs, isFirehose }: R
   try {
     for (;;) {
       signal.throwIfAborted()
-      const text = unread.shift()
+      const text = unreadTexts.shift()
       if (text !== undefined) {
         unreadChars -= text.length
         yield toFrame(text, isFirehose)

@@ -43,8 +43,8 @@ export async function startOf({ body }: Response): Promise<string> {
   let start = ''
   try {
     while (start.length < MAX_ERROR_CHARS) {
-      const { value, done } = await reader.read()
-      if (done) break
+      const { value, done: isDone } = await reader.read()
+      if (isDone) break
       start += text.decode(value, { stream: true })
     }
   } catch {

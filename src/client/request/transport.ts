@@ -64,7 +64,7 @@ export class Transport {
 
   /** Returns the absolute URL of a path with its query. */
   urlOf(path: string): string {
-    return resolved(this.#baseUrl + path).href
+    return resolveUrl(this.#baseUrl + path).href
   }
 
   /**
@@ -74,10 +74,10 @@ export class Transport {
   async send<T>(request: ApiRequest, read: (response: Response) => T | Promise<T>): Promise<T> {
     const { signal, maxRetries = this.maxRetries } = request
     requireSignal(signal)
-    const sent = { ...request, headers: sendableHeaders(this.#headers, request.headers) }
+    const sentRequest = { ...request, headers: sendableHeaders(this.#headers, request.headers) }
     for (let failures = 1; ; failures++) {
       try {
-        return await this.#sendOnce(sent, read)
+        return await this.#sendOnce(sentRequest, read)
       } catch (error) {
         signal?.throwIfAborted()
         if (!(error instanceof AgentServerError) || failures > maxRetries || !mayRepeat(error, request, failures))
@@ -111,10 +111,10 @@ export class Transport {
 
 /** Each request would otherwise be repeated in vain. In browsers a URL can be relative to that of the page. */
 function checkedUrl(url: string): string {
-  const parsed = URL.canParse(url, pageUrl()) ? resolved(url) : undefined
-  if (parsed && parsed.username + parsed.password !== '')
+  const parsedUrl = URL.canParse(url, pageUrl()) ? resolveUrl(url) : undefined
+  if (parsedUrl && parsedUrl.username + parsedUrl.password !== '')
     throw mistake('baseUrl must not have a user or a password. Pass apiKey.')
-  if (!parsed || !/^https?:$/.test(parsed.protocol))
+  if (!parsedUrl || !/^https?:$/.test(parsedUrl.protocol))
     throw mistake(`baseUrl must be an http or https URL, and it is "${url}".`)
   // The path of each request would become a part of it.
   if (/[?#]/.test(url)) throw mistake('baseUrl must end with a host or a path: leave out what begins with ? or #.')
@@ -126,7 +126,7 @@ function pageUrl(): string | undefined {
   return (globalThis as { location?: { readonly href: string } }).location?.href
 }
 
-const resolved = (url: string): URL => new URL(url, pageUrl())
+const resolveUrl = (url: string): URL => new URL(url, pageUrl())
 
 function mayRepeat(error: AgentServerError, { body, isRepeatable }: ApiRequest, failures: number): boolean {
   // A stream can be read only once.

@@ -24,24 +24,24 @@ const PREFIX = 'whsec_'
  * Returns what was delivered. Throws an `AgentServerError` with the code `invalid_signature` if the server did not send
  * it: answer 401 then; and one with `invalid_argument` for a mistake of the program. `secret` is the one that `callbacks.create` returned.
  */
-export async function verifyWebhook(received: ReceivedWebhook, secret: string): Promise<WebhookDelivery> {
-  refuseMistakes(received, secret)
-  const { body, headers } = received
+export async function verifyWebhook(webhook: ReceivedWebhook, secret: string): Promise<WebhookDelivery> {
+  refuseMistakes(webhook, secret)
+  const { body, headers } = webhook
   const [id, time, signatures] = ['id', 'timestamp', 'signature'].map((name) => headerOf(headers, `webhook-${name}`))
   if (!id || !time || !signatures) throw refusal('it has no signature')
   if (!(Math.abs(Date.now() - Number(time) * 1000) <= TOLERANCE_MS)) throw refusal('its time is not that of this clock')
   const key = await importKey(secret)
-  const signed = new TextEncoder().encode(`${id}.${time}.${body}`)
+  const signedBytes = new TextEncoder().encode(`${id}.${time}.${body}`)
   for (const signature of signatures.split(' ').filter((each) => each.startsWith(VERSION))) {
     const bytes = bytesOf(signature.slice(VERSION.length))
-    if (bytes && (await crypto.subtle.verify('HMAC', key, bytes, signed))) return parse(body)
+    if (bytes && (await crypto.subtle.verify('HMAC', key, bytes, signedBytes))) return parse(body)
   }
   throw refusal('its signature is not one of this secret')
 }
 
 /** Programs without types can pass anything: a body that was parsed would be refused as if somebody else had sent it. */
-function refuseMistakes(received: unknown, secret: unknown): void {
-  const { body, headers }: { body?: unknown; headers?: unknown } = Object(received)
+function refuseMistakes(webhook: unknown, secret: unknown): void {
+  const { body, headers }: { body?: unknown; headers?: unknown } = Object(webhook)
   if (typeof body !== 'string')
     throw mistake('body must be the text of the request as it was received: neither parsed JSON nor bytes.')
   if (typeof headers !== 'object' || headers === null) throw mistake('headers must be the headers of the request.')
