@@ -3,17 +3,21 @@
  * see is reported as nonexistent before anything is read from disk: neither the response nor its time reveals that it
  * exists.
  */
-import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { FastifyInstance, FastifyRequest, preHandlerHookHandler } from 'fastify'
 import { Access } from '../../access/access.ts'
 import type { OwnedConversation } from '../../access/access.ts'
 import { Problem } from '../../contract/problem.ts'
 import type { Scope } from '../../contract/key.ts'
+import type { ProfileLimit } from './profile-limits.ts'
+import { limitToProfiles, profileLimitOf } from './profile-limits.ts'
 import { scopesOf } from './route-scopes.ts'
 
 declare module 'fastify' {
   interface FastifyContextConfig {
     /** The scopes that the route requires, from `route-scopes.ts`; set for every route that is not public. */
     scopes?: readonly Scope[]
+    /** What a key that is limited to profiles may send, from `profile-limits.ts`; set for the same routes. */
+    ofProfiles?: ProfileLimit
   }
   interface FastifyRequest {
     /** The permissions of its key; see `accessOf`. */
@@ -58,16 +62,29 @@ export function createAuthorize(ownerOf: (id: string) => OwnedConversation | und
 }
 
 /**
- * Call it before the first route is registered. Throws at startup for a route without a scope: every key could call it.
+ * Call it before the first route is registered. Throws at startup for a route without a scope, which every key could call, or
+ * without a limit for keys of profiles.
  */
 export function addAccess(app: FastifyInstance): void {
   app.decorateRequest('access', undefined)
   app.addHook('onRoute', (route) => {
-    const methods = [route.method].flat()
+    const [method = '', ...others] = [route.method].flat()
     // Preflights have no key.
-    if (route.config?.public || route.config?.scopes || methods.every((method) => method === 'OPTIONS')) return
-    const scopes = scopesOf(methods[0] ?? '', route.url)
-    if (!scopes) throw new Error(`${methods.join()} ${route.url} has no scope. Add it to route-scopes.ts.`)
-    route.config = { ...route.config, scopes }
+    if (route.config?.public || [method, ...others].every((each) => each === 'OPTIONS')) return
+    const scopes = route.config?.scopes ?? scopesOf(method, route.url)
+    if (!scopes) throw new Error(`${method} ${route.url} has no scope. Add it to route-scopes.ts.`)
+    const ofProfiles = route.config?.ofProfiles ?? profileLimitOf(method, route.url)
+    if (!ofProfiles) throw new Error(`${method} ${route.url} has no limit. Add it to profile-limits.ts.`)
+    route.config = { ...route.config, scopes, ofProfiles }
+    if (ofProfiles === 'free') return
+    // The body has been parsed.
+    route.preHandler = [[route.preHandler ?? []].flat(), limitHook(ofProfiles)].flat()
   })
 }
+
+const limitHook =
+  (limit: ProfileLimit): preHandlerHookHandler =>
+  ({ access, body }, _reply, done) => {
+    if (access?.limits.profiles) limitToProfiles(access, limit, body)
+    done()
+  }

@@ -7,7 +7,6 @@ import { createHash } from 'node:crypto'
 import type { CreateConversation, UpdateConfig } from '../../contract/conversation.ts'
 import { Problem } from '../../contract/problem.ts'
 import type { CreateReplay } from '../../contract/replay.ts'
-import type { AnswerRequest } from '../../contract/request.ts'
 import type { Hooks } from '../../contract/hooks/hooks.ts'
 import { eachHook } from '../../contract/hooks/hooks.ts'
 import type { LlmConfig } from '../../contract/values/llm-config.ts'
@@ -17,6 +16,7 @@ import { changesPrograms } from '../../contract/values/environment-variables.ts'
 import type { Secrets } from '../../contract/secret.ts'
 import type { Access } from '../../access/access.ts'
 import type { Idempotency } from '../../state/idempotency.ts'
+import { limitAs } from './profile-limits.ts'
 
 /** Returns the request restricted by the key's limits. Throws `forbidden`. */
 export function createAs(access: Access, request: CreateConversation): CreateConversation {
@@ -27,6 +27,7 @@ export function createAs(access: Access, request: CreateConversation): CreateCon
   mayConnect(access, request)
   if (typeof request.llm_config?.['base_url'] === 'string') access.require('read')
   const { userId, profiles } = access.limits
+  limitAs(access, 'POST /conversations', request)
   if (profiles) mayUseProfile(profiles, request)
   if (userId === undefined) return request
   if (request.user_id !== undefined && request.user_id !== userId)
@@ -34,32 +35,9 @@ export function createAs(access: Access, request: CreateConversation): CreateCon
   return { ...request, user_id: userId }
 }
 
-/** What a key that is limited to profiles sends besides the profile: nothing of it gives rights. */
-const BESIDES_PROFILE: ReadonlySet<string> = new Set<keyof CreateConversation>([
-  'profile',
-  'initial_message',
-  'title',
-  'labels',
-  'metadata',
-  'external_id',
-  'client_tools',
-  'run',
-  'wait',
-  'timeout',
-])
-
-function mayUseProfile(profiles: ReadonlySet<string>, request: CreateConversation): void {
-  if (request.profile === undefined || !profiles.has(request.profile))
+function mayUseProfile(profiles: ReadonlySet<string>, { profile }: CreateConversation): void {
+  if (profile === undefined || !profiles.has(profile))
     throw new Problem('forbidden', `This key is limited to profiles. Send profile: ${[...profiles].join(', or ')}.`)
-  refuseBesides(request, BESIDES_PROFILE)
-}
-
-/** Throws `forbidden`, and names the fields. */
-function refuseBesides(request: object, allowed: ReadonlySet<string>): void {
-  const refused = Object.entries(request).filter(([name, value]) => value !== undefined && !allowed.has(name))
-  if (refused.length === 0) return
-  const names = refused.map(([name]) => name).join(', ')
-  throw new Problem('forbidden', `This key is limited to profiles, which say everything else. Leave out ${names}.`)
 }
 
 /** What a client may take from the files of its project. */
@@ -121,18 +99,9 @@ export function mayCreate({ limits }: Access): void {
     throw new Problem('forbidden', 'This key is limited to certain conversations and cannot create one.')
 }
 
-const CONFIG_BESIDES_PROFILE: ReadonlySet<string> = new Set<keyof UpdateConfig>([
-  'title',
-  'labels',
-  'archived',
-  'metadata',
-  'client_tools',
-  'after_seq',
-])
-
 /** Throws `forbidden`. */
 export function mayConfigure(access: Access, update: UpdateConfig): void {
-  if (access.limits.profiles) refuseBesides(update, CONFIG_BESIDES_PROFILE)
+  limitAs(access, 'PUT /conversations/:id/config', update)
   refuseDirectories(access, update)
   const { permission_mode, hooks, enable_message_rewrite_hooks, network, mcp, env, workdir } = update
   // A variable, such as GIT_SSH_COMMAND, changes what an allowed command runs; what is in a directory needs fewer approvals.
@@ -152,39 +121,9 @@ export function mayPutSecrets(access: Access, secrets: Secrets): void {
 /** Throws `forbidden`. Each fork asks the models of `llm_configs`, and gets the files of its original. */
 export function mayReplay(access: Access, { check, permission_mode, network, llm_configs = [] }: CreateReplay): void {
   mayCreate(access)
-  // The forks of a replay are in no list, and work with other rights.
-  refuseOfProfiles(access, 'make replays')
   if (check) access.require('commands')
   if (permission_mode !== undefined || network !== undefined) access.require('approve')
   for (const llm_config of llm_configs) mayConfigure(access, { llm_config })
-}
-
-/** Throws `forbidden`. */
-export function mayReplaceRules(access: Access): void {
-  refuseOfProfiles(access, 'replace rules')
-}
-
-/** Throws `forbidden`. */
-export function maySetConfirmation(access: Access): void {
-  refuseOfProfiles(access, 'change what is confirmed')
-}
-
-/** Throws `forbidden`: what a client hook answers can allow calls. */
-export function mayAttachHooks(access: Access): void {
-  refuseOfProfiles(access, 'have hooks')
-}
-
-/** Throws `forbidden`: an answer that is remembered is a rule. */
-export function mayAnswer(access: Access, answer: AnswerRequest): void {
-  const remembers =
-    answer.kind === 'permission'
-      ? answer.decisions.some(({ remember }) => remember)
-      : answer.kind === 'network' && answer.remember
-  if (remembers) refuseOfProfiles(access, 'add rules. Leave out remember')
-}
-
-function refuseOfProfiles({ limits }: Access, what: string): void {
-  if (limits.profiles) throw new Problem('forbidden', `This key is limited to profiles and cannot ${what}.`)
 }
 
 /** The response to a request that waits has the answer of the agent, which can repeat the whole conversation. */
@@ -192,11 +131,7 @@ export function mayRun(access: Access, run: Partial<RunRequest>): void {
   // Another model gets what was said.
   if (run.wait || run.model !== undefined) access.require('read')
   if (run.permission_mode !== undefined || run.allowed_tools !== undefined) access.require('approve')
-  const { model, permission_mode, allowed_tools } = run
-  if (access.limits.profiles) refuseBesides({ model, permission_mode, allowed_tools }, NOTHING)
 }
-
-const NOTHING: ReadonlySet<string> = new Set()
 
 /** The result of a task has the answer of the agent, too. Its status does not. */
 export function taskFor(access: Access, { result, ...task }: Task): Task {

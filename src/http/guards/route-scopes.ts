@@ -4,7 +4,7 @@
  */
 import type { Scope } from '../../contract/key.ts'
 
-const ROUTES: Readonly<Record<Scope, readonly string[]>> = {
+const ROUTES = {
   read: [
     'GET /info',
     'GET /models',
@@ -121,7 +121,7 @@ const ROUTES: Readonly<Record<Scope, readonly string[]>> = {
     'POST /keys/:key_id/rotate',
     'DELETE /keys/:key_id',
   ],
-}
+} as const satisfies Readonly<Record<Scope, readonly string[]>>
 
 /** Routes that need `read` too: they send what the conversation says to the client, or to a receiver of its choice. */
 const ALSO_READ: ReadonlySet<string> = new Set([
@@ -133,15 +133,15 @@ const ALSO_READ: ReadonlySet<string> = new Set([
 ])
 
 /** Routes whose handler requires the scope, because it depends on what is sent. */
-const BY_BODY: ReadonlySet<string> = new Set(['POST /conversations/:id/requests/:request_id'])
+const BY_BODY = ['POST /conversations/:id/requests/:request_id'] as const
 
 /** Routes that tell any key about itself, and about its logins. */
-const ANY_KEY: ReadonlySet<string> = new Set([
-  'GET /me',
-  'GET /logins',
-  'DELETE /logins/:login_id',
-  'POST /login-codes',
-])
+const ANY_KEY = ['GET /me', 'GET /logins', 'DELETE /logins/:login_id', 'POST /login-codes'] as const
+
+const WITHOUT_SCOPE: ReadonlySet<string> = new Set([...BY_BODY, ...ANY_KEY])
+
+/** Method and path, as they are registered. */
+export type RouteName = (typeof ROUTES)[Scope][number] | (typeof BY_BODY)[number] | (typeof ANY_KEY)[number]
 
 const SCOPES: ReadonlyMap<string, Scope> = new Map(
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- keys of ROUTES
@@ -151,10 +151,16 @@ const SCOPES: ReadonlyMap<string, Scope> = new Map(
 /** Returns the scopes that a key needs; undefined for a route that is not in the tables. HEAD requires the same as GET. */
 export function scopesOf(method: string, url: string): readonly Scope[] | undefined {
   const route = `${method === 'HEAD' ? 'GET' : method} ${url}`
+  return isRoute(route) ? scopesOfRoute(route) : undefined
+}
+
+export function scopesOfRoute(route: RouteName): readonly Scope[] {
   const scope = SCOPES.get(route)
-  if (scope === undefined) return BY_BODY.has(route) || ANY_KEY.has(route) ? [] : undefined
+  if (scope === undefined) return []
   return ALSO_READ.has(route) ? [scope, 'read'] : [scope]
 }
 
+const isRoute = (route: string): route is RouteName => SCOPES.has(route) || WITHOUT_SCOPE.has(route)
+
 /** Returns every route of the tables, for a test that each exists. */
-export const scopedRoutes = (): Iterable<string> => [...SCOPES.keys(), ...BY_BODY, ...ANY_KEY]
+export const scopedRoutes = (): Iterable<string> => [...SCOPES.keys(), ...WITHOUT_SCOPE]

@@ -4,8 +4,6 @@ import { z } from 'zod'
 import { ConversationId } from '../../contract/conversation.ts'
 import { ClientHooksList, ClientHooksView, HookClientName, PutClientHooks } from '../../contract/hooks/client-hooks.ts'
 import type { ConversationManager } from '../../conversations/manager.ts'
-import { accessOf } from '../guards/authorize.ts'
-import { mayAttachHooks } from '../guards/limited-requests.ts'
 import { describeRoute } from '../openapi/describe-route.ts'
 import { ById, CONVERSATION } from '../openapi/conversation-params.ts'
 
@@ -40,7 +38,6 @@ export const clientHookRoutes: FastifyPluginAsyncZod<Deps> = async (app, { manag
       },
     },
     async (request) => {
-      mayAttachHooks(accessOf(request))
       const { clientHooks } = await manager.open(request.params.id)
       return await clientHooks.register(request.params.client, request.body)
     },
@@ -56,7 +53,6 @@ export const clientHookRoutes: FastifyPluginAsyncZod<Deps> = async (app, { manag
       },
     },
     async (request, reply) => {
-      mayAttachHooks(accessOf(request))
       const { clientHooks } = await manager.open(request.params.id)
       await clientHooks.remove(request.params.client)
       return reply.code(204).send()

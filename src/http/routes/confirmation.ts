@@ -3,8 +3,6 @@ import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { ConversationView } from '../../contract/conversation.ts'
 import { SetConfirmation } from '../../contract/values/permission.ts'
 import type { ConversationManager } from '../../conversations/manager.ts'
-import { accessOf } from '../guards/authorize.ts'
-import { maySetConfirmation } from '../guards/limited-requests.ts'
 import { describeRoute } from '../openapi/describe-route.ts'
 import { ById, CONVERSATION } from '../openapi/conversation-params.ts'
 
@@ -26,7 +24,6 @@ export const confirmationRoutes: FastifyPluginAsyncZod<{ manager: ConversationMa
       },
     },
     async (request) => {
-      maySetConfirmation(accessOf(request))
       return (await manager.open(request.params.id)).setConfirmation(request.body.enabled)
     },
   )

@@ -3,14 +3,17 @@
  */
 import type { z } from 'zod'
 import type { Access } from '../../access/access.ts'
-import type { Scope } from '../../contract/key.ts'
 import { ANSWER_SCOPES } from '../../contract/values/request-kinds.ts'
 import { describeIssue, Problem } from '../../contract/problem.ts'
 import type { AckFrame, ProblemFrame } from '../../contract/socket.ts'
 import { CommandFrame } from '../../contract/socket.ts'
-import { mayAnswer, mayPostTask, mayRun } from '../guards/limited-requests.ts'
+import { mayPostTask, mayRun } from '../guards/limited-requests.ts'
+import { limitAs } from '../guards/profile-limits.ts'
+import type { RouteName } from '../guards/route-scopes.ts'
+import { scopesOfRoute } from '../guards/route-scopes.ts'
 import { ComplexJson, parseUntrustedJson } from '../../lib/json/untrusted-json.ts'
 import type { Conversation } from '../../conversations/conversation.ts'
+import { requestOf } from '../remote/frame-request.ts'
 import type { RemoteConversation } from '../remote/remote-conversation.ts'
 import type { Idempotency } from '../../state/idempotency.ts'
 
@@ -30,13 +33,23 @@ export type CommandDeps = {
   readonly toProblem: (error: unknown) => Problem
 }
 
-/** The same scopes as the equivalent routes. */
-const SCOPES: Readonly<Record<Exclude<CommandFrame['type'], 'answer'>, Scope>> = {
-  message: 'write',
-  run: 'write',
-  pause: 'write',
-  task: 'write',
-  cancel_task: 'write',
+/** The route of each frame, whose scope and limits it has. */
+const FRAME_ROUTES = {
+  message: 'POST /conversations/:id/messages',
+  run: 'POST /conversations/:id/run',
+  pause: 'POST /conversations/:id/pause',
+  task: 'POST /conversations/:id/tasks',
+  cancel_task: 'DELETE /conversations/:id/tasks/:task_id',
+  answer: 'POST /conversations/:id/requests/:request_id',
+} as const satisfies Readonly<Record<CommandFrame['type'], RouteName>>
+
+/** The same as for a request of the equivalent route. Throws `forbidden`. */
+function authorizeFrame(access: Access, frame: CommandFrame): void {
+  const route = FRAME_ROUTES[frame.type]
+  access.require(...(frame.type === 'answer' ? [ANSWER_SCOPES[frame.answer.kind]] : scopesOfRoute(route)))
+  limitAs(access, route, requestOf(frame).body)
+  if (frame.type === 'task') mayPostTask(access, frame)
+  if (frame.type === 'run') mayRun(access, frame)
 }
 
 /** Never throws. */
@@ -46,8 +59,7 @@ export async function answerCommand(text: string, deps: CommandDeps): Promise<Ac
     const json = parseJson(text)
     id = idOf(json)
     const frame = parseFrame(CommandFrame, json)
-    deps.access.require(frame.type === 'answer' ? ANSWER_SCOPES[frame.answer.kind] : SCOPES[frame.type])
-    if (frame.type === 'task') mayPostTask(deps.access, frame)
+    authorizeFrame(deps.access, frame)
     const result = (await deps.remote?.execute(frame)) ?? (await execute(frame, await deps.open(), deps))
     return { type: 'ack', ...withId(id), of: frame.type, result }
   } catch (error) {
@@ -67,7 +79,6 @@ async function execute(
     }
     case 'run': {
       const { type: _, id: __, ...options } = frame
-      mayRun(access, options)
       return { run_id: await conversation.run(options) }
     }
     case 'pause':
@@ -79,7 +90,6 @@ async function execute(
     case 'cancel_task':
       return await conversation.tasks.cancel(frame.task_id)
     case 'answer':
-      mayAnswer(access, frame.answer)
       return await conversation.requests.answer(frame.request_id, frame.answer, access.key?.name)
   }
 }
