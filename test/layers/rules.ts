@@ -60,7 +60,7 @@ const HOMES: Readonly<Record<string, string | readonly string[]>> = {
   '@tanstack/virtual-core': 'ui',
   marked: 'ui',
   'highlight.js': 'ui',
-  diff: 'ui',
+  diff: ['tools', 'ui'],
   'node:sqlite': 'storage',
   // Each process outside of a sandbox is started there, with an environment of the server alone.
   'node:child_process': 'lib/start-process.ts',

@@ -32,31 +32,31 @@ export async function fileEditsOf(written: readonly WrittenFile[], { workdir, re
     const isText = !isBinary(before) && !isBinary(after)
     const head = { path, oldPath, mode: mode & 0o111 ? '100755' : '100644' }
     const whole = isText ? await gitPatch(before, after, head) : undefined
-    const patch = whole !== undefined && whole.length <= room ? await redact(whole) : undefined
-    room -= patch === undefined ? 0 : whole!.length
+    const fitting = whole !== undefined && whole.length <= room ? whole : undefined
+    room -= fitting?.length ?? 0
     edits.push({
       operation: oldPath !== undefined ? 'move' : !before ? 'add' : !after ? 'delete' : 'modify',
       path: await redact(path),
       ...(oldPath !== undefined && { old_path: await redact(oldPath) }),
       ...(!isText && { binary: true as const }),
-      ...(patch !== undefined && { patch }),
+      ...(fitting !== undefined && { patch: await redact(fitting) }),
     })
   }
   return edits
 }
 
-/** One for each file: from what it was at first to what it is at last, and none if that is the same. */
+/** One for each file: from what it was before the call to what it is now, and none if that is the same. */
 function joined(written: readonly WrittenFile[]): WrittenFile[] {
   const files = new Map<string, WrittenFile>()
   for (const file of written) {
     const first = files.get(file.path)
     files.set(file.path, first ? { ...file, before: first.before, oldPath: first.oldPath } : file)
   }
-  for (const { path, oldPath } of [...files.values()]) {
-    const source = oldPath === undefined ? undefined : files.get(oldPath)
-    const target = files.get(path)!
+  const targets = files.values().filter(({ oldPath }) => oldPath !== undefined)
+  for (const target of targets.toArray()) {
+    const source = files.get(target.oldPath ?? '')
     const isMoved = source?.before !== undefined && !source.after && target.after !== undefined && !target.before
-    files.set(path, isMoved ? { ...target, before: source.before } : { ...target, oldPath: undefined })
+    files.set(target.path, isMoved ? { ...target, before: source.before } : { ...target, oldPath: undefined })
     if (isMoved) files.delete(source.path)
   }
   return [...files.values()].filter(({ before, after, oldPath }) => oldPath !== undefined || !isSame(before, after))
