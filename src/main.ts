@@ -105,9 +105,9 @@ async function main(args: string[]): Promise<number | undefined> {
       return await doctor(command.run)
     }
     case 'demo': {
-      const { commandOfThisProcess } = await import('./cli/own-command.ts')
+      const { commandFromAnywhere } = await import('./cli/own-command.ts')
       const { demo } = await import('./cli/demo/demo.ts')
-      return await demo(commandOfThisProcess())
+      return await demo(commandFromAnywhere())
     }
     case 'scripted-model': {
       const { scriptedModel } = await import('./cli/scripted-model.ts')

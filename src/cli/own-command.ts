@@ -1,4 +1,4 @@
-/** The command with which a person starts this program again in the same directory. */
+/** The command with which a person starts this program again, in the same directory or in any. */
 import { realpathSync } from 'node:fs'
 import { delimiter, isAbsolute, join, relative } from 'node:path'
 import { isSea } from 'node:sea'
@@ -10,20 +10,24 @@ export type OwnProcess = {
   readonly argv0: string
   readonly execPath: string
   readonly script: string | undefined
-  readonly cwd: string
+  /** Undefined: the command has to work in any directory. */
+  readonly cwd: string | undefined
   readonly path: string | undefined
 }
 
 const NAME = 'agent-server'
 
-export const commandOfThisProcess = (): string =>
-  ownCommand({
-    argv0: process.argv0,
-    execPath: process.execPath,
-    script: isSea() ? undefined : process.argv[1],
-    cwd: process.cwd(),
-    path: personalVariable('PATH'),
-  })
+export const commandOfThisProcess = (): string => ownCommand(ownProcess(process.cwd()))
+
+export const commandFromAnywhere = (): string => ownCommand(ownProcess(undefined))
+
+const ownProcess = (cwd: string | undefined): OwnProcess => ({
+  argv0: process.argv0,
+  execPath: process.execPath,
+  script: isSea() ? undefined : process.argv[1],
+  cwd,
+  path: personalVariable('PATH'),
+})
 
 /** The absolute words that start this program from any directory, as the settings of other programs need them. */
 export const argumentsOfThisProcess = (): [string, ...string[]] =>
@@ -33,6 +37,7 @@ export const argumentsOfThisProcess = (): [string, ...string[]] =>
 export function ownCommand({ argv0, execPath, script, cwd, path = '' }: OwnProcess): string {
   const own = script ?? execPath
   if (realPath(own) !== undefined && firstOnPath(path) === realPath(own)) return NAME
+  if (cwd === undefined) return script === undefined ? word(own) : `${word(execPath)} ${word(own)}`
   const place = word(shortest(own, cwd))
   return script === undefined ? place : `${word(argv0)} ${place}`
 }

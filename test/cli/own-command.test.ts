@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { ownCommand } from '../../src/cli/own-command.ts'
 
-test('the command that continues a chat is one that a shell finds where the chat was started', async () => {
+test('the command that starts the program again is one that a shell finds in that directory, or in any', async () => {
   await using home = await mkdtempDisposable(join(tmpdir(), 'own-command-'))
   const [bin, dist, main] = [join(home.path, 'bin'), join(home.path, 'my dist'), join(home.path, 'src/main.ts')]
   for (const directory of [bin, dist, join(home.path, 'src'), join(home.path, 'other')]) await mkdir(directory)
@@ -21,6 +21,9 @@ test('the command that continues a chat is one that a shell finds where the chat
 
   const source = { ...packed, argv0: 'node', execPath: '/usr/bin/node', script: main }
   expect(ownCommand(source)).toBe('node src/main.ts')
+  expect(ownCommand({ ...source, cwd: undefined })).toBe(`/usr/bin/node ${main}`)
+  expect(ownCommand({ ...packed, path: '', cwd: undefined })).toBe(`'${execPath}'`)
+  expect(ownCommand({ ...packed, cwd: undefined })).toBe('agent-server')
   await using linked = await mkdtempDisposable(join(tmpdir(), 'own-command-'))
   await symlink(main, join(linked.path, 'agent-server'))
   expect(ownCommand({ ...source, script: join(linked.path, 'agent-server'), path: linked.path })).toBe('agent-server')

@@ -26,8 +26,8 @@ test('the demo shows an agent that meets an error and fixes it, says what is scr
   expect(places, said).toEqual(places.toSorted((a, b) => a - b))
   expect(places).not.toContain(-1)
   const serve = / is (.*) serve --generate-key/.exec(said)?.[1]
-  const { stdout } = await promisify(exec)(`${serve} --version`)
-  expect(stdout, 'its advice is a command that works').toMatch(/^\d+\.\d+\.\d+\n$/)
+  const { stdout } = await promisify(exec)(`${serve} --version`, { cwd: temporary.path })
+  expect(stdout, 'its advice is a command that works in any directory').toMatch(/^\d+\.\d+\.\d+\n$/)
   for (const provider of ['OpenAI', 'Ollama', 'vLLM', 'OpenRouter']) expect(said).toContain(provider)
   expect(said, 'no colour where nobody looks').not.toContain('\x1b[')
 

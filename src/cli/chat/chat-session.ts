@@ -13,6 +13,7 @@ import { SettingNames } from '../settings/setting-names.ts'
 import { startRun } from '../conversation/start-run.ts'
 import type { ChatState } from './state/chat-state.ts'
 import { EMPTY_STATE, isBusy } from './state/chat-state.ts'
+import { nameOfMessage } from './state/conversation-name.ts'
 import type { ShownRequest } from './state/chat-state.ts'
 import { isShown, SHOWN_KINDS } from './state/chat-state.ts'
 import type { UnreadMessage } from './state/unread.ts'
@@ -232,9 +233,11 @@ function isLost(error: unknown): error is AgentServerError {
   return code === 'unexpected_response' && isGatewayStatus(status)
 }
 
-function viewed({ title, workdir, llm_config, state, status, usage, cost_usd }: ConversationView) {
+function viewed({ title, preview = '', workdir, llm_config, state, status, usage, cost_usd }: ConversationView) {
+  const name = title ?? nameOfMessage(preview)
   return {
-    title: title ?? basename(workdir),
+    title: name === '' ? basename(workdir) : name,
+    isNamed: name !== '',
     status,
     model: llm_config.model ?? '',
     mode: state.permission_mode,

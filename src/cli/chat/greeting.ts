@@ -23,5 +23,8 @@ const toneOf = (notice: string): Tone => (/^warning|without a sandbox/i.test(not
 
 export function farewell(session: ChatSession, { server, command }: ChatOptions): string {
   const connected = server === undefined ? command : `${command} connect ${server}`
-  return cleanText(`Continue this conversation:\n${connected} --resume ${session.view.id}`)
+  const { mode } = session.state
+  // A mode that asks less is not inherited: without it, this line would be refused.
+  const given = describeWeakMode(mode) === undefined ? '' : ` --permission-mode ${mode}`
+  return cleanText(`Continue this conversation:\n${connected} --resume ${session.view.id}${given}`)
 }

@@ -1,16 +1,13 @@
 /** How lists show a conversation: people know it by what they have asked, where, and how long ago. */
 import { basename } from 'node:path'
 import type { ConversationView } from '../../contract/conversation.ts'
-import { typedMessage } from '../chat/state/shell-command.ts'
+import { nameOfMessage, shortName } from '../chat/state/conversation-name.ts'
 import { oneLine } from '../../telemetry/plain-text.ts'
-
-const NAME_CHARS = 60
 
 /** Its title, or the beginning of its first message, in one line. */
 export function nameOf({ title, preview = '' }: ConversationView): string {
-  const text = oneLine((title ?? typedMessage(preview)).trim().replaceAll(/\s+/g, ' '))
-  if (text === '') return '(no message yet)'
-  return text.length > NAME_CHARS ? `${text.slice(0, NAME_CHARS - 1).toWellFormed()}…` : text
+  const name = title === undefined ? nameOfMessage(preview) : shortName(title)
+  return name === '' ? '(no message yet)' : name
 }
 
 export const stateOf = ({ attended, status }: ConversationView): string => (attended ? 'open in a chat' : status)

@@ -11,21 +11,21 @@ const WAITING: ReadonlySet<Status> = new Set<Status>([
 ])
 
 /** What each mode that asks less than `default` means for a person. */
-const WEAK: Partial<Record<PermissionMode, string>> = {
-  accept_edits: 'files are changed without asking',
-  bypass: 'every call runs without asking',
-}
+const WEAK: ReadonlyMap<string, string> = new Map<PermissionMode, string>([
+  ['accept_edits', 'files are changed without asking'],
+  ['bypass', 'every call runs without asking'],
+])
 
 /** Undefined unless the mode asks less than `default`. */
-export function describeWeakMode(mode: PermissionMode): string | undefined {
-  const meaning = WEAK[mode]
+export function describeWeakMode(mode: string): string | undefined {
+  const meaning = WEAK.get(mode)
   return meaning && `permission mode ${mode}: ${meaning}.`
 }
 
 /** A mode that asks less must be given again: who resumes may not know what was chosen for another task. */
 export function requireGivenMode({ id, state }: ConversationView, given: PermissionMode | undefined): void {
   const mode = state.permission_mode
-  const meaning = given === undefined ? WEAK[mode] : undefined
+  const meaning = given === undefined ? WEAK.get(mode) : undefined
   if (meaning !== undefined)
     throw new UsageError(
       `conversation ${id} has the permission mode ${mode}: ${meaning}. Continue it with --permission-mode ${mode}, or with another mode.`,

@@ -332,7 +332,10 @@ describe.concurrent('commands', () => {
       /Which model\?[\s\S]*> 1\. scripted\n {2}2\. one\n {2}3\. two[\s\S]*Enter or a number chooses it/,
     )
     terminal.press('3')
+    await terminal.shows('The model changed from scripted to two.')
+    await terminal.say('/model two')
     await terminal.shows('The model is two.')
+    expect(terminal.text.split('The model is two.')).toHaveLength(2)
     await terminal.shows('two · 0 tokens')
   })
 

@@ -38,6 +38,19 @@ const delta = (text_delta: string, offset: number, message_id = 'm') => ({
 })
 
 describe('events', () => {
+  test('a conversation is called as it begins, until somebody gives it a title', () => {
+    const message = (text: string) => ({ type: 'UserMessage', content: [{ type: 'text', text }] })
+    const place = { ...EMPTY_STATE, title: 'project' }
+    expect(fold([message('\n')], place).title).toBe('project')
+    const begun = fold([message(' Fix\x1b[2J\n the   test '), message('Thanks.')], place)
+    expect(begun.title).toBe('Fix the test')
+    expect(
+      fold([message(messageOfCommand('ls', { stdout: '', stderr: '', status: 'exited' } as never))], place).title,
+    ).toBe('! ls')
+    const titled = fold([{ type: 'ConfigUpdate', changes: { title: 'Tests' } }, message('Go on.')], begun)
+    expect(titled.title).toBe('Tests')
+  })
+
   test('a piece that arrives again after a reconnection is not shown twice, and the final text replaces all', () => {
     expect(texts(fold([delta('Hello', 0), delta('Hello wor', 0), delta('ld', 9)]))).toEqual(['Hello world'])
     const usage = { input_tokens: 1, output_tokens: 2, cached_tokens: 0, reasoning_tokens: 0 }

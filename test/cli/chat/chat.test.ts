@@ -333,7 +333,7 @@ describe.concurrent('the chat', () => {
     await terminal.say('/tools')
     await terminal.shows(/\d tools:[\s\S]* {2}Bash: /)
     await terminal.say('/model other-model')
-    await terminal.shows('The model is other-model')
+    await terminal.shows('The model changed from scripted to other-model.')
     await terminal.shows('other-model · 0 tokens')
     await terminal.say('/cost')
     await terminal.shows('No tokens yet.')

@@ -28,10 +28,10 @@ afterAll(async () => {
 })
 
 /** `name` is that of the data directory. */
-function start(name: string, env: Record<string, string> = {}, program = commandLine(['chat'])) {
+function start(name: string, env: Record<string, string> = {}, program = commandLine(['chat']), columns = 100) {
   const settings = { LLM_MODEL: 'scripted', LLM_BASE_URL: model.baseUrl, LLM_API_KEY: 'scripted-model-key' }
   const directories = { OPENHANDS_DATA_DIR: join(home, name), CHAT: commandLine(['chat']).map(quote).join(' ') }
-  return new Terminal(program, { env: { ...settings, ...directories, ...env }, cwd: join(home, 'project') })
+  return new Terminal(program, { env: { ...settings, ...directories, ...env }, cwd: join(home, 'project'), columns })
 }
 
 async function leave(terminal: Terminal): Promise<void> {
@@ -110,6 +110,19 @@ test.concurrent('continues when another chat ends that ran the agents', async ()
   await other.say('hi')
   await other.shows('Hello.')
   await leave(other)
+})
+
+test.concurrent('the line that continues a chat is accepted, also with a mode that asks less', async () => {
+  await using terminal = start('continued', {}, commandLine(['chat', '--permission-mode', 'accept_edits']), 300)
+  await terminal.shows('/help lists')
+  await terminal.say('hi')
+  await terminal.shows('Hello.')
+  await leave(terminal)
+  const [, line = ''] = /Continue this conversation:\n(.*)/.exec(terminal.text) ?? []
+  await using continued = start('continued', {}, ['bash', '-c', line])
+  await continued.shows('> hi')
+  await continued.shows('mode accept_edits')
+  await leave(continued)
 })
 
 const PROMPT = /\nbash-\S+[#$]$/

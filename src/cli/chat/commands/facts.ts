@@ -25,9 +25,11 @@ export async function showModel({ session, options, pick }: ChatContext, name: s
 }
 
 async function changeModel(session: ChatContext['session'], model: string): Promise<void> {
+  // The event of the change says it.
+  const isSame = session.state.model === model
   session.names.set('llm_config.model', '/model')
   await session.conversation.updateConfig({ llm_config: { model } })
-  session.say(`The model is ${model}.`)
+  if (isSame) session.say(`The model is ${model}.`)
 }
 
 export async function showTools({ session }: ChatContext): Promise<void> {

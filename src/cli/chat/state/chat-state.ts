@@ -89,8 +89,10 @@ export type ChatState = {
   readonly isConnected: boolean
   /** False while earlier events are read again: what others did then needs no notice. */
   readonly isLive: boolean
-  /** The title of the conversation, or the name of its directory. */
+  /** The title of the conversation, the beginning of its first message, or the name of its directory. */
   readonly title: string
+  /** Whether that is more than the name of its directory. */
+  readonly isNamed: boolean
   readonly model: string
   /** What the model has read and written last, in tokens. */
   readonly contextTokens: number | undefined
@@ -126,7 +128,7 @@ export type LocalEvent =
   | { readonly type: 'Pending'; readonly requests: ChatState['requests'] }
   | {
       readonly type: 'Viewed'
-      readonly view: Partial<Pick<ChatState, 'title' | 'status' | 'model' | 'mode' | 'usage' | 'costUsd'>>
+      readonly view: Partial<Pick<ChatState, 'title' | 'isNamed' | 'status' | 'model' | 'mode' | 'usage' | 'costUsd'>>
     }
   | { readonly type: 'Read'; readonly seq: number }
   | { readonly type: 'Cleared' }
@@ -142,6 +144,7 @@ export const EMPTY_STATE: ChatState = {
   isConnected: true,
   isLive: false,
   title: '',
+  isNamed: false,
   model: '',
   contextTokens: undefined,
   mode: 'bypass',

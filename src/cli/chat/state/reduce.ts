@@ -10,6 +10,7 @@ import { withoutSending } from './delivery.ts'
 import { startsInResult } from './diff-numbers.ts'
 import { addLine } from './event-lines.ts'
 import { add, addNotice, changeAnswer, changeCall, dropAnswer, hasAnswer, hasCall } from './items.ts'
+import { nameOfMessage } from './conversation-name.ts'
 import { addDelta, addToolOutput } from './live.ts'
 import { afterRewind } from './rewound.ts'
 import { withoutMessage } from './unread.ts'
@@ -83,13 +84,19 @@ export function reduce(state: ChatState, event: ChatEvent, now: number): ChatSta
 function addUserMessage(state: ChatState, event: EventOf<'UserMessage'>): ChatState {
   const { content, sender, idempotency_key: key } = event
   const text = content.flatMap((part) => (part.type === 'text' ? [part.text] : [])).join('\n')
-  const ofCommand = addCommandMessage(state, text, key)
+  const named = withName(state, text)
+  const ofCommand = addCommandMessage(named, text, key)
   if (ofCommand) return ofCommand
   const images = content.filter(({ type }) => type === 'image').length
   const steers = state.status === 'running'
   const stored = { steers, event: { id: event.id, seq: event.seq }, ...(sender !== undefined && { sender }) }
   const item = { kind: 'user', text: startOf(text), images, ...stored } as const
-  return add(withoutSending(state, key), item)
+  return add(withoutSending(named, key), item)
+}
+
+function withName(state: ChatState, text: string): ChatState {
+  const name = state.isNamed ? '' : nameOfMessage(text)
+  return name === '' ? state : { ...state, title: name, isNamed: true }
 }
 
 function addAnswer(state: ChatState, event: EventOf<'AssistantMessage'>): ChatState {
@@ -140,7 +147,7 @@ function changeConfig(state: ChatState, event: EventOf<'ConfigUpdate'>): ChatSta
   const { permission_mode, permission_rules: rules, llm_config: llm, title, ...others } = event.changes
   const model = typeof llm === 'object' && llm !== null && 'model' in llm ? llm.model : undefined
   const counted = withUsage(state, event.model, event.usage, event.cost_usd)
-  const titled = typeof title === 'string' ? { ...counted, title } : counted
+  const titled = typeof title === 'string' ? { ...counted, title, isNamed: true } : counted
   const moded = changeSetting(titled, 'mode', permission_mode, 'The permission mode')
   const modelled = changeSetting(moded, 'model', model, 'The model')
   const ruled = rules === undefined ? modelled : changeRules(modelled, rules)
