@@ -60,6 +60,14 @@ test.runIf(isDebian)('the same executable and commit give the same package, what
   }
 })
 
+const LINTIAN = findCommand(['lintian'])
+
+test.runIf(isDebian && LINTIAN !== undefined)('lintian has no errors and warnings about a package', async () => {
+  const env = { ...process.env, TMPDIR: directory }
+  const { stdout } = await run(LINTIAN!, ['--allow-root', '--fail-on', 'error,warning', await made], { env })
+  expect(stdout).toBe('')
+})
+
 test.runIf(isDebian)(
   'a package keeps its key, settings and data, and deletes them at a purge that was answered with yes',
   async () => {
