@@ -18,10 +18,6 @@ const TIMEOUT_MS = 60_000
 const MAX_OUTPUT_BYTES = 64 * 1024 ** 2
 const MAX_ERROR_BYTES = 4096
 
-/**
- * Level 1 is what git uses for loose objects. A delta against the file before, as fast-import does it, costs more than it
- * saves: a later repack finds better ones.
- */
 const CONFIG = `[core]
 \trepositoryformatversion = 0
 \tbare = true
@@ -84,7 +80,7 @@ export class GitStore {
   /** What `git init` makes, without its templates. HEAD comes last: without it there is no store. */
   async make(): Promise<void> {
     if (await this.exists()) return
-    for (const path of ['', 'objects', 'objects/pack', 'refs', 'refs/snapshots', 'info'])
+    for (const path of ['', 'objects', 'objects/pack', 'refs', 'refs/heads', 'refs/snapshots', 'info'])
       await makeDirectories(join(this.directory, path), 0o700)
     const write = (name: string, text: string) => writeFile(join(this.directory, name), text, { mode: 0o600 })
     await write('config', CONFIG)
@@ -93,11 +89,19 @@ export class GitStore {
     this.#isMade = true
   }
 
-  /** Removes what a git that was killed has left: its locks would end all that come after it. Nothing else may write meanwhile. */
+  /**
+   * Removes what a git or a server that was killed has left: locks would end all that come after, and no git removes a pack
+   * without its index. Nothing else may write meanwhile.
+   */
   async clean(): Promise<void> {
     for (const path of ['', 'refs/heads', 'objects', 'objects/pack'])
       for (const name of await readdir(join(this.directory, path)).catch(ignoreNone))
         if (LEFTOVER.test(name)) await rm(join(this.directory, path, name), { force: true })
+    const packs = join(this.directory, 'objects/pack')
+    const names = new Set(await readdir(packs).catch(ignoreNone))
+    for (const name of names)
+      if (name.endsWith('.pack') && !names.has(name.replace(/pack$/, 'idx')))
+        await rm(join(packs, name), { force: true })
   }
 
   async remove(): Promise<void> {
@@ -152,7 +156,6 @@ export class RunningGit {
   /** Rejects if it has failed. */
   readonly ended: Promise<void>
   readonly #child: ChildProcess
-  #drained: PromiseWithResolvers<void> | undefined
 
   constructor(child: ChildProcess, name: string) {
     this.#child = child
@@ -166,11 +169,6 @@ export class RunningGit {
     // oxlint-enable typescript/no-non-null-assertion
     // It may end before it has read everything; its exit code says so.
     this.stdin.on('error', () => {})
-    const onDrained = () => {
-      this.#drained?.resolve()
-      this.#drained = undefined
-    }
-    this.stdin.on('drain', onDrained).on('close', onDrained)
     this.ended = new Promise((resolve, reject) => {
       // Without its directory, it does not start.
       child.on('error', (error) => reject(codeOf(error) === 'ENOENT' ? unreadable(error) : error))
@@ -181,13 +179,6 @@ export class RunningGit {
       })
     })
     this.ended.catch(() => {})
-  }
-
-  /** Waits until git has read enough for more. */
-  async write(chunk: string | Buffer): Promise<void> {
-    if (this.stdin.write(chunk, 'latin1') || this.stdin.destroyed) return
-    this.#drained ??= Promise.withResolvers()
-    await this.#drained.promise
   }
 
   kill(): void {

@@ -3,16 +3,16 @@
  * Opens each name relative to its open directory and never follows links, so that nothing from outside is read, whatever a
  * name is swapped for meanwhile.
  */
-import { createHash } from 'node:crypto'
 import type { Stats } from 'node:fs'
-import { open, readlink } from 'node:fs/promises'
+import { readlink } from 'node:fs/promises'
 import { isTemporaryName } from '../../files/jail/unfinished-files.ts'
 import { codeOf } from '../../lib/error-code.ts'
 import { mapBounded } from '../../lib/map-bounded.ts'
 import { createSlices } from '../../lib/time-slices.ts'
+import { objectName } from './git-objects.ts'
 import type { OpenDirectory } from './open-directory.ts'
 import { inDirectory, lstatAll, lstatSeen, namesIn, openInner, openRoot, unchangedInner } from './open-directory.ts'
-import { FILE, readUpTo } from './read-up-to.ts'
+import { readUpTo } from './read-up-to.ts'
 import type { RuleChain } from './rule-chain.ts'
 import { isIgnored, withRules } from './rule-chain.ts'
 import type { KnownRules } from './rule-files.ts'
@@ -20,7 +20,7 @@ import { RuleFiles } from './rule-files.ts'
 import type { KnownTracked } from './tracked-files.ts'
 import { TrackedFiles } from './tracked-files.ts'
 import type { FileStat, LeftOut, LeftOutReason, RootTree, TreeEntry } from './tree-entry.ts'
-import { isSameStat, MODE_BITS, shownPath } from './tree-entry.ts'
+import { isSameStat, MODE_BITS, settledStat, shownPath } from './tree-entry.ts'
 
 /** Larger files are left out. */
 const MAX_FILE_BYTES = 10 * 1024 ** 2
@@ -31,6 +31,8 @@ const MAX_PATH_BYTES = 4096
 const MAX_DEPTH = 256
 /** Files that are read concurrently: each is in memory as a whole. */
 const READERS = 4
+/** What a smaller file is read into, again and again. */
+const SCRATCH_BYTES = 64 * 1024
 /** What is left out where there is no `.gitignore`: what programs make and can make again. */
 const NO_RULES: RuleChain = []
 const GENERATED = withRules(
@@ -46,8 +48,8 @@ export type TreeReading = {
   readonly knownEntries: ReadonlyMap<string, TreeEntry> | undefined
   /** What the last look of this process remembers. */
   readonly memory: TreeMemory | undefined
-  /** Receives content that is not known, before the entry is in the tree. */
-  readonly store: (content: Buffer) => Promise<void>
+  /** Receives content that is not known and its name in git, before the entry is in the tree. */
+  readonly store: (blob: string, content: Buffer) => Promise<void>
   /** Returns false for what the server hides, by real path. */
   readonly isShown: (realPath: string) => boolean
   /** Real paths of directories to leave out without a word: they are roots themselves. */
@@ -71,8 +73,15 @@ export async function readTree(
   return await new TreeReader(options).read(path)
 }
 
-/** A name in a directory, and its path from the root. `isIgnored`: a rule names it, but it is tracked, or a file in it is. */
-type NamedPath = { readonly name: string; readonly path: string; readonly isIgnored?: boolean }
+/** A name in a directory, and its path from the root. */
+type NamedPath = {
+  readonly name: string
+  readonly path: string
+  /** As the list of the directory says. */
+  readonly isFile: boolean
+  /** True if a rule names it, but it is tracked, or a file in it is. */
+  readonly isIgnored?: boolean
+}
 
 /** What the names in a directory are. They are the same while its times and the rules are. */
 type KnownNames = {
@@ -111,6 +120,7 @@ class TreeReader {
   readonly #entries = new Map<string, TreeEntry>()
   readonly #leftOut: LeftOut[] = []
   readonly #slices = createSlices()
+  readonly #scratch: Buffer[] = []
   readonly #directories = new Map<string, SeenNames>()
   readonly #rules: RuleFiles
   #tracked: TrackedFiles | undefined
@@ -160,7 +170,7 @@ class TreeReader {
     for (const entry of found ?? (await namesIn(directory))) {
       const { name } = entry
       if (name === '.git' || isTemporaryName(name)) continue
-      const inner = { name, path: path === '' ? name : `${path}/${name}` }
+      const inner = { name, path: path === '' ? name : `${path}/${name}`, isFile: entry.isFile() }
       const isDirectory = entry.isDirectory()
       const leave = (reason: LeftOutReason) => void leftOut.push({ path: inner.path, reason })
       if (inner.path.length > MAX_PATH_BYTES) leave('unreadable')
@@ -190,15 +200,17 @@ class TreeReader {
 
   async #readEntries(directory: OpenDirectory, named: readonly NamedPath[]): Promise<void> {
     const unknown: NamedPath[] = []
+    const changed: { readonly entry: NamedPath; readonly stats?: Stats }[] = []
     for (const [index, entry] of named.entries()) {
       if (index % BATCH === 0) await this.#slices.rest()
-      const seen = this.#options.knownEntries?.get(entry.path)?.seen
-      const found = seen && lstatSeen(directory, entry.name, seen)
-      if (!found || !this.#knows(directory, entry, found)) unknown.push(entry)
+      const known = this.#options.knownEntries?.get(entry.path)
+      const found = known?.seen && lstatSeen(directory, entry.name, known.seen)
+      if (found && this.#knows(directory, entry, found)) continue
+      if (!known && entry.isFile) changed.push({ entry })
+      else unknown.push(entry)
     }
-    if (unknown.length === 0) return
+    if (unknown.length + changed.length === 0) return
     const stats = await lstatAll(directory, unknown, this.#slices)
-    const changed: { readonly entry: NamedPath; readonly stats: Stats }[] = []
     for (const [index, entry] of unknown.entries()) {
       const found = stats[index]
       if (found instanceof Error) await this.#orLeave(entry.path, () => Promise.reject(found))
@@ -206,14 +218,14 @@ class TreeReader {
     }
     await mapBounded(changed, READERS, ({ entry, stats: found }) =>
       this.#orLeave(entry.path, () =>
-        found.isSymbolicLink() ? this.#readLink(directory, entry, found) : this.#readContent(directory, entry),
+        found?.isSymbolicLink() ? this.#readLink(directory, entry, found) : this.#readContent(directory, entry),
       ),
     )
   }
 
   /** Returns true if the content need not be read. */
   #knows(directory: OpenDirectory, { name, path }: NamedPath, found: Stats): boolean {
-    if (!this.#options.isShown(`${directory.path}/${shownPath(name)}`)) this.#leave(path, 'hidden')
+    if (!this.#isShown(directory, name)) this.#leave(path, 'hidden')
     else if (!found.isFile() && !found.isSymbolicLink()) this.#leave(path, 'special')
     else if (found.size > MAX_FILE_BYTES) this.#leave(path, 'too_large')
     else {
@@ -228,20 +240,28 @@ class TreeReader {
 
   async #readLink(directory: OpenDirectory, { name, path }: NamedPath, found: Stats): Promise<void> {
     const target = await readlink(inDirectory(directory, name), { encoding: 'buffer' })
-    const blob = blobOf(target)
-    if (this.#options.knownEntries?.get(path)?.blob !== blob) await this.#options.store(target)
+    const blob = objectName('blob', target)
+    if (this.#options.knownEntries?.get(path)?.blob !== blob) await this.#options.store(blob, target)
     this.#add(path, { kind: 'symlink', mode: 0o777, blob, seen: settledStat(found, target.length) })
   }
 
   async #readContent(directory: OpenDirectory, { name, path }: NamedPath): Promise<void> {
-    await using file = await open(inDirectory(directory, name), FILE)
-    const before = await file.stat()
-    if (!before.isFile()) return this.#leave(path, 'special')
-    const content = await readUpTo(file, MAX_FILE_BYTES + 1, before.size)
-    if (content.length > MAX_FILE_BYTES) return this.#leave(path, 'too_large')
-    const blob = blobOf(content)
-    if (this.#options.knownEntries?.get(path)?.blob !== blob) await this.#options.store(content)
-    this.#add(path, { kind: 'file', mode: before.mode & MODE_BITS, blob, seen: settledStat(before, content.length) })
+    if (!this.#isShown(directory, name)) return this.#leave(path, 'hidden')
+    const scratch = this.#scratch.pop() ?? Buffer.allocUnsafeSlow(SCRATCH_BYTES)
+    let isTooLarge = false
+    const mayRead = ({ size }: Stats) => !(isTooLarge = size > MAX_FILE_BYTES)
+    const read = await readUpTo(inDirectory(directory, name), { limit: MAX_FILE_BYTES + 1, scratch, mayRead })
+    if (!read || read.content.length > MAX_FILE_BYTES)
+      return this.#leave(path, read || isTooLarge ? 'too_large' : 'special')
+    const { stats, content } = read
+    const blob = objectName('blob', content)
+    if (this.#options.knownEntries?.get(path)?.blob !== blob) await this.#options.store(blob, content)
+    this.#scratch.push(scratch)
+    this.#add(path, { kind: 'file', mode: stats.mode & MODE_BITS, blob, seen: settledStat(stats, content.length) })
+  }
+
+  #isShown(directory: OpenDirectory, name: string): boolean {
+    return this.#options.isShown(`${directory.path}/${shownPath(name)}`)
   }
 
   #add(path: string, entry: TreeEntry): void {
@@ -278,19 +298,3 @@ const UNREADABLE: ReadonlySet<string> = new Set(['EACCES', 'EPERM', 'ELOOP', 'EI
 const RULES_FILE = '.gitignore'
 /** Names that are looked at before others get a turn. */
 const BATCH = 64
-
-/** The name of a blob in git. */
-function blobOf(content: Buffer): string {
-  return createHash('sha1').update(`blob ${content.length}\0`).update(content).digest('hex')
-}
-
-/** Times of some file systems have whole seconds only. */
-const FINE_MS = 50
-const COARSE_MS = 2000
-
-/** Undefined if the file may change again without another time, or has changed while it was read. */
-function settledStat({ size, mtimeMs, ctimeMs, ino }: Stats, length: number): FileStat | undefined {
-  const resolution = mtimeMs % 1000 === 0 && ctimeMs % 1000 === 0 ? COARSE_MS : FINE_MS
-  const isSettled = Math.max(mtimeMs, ctimeMs) < Date.now() - resolution
-  return isSettled && size === length ? { size, mtimeMs, ctimeMs, ino } : undefined
-}

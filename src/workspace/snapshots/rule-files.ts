@@ -3,10 +3,9 @@
  * reader of the tree knows that the rules of a directory have not changed.
  */
 import { createHash } from 'node:crypto'
-import { open } from 'node:fs/promises'
 import type { OpenDirectory } from './open-directory.ts'
 import { inDirectory, openInner } from './open-directory.ts'
-import { FILE, readUpTo } from './read-up-to.ts'
+import { readUpTo } from './read-up-to.ts'
 import type { RuleChain } from './rule-chain.ts'
 import { bytesLeft, withRules } from './rule-chain.ts'
 
@@ -40,10 +39,8 @@ export class RuleFiles {
   /** Adds the rules of a file; those of no file, if it cannot be read. `base`: the path of the directory that they are for. */
   async add(outer: RuleChain, base: string, directory: OpenDirectory, name: string): Promise<RuleChain> {
     try {
-      await using file = await open(inDirectory(directory, name), FILE)
-      if (!(await file.stat()).isFile()) return outer
-      const text = await readUpTo(file, bytesLeft(outer), 4096)
-      return this.#chainOf(outer, base, `${base}/${name}`, text)
+      const read = await readUpTo(inDirectory(directory, name), { limit: bytesLeft(outer) })
+      return read ? this.#chainOf(outer, base, `${base}/${name}`, read.content) : outer
     } catch {
       return outer
     }

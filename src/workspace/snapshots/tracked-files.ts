@@ -3,11 +3,11 @@
  * would read the settings of the repository. Paths are bytes as characters (latin1).
  */
 import { createHash } from 'node:crypto'
-import { open } from 'node:fs/promises'
+import type { Stats } from 'node:fs'
 import type { Slices } from '../../lib/time-slices.ts'
 import type { OpenDirectory } from './open-directory.ts'
 import { inDirectory, openInner } from './open-directory.ts'
-import { FILE, readUpTo } from './read-up-to.ts'
+import { readUpTo } from './read-up-to.ts'
 import type { FileStat } from './tree-entry.ts'
 import { isSameStat } from './tree-entry.ts'
 
@@ -79,12 +79,16 @@ async function readIndex(
 ): Promise<{ readonly seen: FileStat; readonly paths: readonly string[] } | 'unchanged' | undefined> {
   try {
     using git = (await openInner(root, '.git')).inner
-    await using file = await open(inDirectory(git, 'index'), FILE)
-    const stats = await file.stat()
-    if (!stats.isFile() || stats.size > MAX_INDEX_BYTES) return undefined
-    if (last && isSameStat(last, stats)) return 'unchanged'
-    const { size, mtimeMs, ctimeMs, ino } = stats
-    const paths = await parseIndex(await readUpTo(file, MAX_INDEX_BYTES, size), slices)
+    let isUnchanged = false
+    const mayRead = (stats: Stats) => {
+      isUnchanged = last !== undefined && isSameStat(last, stats)
+      return !isUnchanged && stats.size <= MAX_INDEX_BYTES
+    }
+    const read = await readUpTo(inDirectory(git, 'index'), { limit: MAX_INDEX_BYTES, mayRead })
+    if (isUnchanged) return 'unchanged'
+    if (!read) return undefined
+    const { size, mtimeMs, ctimeMs, ino } = read.stats
+    const paths = await parseIndex(read.content, slices)
     return paths && { seen: { size, mtimeMs, ctimeMs, ino }, paths: paths.toSorted() }
   } catch {
     return undefined

@@ -1,4 +1,5 @@
 /** What a snapshot knows of a tree: its entries by path. Paths are bytes as characters (latin1), so that any name is one. */
+import type { Stats } from 'node:fs'
 
 /** The mode bits that a snapshot keeps. */
 export const MODE_BITS = 0o7777
@@ -47,3 +48,14 @@ export const isSameStat = (a: FileStat, b: FileStat): boolean =>
 
 /** The trees of a snapshot, by the real path of their directory, or what `RootKeys` has for it. */
 export type Trees = ReadonlyMap<string, RootTree>
+
+/** Times of some file systems have whole seconds only. */
+const FINE_MS = 50
+const COARSE_MS = 2000
+
+/** Undefined if the file may change again without another time, or has changed while it was read. */
+export function settledStat({ size, mtimeMs, ctimeMs, ino }: Stats, length: number): FileStat | undefined {
+  const resolution = mtimeMs % 1000 === 0 && ctimeMs % 1000 === 0 ? COARSE_MS : FINE_MS
+  const isSettled = Math.max(mtimeMs, ctimeMs) < Date.now() - resolution
+  return isSettled && size === length ? { size, mtimeMs, ctimeMs, ino } : undefined
+}

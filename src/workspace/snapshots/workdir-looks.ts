@@ -70,17 +70,15 @@ export class WorkdirLooks {
     try {
       const trees = await this.#readAll(writer, signal)
       const last = this.#last
-      if (last && areSameTrees(trees, last.trees)) {
-        writer.discard()
-        // With the times of now.
-        return (this.#last = { written: last.written, trees })
-      }
-      const written = await writer.finish(trees, last)
+      // With the times of now.
+      if (last && areSameTrees(trees, last.trees)) return (this.#last = { written: last.written, trees })
+      // Whatever fails, the next look trusts nothing of the store.
+      this.#last = undefined
+      const written = await writer.finish(trees, last?.written)
       this.#isSaved = false
       return (this.#last = { written, trees })
-    } catch (error) {
-      writer.discard()
-      throw error
+    } finally {
+      await writer.discard()
     }
   }
 

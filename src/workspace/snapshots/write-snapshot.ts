@@ -1,115 +1,90 @@
-/**
- * Writes trees into the store by one `git fast-import`, which gets only what has changed since the last time. It is started
- * by the first content that is not known: an unchanged tree needs no process.
- */
-import type { GitStore, RunningGit } from './git-store.ts'
-import { isProgram, rootNameOf, writeManifest } from './manifest.ts'
+/** Writes trees into the store, in one pack that has only what the store has not. An unchanged tree writes nothing. */
+import { join } from 'node:path'
+import { replaceFile } from '../../lib/durable-file.ts'
+import { createSlices } from '../../lib/time-slices.ts'
+import { DIRECTORY, objectName, treeContent, writeRootTree } from './git-objects.ts'
+import type { TreeLine } from './git-objects.ts'
+import type { GitStore } from './git-store.ts'
+import { rootNameOf, writeManifest } from './manifest.ts'
+import type { ObjectKind } from './pack-file.ts'
+import { PackFile } from './pack-file.ts'
+import { StoredNames } from './pack-index.ts'
 import type { TreeEntry, Trees } from './tree-entry.ts'
 
 /** What was written last; the next snapshot begins with it. */
 export type WrittenSnapshot = { readonly commit: string; readonly tree: string }
 
+/** Git keeps what it leads to. */
 const LAST = 'refs/heads/last'
+
+type Parts = { readonly stored: StoredNames; readonly pack: PackFile }
 
 export class SnapshotWriter {
   readonly #store: GitStore
   readonly #signal: AbortSignal
-  #git: RunningGit | undefined
-  #preparation: Promise<void> | undefined
+  readonly #slices = createSlices()
+  #parts: Promise<Parts> | undefined
 
   constructor(store: GitStore, signal: AbortSignal) {
     this.#store = store
     this.#signal = signal
   }
 
-  readonly add = async (content: Buffer): Promise<void> => {
-    const git = await this.#start()
-    // In one piece: files are read concurrently.
-    await git.write(Buffer.concat([Buffer.from(`blob\ndata ${content.length}\n`), content, NEWLINE]))
-  }
+  /** `name`: that of the content in git. */
+  readonly add = (name: string, content: Buffer): Promise<void> => this.#add('blob', name, content)
 
-  /** Without `base`, all of the trees are written. */
-  async finish(
-    trees: Trees,
-    base: { readonly written: WrittenSnapshot; readonly trees: Trees } | undefined,
-  ): Promise<WrittenSnapshot> {
-    const git = await this.#start()
-    const seconds = Math.floor(Date.now() / 1000)
-    await git.write(`commit ${LAST}\nmark :1\ncommitter agent-server <> ${seconds} +0000\ndata 0\n`)
-    if (base) await git.write(`M 040000 ${base.written.tree} ""\n`)
-    for (const lines of inPieces(changesIn(trees, base?.trees ?? new Map()))) await git.write(lines)
-    const manifest = Buffer.from(writeManifest(trees))
-    await git.write(
-      Buffer.concat([Buffer.from(`M 100644 inline manifest\ndata ${manifest.length}\n`), manifest, NEWLINE]),
-    )
-    git.stdin.end('\nget-mark :1\nls :1 ""\ndone\n')
-    let said = ''
-    for await (const chunk of git.stdout) said += String(chunk)
-    await git.ended
-    const [commit, tree] = said.match(/\b[0-9a-f]{40}\b/g) ?? []
-    if (!commit || !tree) throw new Error(`git fast-import gave no names: ${said.slice(0, 200)}`)
+  /** `base`: the trees that content was not added for. Rejects if the store has lost them. */
+  async finish(trees: Trees, base: WrittenSnapshot | undefined): Promise<WrittenSnapshot> {
+    const { stored, pack } = await this.#begin()
+    if (base && !stored.has(base.tree)) throw new Error('the store of the snapshots has lost the last one')
+    const add = (content: Buffer) => this.#addNew('tree', content)
+    const roots: TreeLine[] = []
+    for (const [path, tree] of trees) {
+      const object = await writeRootTree(tree, add, this.#slices)
+      if (object !== undefined) roots.push({ mode: DIRECTORY, name: rootNameOf(path), object })
+    }
+    const manifest = await this.#addNew('blob', Buffer.from(writeManifest(trees)))
+    const top: TreeLine[] = [{ mode: '100644', name: 'manifest', object: manifest }]
+    if (roots.length > 0) top.push({ mode: DIRECTORY, name: 'files', object: await add(treeContent(roots)) })
+    const tree = await add(treeContent(top))
+    const who = `agent-server <> ${Math.floor(Date.now() / 1000)} +0000`
+    const commit = await this.#addNew('commit', Buffer.from(`tree ${tree}\nauthor ${who}\ncommitter ${who}\n\n`))
+    this.#signal.throwIfAborted()
+    if (!pack.isEmpty) await pack.finish(this.#slices)
+    // The name of the draft is that of a lock, which is no name of a commit.
+    const last = join(this.#store.directory, LAST)
+    await replaceFile(last, `${commit}\n`, { draft: `${last}.lock` })
     return { commit, tree }
   }
 
-  /** Ends it without a snapshot. */
-  discard(): void {
-    this.#git?.kill()
+  /** Ends it without a snapshot; after `finish` it does nothing. */
+  async discard(): Promise<void> {
+    const parts = await this.#parts?.catch(() => undefined)
+    await parts?.pack.discard()
   }
 
-  async #prepare(): Promise<void> {
+  async #addNew(kind: ObjectKind, content: Buffer): Promise<string> {
+    const name = objectName(kind, content)
+    await this.#add(kind, name, content)
+    return name
+  }
+
+  async #add(kind: ObjectKind, name: string, content: Buffer): Promise<void> {
+    const { stored, pack } = await this.#begin()
+    this.#signal.throwIfAborted()
+    if (!stored.has(name)) await pack.add(kind, name, content)
+  }
+
+  #begin(): Promise<Parts> {
+    return (this.#parts ??= this.#prepare())
+  }
+
+  async #prepare(): Promise<Parts> {
     await this.#store.make()
     await this.#store.clean()
+    const directory = join(this.#store.directory, 'objects/pack')
+    return { stored: await StoredNames.read(directory), pack: await PackFile.create(directory) }
   }
-
-  async #start(): Promise<RunningGit> {
-    await (this.#preparation ??= this.#prepare())
-    return (this.#git ??= this.#store.start(
-      ['fast-import', '--quiet', '--done', '--force', '--depth=0', '--date-format=raw'],
-      this.#signal,
-    ))
-  }
-}
-
-const NEWLINE = Buffer.from('\n')
-
-/** Removals first: a file may take the name of a directory, and the other way round. */
-function* changesIn(trees: Trees, before: Trees): Generator<string> {
-  for (const [root, { entries }] of before) {
-    const now = trees.get(root)?.entries
-    for (const [path, entry] of entries)
-      if (entry.kind !== 'directory' && !isStored(now?.get(path))) yield `D ${quote(gitPath(root, path))}\n`
-  }
-  for (const [root, { entries }] of trees) {
-    const known = before.get(root)?.entries
-    for (const [path, entry] of entries) {
-      const mode = gitModeOf(entry)
-      const old = known?.get(path)
-      if (mode === undefined || (old && old.blob === entry.blob && gitModeOf(old) === mode)) continue
-      yield `M ${mode} ${entry.blob} ${quote(gitPath(root, path))}\n`
-    }
-  }
-}
-
-const isStored = (entry: TreeEntry | undefined) => entry !== undefined && entry.kind !== 'directory'
-
-const gitPath = (root: string, path: string) => `files/${rootNameOf(root)}/${path}`
-
-const gitModeOf = ({ kind, mode }: TreeEntry): string | undefined =>
-  kind === 'directory' ? undefined : kind === 'symlink' ? '120000' : isProgram(mode) ? '100755' : '100644'
-
-const quote = (path: string) => `"${path.replace(/["\\\n]/g, (char) => (char === '\n' ? '\\n' : `\\${char}`))}"`
-
-const PIECE = 64 * 1024
-
-function* inPieces(lines: Iterable<string>): Generator<string> {
-  let piece = ''
-  for (const line of lines) {
-    piece += line
-    if (piece.length < PIECE) continue
-    yield piece
-    piece = ''
-  }
-  yield piece
 }
 
 /** True if nothing would be written. */

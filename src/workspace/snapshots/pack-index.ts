@@ -1,0 +1,106 @@
+/** The index of a pack of git, as gitformat-pack(5) describes its second version: written for new packs, and read to know what is stored. */
+import { createHash } from 'node:crypto'
+import { readdir, readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { codeOf } from '../../lib/error-code.ts'
+import type { Slices } from '../../lib/time-slices.ts'
+
+export type PackedObject = {
+  /** SHA-1, as hexadecimal digits. */
+  readonly name: string
+  /** Of its first byte in the pack. */
+  readonly offset: number
+  /** CRC-32 of its bytes in the pack. */
+  readonly crc: number
+}
+
+const NAME_BYTES = 20
+/** How many names begin with this byte or a lower one, for each byte. */
+const FANOUT_BYTES = 256 * 4
+const MAGIC = Buffer.from('ff744f6300000002', 'hex')
+const HEADER_BYTES = MAGIC.length + FANOUT_BYTES
+/** A larger offset is in a table of its own. */
+const LARGE = 2 ** 31
+
+/** `packName`: the SHA-1 at the end of the pack. Each object is there once. */
+export async function writePackIndex(
+  objects: readonly PackedObject[],
+  packName: Buffer,
+  slices: Slices,
+): Promise<Buffer> {
+  const buckets = Array.from({ length: 256 }, (): PackedObject[] => [])
+  for (const object of objects) buckets[parseInt(object.name.slice(0, 2), 16)]?.push(object)
+  const sorted: PackedObject[] = []
+  const fanout = Buffer.alloc(FANOUT_BYTES)
+  for (const [byte, bucket] of buckets.entries()) {
+    await slices.rest()
+    for (const object of bucket.sort((a, b) => (a.name < b.name ? -1 : 1))) sorted.push(object)
+    fanout.writeUInt32BE(sorted.length, byte * 4)
+  }
+  const names = Buffer.from(sorted.map(({ name }) => name).join(''), 'hex')
+  await slices.rest()
+  const crcs = Buffer.alloc(sorted.length * 4)
+  const offsets = Buffer.alloc(sorted.length * 4)
+  const large: Buffer[] = []
+  for (const [index, { crc, offset }] of sorted.entries()) {
+    crcs.writeUInt32BE(crc, index * 4)
+    if (offset < LARGE) offsets.writeUInt32BE(offset, index * 4)
+    else {
+      offsets.writeUInt32BE(LARGE + large.length, index * 4)
+      const wide = Buffer.alloc(8)
+      wide.writeBigUInt64BE(BigInt(offset))
+      large.push(wide)
+    }
+  }
+  const content = Buffer.concat([MAGIC, fanout, names, crcs, offsets, ...large, packName])
+  return Buffer.concat([content, createHash('sha1').update(content).digest()])
+}
+
+/** The names of all objects in the packs of a store. */
+export class StoredNames {
+  readonly #packs: readonly Buffer[]
+
+  private constructor(packs: readonly Buffer[]) {
+    this.#packs = packs
+  }
+
+  /** An index that is damaged, or without its pack, counts for nothing. */
+  static async read(packDirectory: string): Promise<StoredNames> {
+    const files = new Set(await readdir(packDirectory))
+    const packs: Buffer[] = []
+    for (const file of files) {
+      if (!file.endsWith('.idx') || !files.has(file.replace(/idx$/, 'pack'))) continue
+      const content = await readFile(join(packDirectory, file)).catch((error: unknown) => {
+        if (codeOf(error) !== 'ENOENT') throw error
+      })
+      if (content && isWhole(content)) packs.push(content)
+    }
+    return new StoredNames(packs)
+  }
+
+  has(name: string): boolean {
+    if (this.#packs.length === 0) return false
+    const wanted = Buffer.from(name, 'hex')
+    return this.#packs.some((pack) => hasName(pack, wanted))
+  }
+}
+
+function isWhole(content: Buffer): boolean {
+  if (content.length < HEADER_BYTES || !content.subarray(0, MAGIC.length).equals(MAGIC)) return false
+  return content.length >= HEADER_BYTES + content.readUInt32BE(HEADER_BYTES - 4) * (NAME_BYTES + 8)
+}
+
+function hasName(pack: Buffer, wanted: Buffer): boolean {
+  const first = wanted[0] ?? 0
+  let low = first === 0 ? 0 : pack.readUInt32BE(MAGIC.length + (first - 1) * 4)
+  let high = pack.readUInt32BE(MAGIC.length + first * 4)
+  while (low < high) {
+    const middle = (low + high) >>> 1
+    const at = HEADER_BYTES + middle * NAME_BYTES
+    const order = pack.compare(wanted, 0, NAME_BYTES, at, at + NAME_BYTES)
+    if (order === 0) return true
+    if (order < 0) low = middle + 1
+    else high = middle
+  }
+  return false
+}
