@@ -39,22 +39,20 @@ export function settingFiles(): { readonly path: string; readonly is: string; re
 }
 
 function withTable(page: string, nameOf: NameOf): string {
-  const rows = PLAIN_SETTINGS.map(
-    (setting) => `| \`${nameOf(setting)}\` | ${aboutOf(setting, nameOf)} | ${effectOf(setting)} |`,
-  )
-  return withRows(page, ['| setting | meaning | in a session that is continued |', '|---|---|---|', ...rows])
+  const rows = PLAIN_SETTINGS.map((setting) => `| \`${nameOf(setting)}\` | ${aboutOf(setting, nameOf)} |`)
+  const fixed = PLAIN_SETTINGS.filter((setting) => !isChangeable(setting)).map((setting) => `\`${nameOf(setting)}\``)
+  const kept = `A session that is continued keeps ${fixed.join(', ')}: other values are an error.`
+  return withRows(page, ['| setting | meaning |', '|---|---|', ...rows, '', kept])
 }
 
 /** The names alone: the page refers to another one for their meaning. */
 function withNames(page: string, nameOf: NameOf): string {
-  const rows = (['changed', 'refused'] as const).map((effect) => {
-    const names = PLAIN_SETTINGS.filter((setting) => effectOf(setting) === effect).map(nameOf)
-    return `| ${names.map((name) => `\`${name}\``).join(', ')} | ${effect} |`
+  const rows = [true, false].map((changeable) => {
+    const names = PLAIN_SETTINGS.filter((setting) => isChangeable(setting) === changeable).map(nameOf)
+    return `| ${names.map((name) => `\`${name}\``).join(', ')} | ${changeable ? 'change' : 'are an error with another value'} |`
   })
-  return withRows(page, ['| settings | in a session that is continued |', '|---|---|', ...rows])
+  return withRows(page, ['| settings | of a session that is continued |', '|---|---|', ...rows])
 }
-
-const effectOf = (setting: PlainSetting) => (isChangeable(setting) ? 'changed' : 'refused')
 
 function withRows(page: string, lines: readonly string[]): string {
   const [before = '', rest = ''] = page.split(MARKERS.start)

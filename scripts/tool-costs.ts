@@ -77,11 +77,11 @@ export function presetCosts(): PresetCost[] {
 /** A table in Markdown. */
 export function costTable(): string {
   return [
-    '| preset | tools | system prompt, bytes | tools, bytes | together |',
-    '|---|---|---|---|---|',
+    '| preset | tools | bytes of each request |',
+    '|---|---|---|',
     ...presetCosts().map(
       ({ preset, tools, prompt, schemas }) =>
-        `| \`${preset}\` | ${tools.map((name) => `\`${name}\``).join(', ')} | ${prompt} | ${schemas} | ${prompt + schemas} |`,
+        `| \`${preset}\` | ${tools.map((name) => `\`${name}\``).join(', ')} | ${prompt + schemas} |`,
     ),
   ].join('\n')
 }
