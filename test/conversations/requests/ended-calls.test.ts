@@ -5,9 +5,8 @@ import { createTask } from '../../../src/tools/task/task.ts'
 import type { TaskAccess } from '../../../src/tools/task/task-access.ts'
 import type { Conversation } from '../../../src/conversations/conversation.ts'
 import { openOf, untilOpen } from '../../support/answering.ts'
-import type { BenchOptions } from '../fixtures.ts'
+import type { Bench, BenchOptions } from '../fixtures.ts'
 import { call, eventsOf, gate, only, setBench, tool, userText } from '../fixtures.ts'
-import type { Fault } from '../mortal-store.ts'
 import { mortalStore } from '../mortal-store.ts'
 
 const TOOL = { name: 'look_up', description: '', input_schema: { type: 'object' } }
@@ -39,15 +38,26 @@ test('hooks that come while a call rests are not asked about it', async () => {
   expect(result).toMatchObject({ output: 'found', is_error: false })
 })
 
+/** Sets a time limit that has passed already. Resolves when the end of its calls is being stored, which then takes a while. */
+async function reachLimit(bench: Bench, { id }: Conversation, store: ReturnType<typeof mortalStore>): Promise<void> {
+  const { promise: ending, resolve } = Promise.withResolvers<void>()
+  let isLimitStored = false
+  store.fault = () => {
+    if (isLimitStored) return (resolve(), 'slow')
+    isLimitStored = true
+    return undefined
+  }
+  await bench.configure(id, { max_seconds_per_run: 0.001 })
+  await ending
+}
+
 test('a call that a time limit ends takes no answer any more', async () => {
   const script = [{ calls: [call('look_up')] }, { text: 'Done.' }]
-  const { bench, conversation, store } = await setScene({ script }, { max_seconds_per_run: 1 })
+  const { bench, conversation, store } = await setScene({ script })
   await using _ = bench
   const { request_id } = await untilOpen(conversation, 'client_tool')
   // The end of the call takes its time on the disk; the client answers then.
-  const ending = Promise.withResolvers<void>()
-  store.fault = (): Fault => (ending.resolve(), 'slow')
-  await ending.promise
+  await reachLimit(bench, conversation, store)
   await expect(answer(conversation, request_id)).rejects.toMatchObject({ code: 'request_closed' })
   await expect.poll(() => conversation.state.status).toBe('error')
 })
@@ -64,13 +74,11 @@ test('a resting call of a subagent that a time limit ends takes no answer any mo
     if (!text.includes('You are a subagent')) return { calls: [task('look it up'), task('be busy')] }
     return { calls: [text.includes('be busy') ? call('Busy') : call('look_up')] }
   }
-  const { bench, conversation, store } = await setScene({ script, deps }, { tools: ['Task'], max_seconds_per_run: 1 })
+  const { bench, conversation, store } = await setScene({ script, deps }, { tools: ['Task'] })
   await using _ = bench
   const { request_id } = await untilOpen(conversation, 'client_tool')
   await busy.entered
-  const ending = Promise.withResolvers<void>()
-  store.fault = (): Fault => (ending.resolve(), 'slow')
-  await ending.promise
+  await reachLimit(bench, conversation, store)
   await expect(answer(conversation, request_id)).rejects.toMatchObject({ code: 'request_closed' })
   await expect.poll(() => conversation.state.status).toBe('error')
 })
