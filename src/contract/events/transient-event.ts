@@ -10,8 +10,8 @@ const Transient = z.object({ conversation_id: z.uuid(), timestamp: z.iso.datetim
 export const AssistantDelta = Transient.extend({
   type: z.literal('AssistantDelta'),
   message_id: z.uuid(),
-  index: z.int().nonnegative().describe('Index of the part of the message; for tool input, index of the call.'),
-  offset: z.int().nonnegative().describe('Offset of this text in its part, UTF-16 units.'),
+  index: z.int().nonnegative().describe('For tool input: index of the call. Otherwise 0.'),
+  offset: z.int().nonnegative().describe('Offset in all text, all reasoning or the input of the call, UTF-16 units.'),
   text_delta: z.string().optional(),
   reasoning_delta: z.string().optional(),
   tool_input_delta: z.string().optional(),
