@@ -20,7 +20,6 @@ export const RUN_BY: Readonly<Record<string, string>> = {
   'docs/client.md ts': 'test/docs/programs.test.ts',
   'docs/events.md ts': 'test/docs/programs.test.ts',
   'docs/hooks.md python': 'test/docs/hooks-page.test.ts',
-  'docs/install.md nginx': 'test/stories/proxies.test.ts',
   'docs/install.md caddyfile': 'test/stories/proxies.test.ts',
   'docs/models.md json catalog': 'test/config/model-catalog.test.ts',
   'docs/operating.md sh backup': 'test/docs/code-blocks.test.ts',

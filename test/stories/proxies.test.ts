@@ -1,4 +1,4 @@
-/** The configurations of nginx and Caddy in docs/install.md, in front of a real server, over TLS. */
+/** The configurations of nginx and Caddy to which docs/install.md leads, in front of a real server, over TLS. */
 import { spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
@@ -23,11 +23,12 @@ type Place = { readonly home: string; readonly port: number; readonly upstream: 
 type Proxy = { readonly command: string; readonly args: readonly string[]; readonly config: string }
 
 const doc = await readFile(join(ROOT, 'docs/install.md'), 'utf8')
-const block = (language: string): string => new RegExp(`^\`\`\`${language}\\n(.*?)^\`\`\``, 'ms').exec(doc)![1]!
+const nginxSite = await readFile(join(ROOT, 'examples/deploy/nginx.conf'), 'utf8')
+const [, caddySite = ''] = /^```caddyfile\n(.*?)^```/ms.exec(doc)!
 
-/** What is replaced is the address, the port and the certificate of the example. All else is as it is in the page. */
+/** What is replaced is the address, the port and the certificate of the example. All else is as it is there. */
 function nginxAt({ home, port, upstream }: Place): Proxy {
-  const site = block('nginx')
+  const site = nginxSite
     .replace('listen 443 ssl', `listen 127.0.0.1:${port} ssl`)
     .replace('127.0.0.1:8000', upstream)
     .replace(/(ssl_certificate +).*;/, `$1${CERTIFICATE};`)
@@ -45,7 +46,7 @@ ${site}
 }
 
 function caddyAt({ home, port, upstream }: Place): Proxy {
-  const site = block('caddyfile')
+  const site = caddySite
     .replace('agents.example.com {', `https://127.0.0.1:${port} {\n\ttls ${CERTIFICATE} ${CERTIFICATE_KEY}`)
     .replace('127.0.0.1:8000', upstream)
   const config = `{\n\tadmin off\n\tauto_https disable_redirects\n}\n${site}`
