@@ -1,4 +1,5 @@
 /** Sends a message with the options of the command line for its run. */
+import { AgentServerError } from '../../client/request/agent-server-error.ts'
 import type { ConversationHandle } from '../../client/conversation/conversation-handle.ts'
 import type { CallOptions } from '../../client/request/api.ts'
 import type { UserInput } from '../../contract/values/message.ts'
@@ -15,7 +16,7 @@ type RunOptions = {
   readonly options?: CallOptions
 }
 
-/** Returns the id of the run. */
+/** Returns the id of the run. If it is refused, the message is taken back: another run would read it later. */
 export async function startRun(
   conversation: ConversationHandle,
   { content, maxSteps, forcesTool, overrides = {}, options = {} }: RunOptions,
@@ -23,6 +24,26 @@ export async function startRun(
   const tool_choice = forcesTool ? ('required' as const) : undefined
   const run = withoutUndefined({ max_steps: maxSteps, tool_choice, ...overrides })
   if (Object.keys(run).length === 0) return (await conversation.send(content, options)).run_id
-  await conversation.postMessage({ message: { role: 'user', content }, run: false }, options)
-  return (await conversation.run(run)).run_id
+  const { event_id } = await conversation.postMessage({ message: { role: 'user', content }, run: false }, options)
+  try {
+    return (await conversation.run(run)).run_id
+  } catch (error) {
+    throw isRefusal(error) ? await takeBack(conversation, event_id, error) : error
+  }
+}
+
+/** Anything else may have started the run, or is repeated with the same message. */
+const isRefusal = (error: unknown): error is AgentServerError =>
+  error instanceof AgentServerError && (error.status === 400 || error.status === 403 || error.status === 409)
+
+/** Returns what to throw. */
+async function takeBack(conversation: ConversationHandle, id: string, refusal: AgentServerError): Promise<unknown> {
+  try {
+    await conversation.withdrawMessage(id)
+    return refusal
+  } catch (error) {
+    const isRead = error instanceof AgentServerError && error.code === 'already_read'
+    const stored = isRead ? 'The run of another program has read the message' : 'The message is stored without a run'
+    return new Error(`${stored}: do not send it again. ${refusal.message}`, { cause: refusal })
+  }
 }
