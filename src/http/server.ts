@@ -28,7 +28,7 @@ import { createKeyCheck, createKeyRefusal, requireKey } from './guards/require-k
 import { MAX_HEADER_BYTES, answerClientError, refuseTunnels } from './guards/client-error.ts'
 import { originRule, registerCors } from './guards/cors.ts'
 import type { Peers } from './guards/forward-to-owner.ts'
-import { beginRequest, findOwner, forward, learnConversation } from './guards/forward-to-owner.ts'
+import { beginRequest, findOwner, forward, forwardByBody, learnConversation } from './guards/forward-to-owner.ts'
 import { endAllGracefully } from './guards/graceful-end.ts'
 import type { RouteDeps } from './register-routes.ts'
 import { registerRoutes } from './register-routes.ts'
@@ -123,6 +123,7 @@ export async function createHttpServer(deps: HttpDeps): Promise<FastifyInstance>
   addAccess(app)
   app.decorateRequest('keyFingerprint', undefined)
   app.decorateRequest('remote', undefined)
+  app.decorateRequest('conversationId', undefined)
   app.decorateRequest('elsewhere', undefined)
   app.decorateRequest('isKeyRefused', false)
   watchAnswers(app, times, deps.metrics)
@@ -153,6 +154,7 @@ export async function createHttpServer(deps: HttpDeps): Promise<FastifyInstance>
     if (takesLongBody(request)) bodies.allowSlow(request.raw)
     if (owner) await forward(request, reply, peers, owner)
   })
+  if (peers) forwardByBody(app, peers)
   keepConversationsOpen(app, deps.manager)
   app.setNotFoundHandler(async ({ url }) => refuseUnknown(url, routes))
 

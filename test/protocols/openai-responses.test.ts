@@ -7,6 +7,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { ScriptedQuestion, ScriptedTurn } from '../../src/llm/scripted/script.ts'
 import { KEY } from '../support/server.ts'
 import { setStage } from '../support/agent.ts'
+import { until } from '../support/until.ts'
 
 const stage = await setStage(({ body }) => turnFor(body), {})
 afterAll(() => stage[Symbol.asyncDispose]())
@@ -313,6 +314,51 @@ test('a response that is not stored, or is deleted, is gone', async () => {
   await expect(openai.responses.delete(first.id)).rejects.toMatchObject({ status: 409 })
   await openai.responses.delete(second.id)
   await expect(openai.responses.retrieve(first.id)).rejects.toMatchObject({ status: 404 })
+})
+
+test('what is not to be stored is deleted after a lost connection, too', async () => {
+  const list = async () => (await server.call('GET', '/conversations?limit=1000')).body.items as { id: string }[]
+  const before = (await list()).map(({ id }) => id)
+  const stream = await openai.responses.create({ model: 'coder', input: 'Write slowly', stream: true, store: false })
+  for await (const event of stream) if (event.type === 'response.output_text.delta') break
+  expect((await list()).map(({ id }) => id)).not.toEqual(before)
+  const isGone = async () => (await list()).length === before.length
+  await until('the conversation to be deleted', isGone)
+})
+
+test('audit lines name the conversation that was made, continued, cancelled or deleted', async () => {
+  const first = await ask('Hello')
+  const second = await ask('Hello', { previous_response_id: first.id })
+  await openai.responses.cancel(second.id)
+  await openai.responses.delete(second.id)
+  const lines = server
+    .output()
+    .split('\n')
+    .filter(
+      (line) => line.includes('"audit"') && line.includes('/v1/responses') && line.includes(conversationOf(first)),
+    )
+  expect(lines.map((line) => (JSON.parse(line) as { method: string }).method)).toEqual([
+    'POST',
+    'POST',
+    'POST',
+    'DELETE',
+  ])
+})
+
+test('an error shows no secret of the conversation', async () => {
+  const secrets = { TOKEN: 'the-value-of-a-token' }
+  await server.call('PUT', '/profiles/telling', { llm_config: LLM, secrets })
+  const one = await ask('Hello', { model: 'telling' })
+  const asked = {
+    previous_response_id: one.id,
+    input: [{ type: 'function_call_output', call_id: secrets.TOKEN, output: '' }],
+  }
+  const refused = await openai.responses
+    .create({ model: 'telling', ...asked } as never)
+    .catch((error: unknown) => error)
+  expect(refused).toMatchObject({ status: 400 })
+  expect(String(refused)).toContain('does not wait')
+  expect(String(refused)).not.toContain(secrets.TOKEN)
 })
 
 test('an id that begins with another event is not found, and a refused request leaves no fork', async () => {

@@ -67,6 +67,32 @@ test('a run, its events and its views through another instance are those of the 
   }
 })
 
+test('responses of the OpenAI API are read, continued and deleted through another instance', async () => {
+  const llm_config = { model: 'scripted', base_url: stage.model.baseUrl, api_key: 'scripted-model-key' }
+  await owner.call('PUT', '/profiles/gateway', { llm_config, permission_mode: 'bypass' })
+  const ask = async (server: TestServer, more: object = {}) =>
+    await server.call('POST', '/v1/responses', { model: 'gateway', input: 'Hello', ...more })
+  const first = await ask(owner)
+  expect([first.status, first.body.status], JSON.stringify(first.body)).toEqual([200, 'completed'])
+  const path = `/v1/responses/${first.body.id}`
+  for (const read of ['', '/input_items']) {
+    const [there, here] = [await owner.call('GET', path + read), await asked.call('GET', path + read)]
+    expect([read, here.status, here.body]).toEqual([read, 200, there.body])
+  }
+  const second = await ask(asked, { previous_response_id: first.body.id })
+  expect([second.status, second.body.status], JSON.stringify(second.body)).toEqual([200, 'completed'])
+  expect(second.body.id.slice(0, 37)).toBe(first.body.id.slice(0, 37))
+  const headers = { authorization, 'content-type': 'application/json' }
+  const body = JSON.stringify({ model: 'gateway', input: 'Hello', stream: true, previous_response_id: second.body.id })
+  const streamed = await (await fetch(`${asked.url}/v1/responses`, { method: 'POST', headers, body })).text()
+  expect(streamed).toContain('event: response.completed')
+  const last = /"id":"(resp_[^"]+)"/.exec(streamed)?.[1]
+  const cancelled = await asked.call('POST', `/v1/responses/${last}/cancel`)
+  expect(cancelled.body.status).toBe('completed')
+  expect((await asked.call('DELETE', `/v1/responses/${last}`)).body).toMatchObject({ deleted: true })
+  expect((await owner.call('GET', path)).status).toBe(404)
+})
+
 test('uploads and downloads through another instance keep their bytes, also with Expect: 100-continue', async () => {
   const path = await create()
   const bytes = randomBytes(3_000_000)

@@ -62,6 +62,14 @@ export class Profiles {
     return { items: isAlone ? [{ name: DEFAULT, ...BUILT_IN }] : items }
   }
 
+  /** Opens none of them. */
+  async names(sees: SeesProfile): Promise<readonly Pick<Profile, 'name' | 'created_at'>[]> {
+    await this.#upToDate()
+    const { all } = this.#stored
+    if (all.size === 0 && sees(DEFAULT)) return [{ name: DEFAULT }]
+    return [...all].filter(([name]) => sees(name)).map(([name, { created_at }]) => ({ name, created_at }))
+  }
+
   /** With masked secrets. Throws `profile_not_found`. */
   async get(name: string): Promise<Profile> {
     const { llm_config: llm, mcp, hooks, secrets, ...fields } = await this.#find(name)

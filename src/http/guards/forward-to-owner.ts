@@ -1,12 +1,13 @@
 /** Forwards requests of conversations that another instance owns. The only file that decides which these are. */
-import type { IncomingHttpHeaders } from 'node:http'
-import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Access } from '../../access/access.ts'
 import type { Cluster } from '../../cluster/cluster.ts'
 import type { ConversationManager } from '../../conversations/manager.ts'
 import { CREATED } from '../../conversations/registry/pending-requests.ts'
 import type { RemoteConversations } from '../remote/remote-conversations.ts'
 import { closeSignal } from '../request/close-signal.ts'
+import { namedConversation } from '../request/named-conversation.ts'
 import { ownKey } from './limited-requests.ts'
 import { hasBody } from './slow-bodies.ts'
 
@@ -30,7 +31,7 @@ const OF_CONNECTION = new Set(
  * then `request.remote` is set.
  */
 export async function findOwner(request: FastifyRequest, { cluster, remote }: Peers): Promise<Owner | undefined> {
-  const id = conversationOf(request)
+  const id = namedConversation(request)
   const { config, method, url } = request.routeOptions
   const key = creates(request) && request.access && creationKey(request.access, request.headers['idempotency-key'])
   const owner = key ? await cluster.ownerOfKey(request.raw.socket, key) : undefined
@@ -51,7 +52,9 @@ export function beginRequest(request: FastifyRequest, reply: FastifyReply, manag
 
 function namesOf(request: FastifyRequest): string[] {
   const { config, method, url = '' } = request.routeOptions
-  const id = conversationOf(request)
+  const id = namedConversation(request)
+  // Its answer can be as long as a run.
+  if (config.conversationOf) return []
   // A stream continues at the next owner, and so does the wait for a run, which must have its response.
   if (config.outlivesOwner) return method === 'GET' ? [] : [url]
   return [...(id === undefined ? [] : [id]), ...(creates(request) ? [CREATED] : [])]
@@ -66,15 +69,23 @@ const creationKey = (access: Access, key: string | string[] | undefined): string
 
 /** Another instance may have created the conversation before it died, and a limited key sees only those that are known. */
 export async function learnConversation(request: FastifyRequest, manager: OwnerLookup): Promise<void> {
-  const id = conversationOf(request)
+  const id = namedConversation(request)
   if (id !== undefined && request.access?.isLimited && !manager.ownerOf(id)) await manager.upToDate()
 }
 
-/** Returns undefined for other routes. */
-function conversationOf({ params, routeOptions }: FastifyRequest): string | undefined {
-  const { id } = (params ?? {}) as { id?: string } // a parameter of a route is a string
-  return routeOptions.url?.startsWith('/conversations/:id') ? id?.toLowerCase() : undefined
+/** Forwards requests whose body names the conversation, after it was read. An instance that stops begins no conversation. */
+export function forwardByBody(app: FastifyInstance, peers: Peers): void {
+  app.addHook('preHandler', async (request, reply) => {
+    const { conversationInBody } = request.routeOptions.config
+    if (!conversationInBody || !request.access) return
+    const id = conversationInBody(request.body)
+    const { cluster } = peers
+    const owner = await (id === undefined ? cluster.successor() : cluster.ownerElsewhere(request.raw.socket, id))
+    if (owner) await forward(request, reply, peers, owner, { id, body: JSON.stringify(request.body) })
+  })
 }
+
+type ReadRequest = { readonly id: string | undefined; readonly body: string | IncomingMessage | undefined }
 
 /** Answers as the owner does. The request is sent at most once. Throws the `Problem` `owner_lost`. */
 export async function forward(
@@ -82,15 +93,16 @@ export async function forward(
   reply: FastifyReply,
   { cluster }: Peers,
   owner: Owner,
+  { id, body: sentBody }: ReadRequest = { id: namedConversation(request), body: bodyOf(request) },
 ): Promise<void> {
   const { raw, access, keyFingerprint = '' } = request
-  const id = conversationOf(request)
   if (!access) return
+  const { 'content-length': _, ...unsized } = raw.headers
   const sent = {
     method: request.method,
     path: request.url,
-    headers: { ...withoutConnection(raw.headers), 'x-request-id': request.id },
-    body: hasBody(raw) ? raw : undefined,
+    headers: { ...withoutConnection(typeof sentBody === 'string' ? unsized : raw.headers), 'x-request-id': request.id },
+    body: sentBody,
     signal: closeSignal(reply),
   }
   const { status, headers, body } = await cluster.send(owner, sent, {
@@ -104,6 +116,8 @@ export async function forward(
   // The client has left: without this, Fastify would call the handler, and the request would be executed here as well.
   if (!reply.sent) reply.hijack()
 }
+
+const bodyOf = ({ raw }: FastifyRequest): IncomingMessage | undefined => (hasBody(raw) ? raw : undefined)
 
 function withoutConnection(headers: IncomingHttpHeaders): Record<string, string | string[]> {
   const entries = Object.entries(headers).flatMap(([name, value]) =>

@@ -7,6 +7,7 @@ import type { IncomingMessage } from 'node:http'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { z } from 'zod'
 import { uuid7 } from '../../lib/uuid7.ts'
+import { namedConversation } from './named-conversation.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -22,7 +23,9 @@ const CHANGING: ReadonlySet<string> = new Set(['POST', 'PUT', 'PATCH', 'DELETE']
 /** Logs a change, and a refused key. Call it when the answer is known: the client may have left, and reads none. */
 export function logChange(request: FastifyRequest, reply: FastifyReply): void {
   if (!isAudited(request)) return
-  request.log.info({ ...factsOf(request, reply), conversation_id: conversationOf(request, reply) }, 'audit')
+  const named = ConversationUuid.safeParse(request.conversationId ?? namedConversation(request))
+  const conversation_id = named.success ? named.data : conversationIn(reply)
+  request.log.info({ ...factsOf(request, reply), conversation_id }, 'audit')
 }
 
 /** Logs any other request. Call it when the response has ended. */
@@ -67,15 +70,14 @@ export function logCommand(
   request.log.info({ method, route: routeOptions.url, ...command, ...whoOf(request) }, 'audit')
 }
 
-const Params = z.object({ id: z.uuid().toLowerCase() })
-
-/** Returns the conversation in the route, or the one that was created. */
-function conversationOf({ params }: FastifyRequest, reply: FastifyReply): string | undefined {
-  const named = Params.safeParse(params)
-  if (named.success) return named.data.id
+/** Returns the conversation that was created. */
+function conversationIn(reply: FastifyReply): string | undefined {
   const location = reply.getHeader('location')
   return typeof location === 'string' ? /^\/conversations\/([^/]+)$/.exec(location)?.[1] : undefined
 }
+
+/** A client can send anything in a path. */
+const ConversationUuid = z.uuid().toLowerCase()
 
 /** A client's own request id is accepted if it is short and plain: it is repeated in a header and in the log. */
 const REQUEST_ID = /^[A-Za-z0-9._-]{1,128}$/

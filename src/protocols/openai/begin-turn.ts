@@ -1,4 +1,5 @@
 /** Begins a turn for a request: in a new conversation of the profile, in that of an earlier response, or in a fork of it. */
+import type { FastifyRequest } from 'fastify'
 import type { Access } from '../../access/access.ts'
 import type { ClientTool } from '../../contract/client-tools/client-tool.ts'
 import type { CreateConversation } from '../../contract/conversation.ts'
@@ -9,6 +10,7 @@ import { AnswerRequest } from '../../contract/request.ts'
 import { UserInput } from '../../contract/values/message.ts'
 import { ANSWER_SCOPES } from '../../contract/values/request-kinds.ts'
 import type { Conversation } from '../../conversations/conversation.ts'
+import { accessOf } from '../../http/guards/authorize.ts'
 import { createAs, mayConfigure, mayCreate } from '../../http/guards/limited-requests.ts'
 import { createOrFind } from '../../http/guards/create-or-find.ts'
 import { canonicalJson } from '../../lib/json/canonical-json.ts'
@@ -31,7 +33,7 @@ const beginning = new Slots({ perKey: 1 })
 
 export async function createConversationFor(
   deps: GatewayDeps,
-  access: Access,
+  request: FastifyRequest,
   profile: string,
   body: ResponseRequest,
 ): Promise<BegunTurn> {
@@ -45,16 +47,18 @@ export async function createConversationFor(
     ...(tools.length > 0 && { client_tools: tools }),
     ...(body.metadata && { metadata: body.metadata }),
   }
+  const access = accessOf(request)
   const wanted = createAs(access, parseBody(NewConversation, sent))
   // A key that is limited to profiles must not change the system prompt: there the instructions are a part of the message.
   const isLimited = access.limits.profiles !== undefined
   const { instructions } = body
-  const request: CreateConversation = {
+  const settings: CreateConversation = {
     ...wanted,
     ...(!(await hasMode(deps, profile)) && { permission_mode: 'default' as const }),
     ...(instructions && !isLimited && { system_prompt_extensions: [instructions] }),
   }
-  const { view } = await createOrFind(deps.manager, access, request)
+  const { view } = await createOrFind(deps.manager, access, settings)
+  request.conversationId = view.id
   const conversation = await deps.manager.open(view.id)
   const parts =
     instructions && isLimited ? [{ type: 'text' as const, text: instructions }, ...input.parts] : input.parts
@@ -64,10 +68,11 @@ export async function createConversationFor(
 /** Throws an `OpenAiError` if the conversation is busy, or waits for something that the request does not answer. */
 export async function continueConversation(
   deps: GatewayDeps,
-  access: Access,
+  request: FastifyRequest,
   { conversation: earlier, end }: Earlier,
   body: ResponseRequest,
 ): Promise<BegunTurn> {
+  const access = accessOf(request)
   const release = beginning.take(earlier.id)
   if (!release || end === undefined) {
     release?.()
@@ -78,6 +83,7 @@ export async function continueConversation(
     // Somebody else may have answered what waited: the same turn then continues.
     const hasMore = await isContinuedAfter(earlier, end, ['UserMessage'])
     const fork = hasMore ? await forkAt(deps, access, earlier, end) : undefined
+    request.conversationId = fork?.id ?? earlier.id
     return await continueIn(fork ?? earlier, access, { body, input, isNew: hasMore }).catch(async (error: unknown) => {
       if (fork) await deps.manager.delete(fork.id)
       throw error

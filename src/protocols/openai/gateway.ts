@@ -13,10 +13,8 @@ export async function models(deps: GatewayDeps, request: FastifyRequest): Promis
   return { object: 'list', data: await listModels(deps, accessOf(request)) }
 }
 
-export async function model(deps: GatewayDeps, request: FastifyRequest): Promise<object | undefined> {
+export async function model(deps: GatewayDeps, request: FastifyRequest): Promise<object> {
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the parameter of the route
   const { model: name } = request.params as { model: string }
-  const access = accessOf(request)
-  await requireModel(deps, access, name)
-  return (await listModels(deps, access)).find(({ id }) => id === name)
+  return await requireModel(deps, accessOf(request), name)
 }

@@ -1,7 +1,7 @@
 /** Profiles are the models of this API. */
 import type { Access } from '../../access/access.ts'
 import { Problem } from '../../contract/problem.ts'
-import type { Profiles } from '../../conversations/profiles/profiles.ts'
+import type { Profiles, SeesProfile } from '../../conversations/profiles/profiles.ts'
 import { OpenAiError } from './openai-error.ts'
 
 type ModelDeps = { readonly profiles: () => Promise<Profiles> }
@@ -13,9 +13,14 @@ type ModelObject = {
   readonly owned_by: string
 }
 
-export async function listModels({ profiles }: ModelDeps, access: Access): Promise<readonly ModelObject[]> {
+export async function listModels(
+  { profiles }: ModelDeps,
+  access: Access,
+  isWanted: SeesProfile = () => true,
+): Promise<readonly ModelObject[]> {
   const allowed = access.limits.profiles
-  const { items } = await (await profiles()).list((name) => allowed?.has(name) ?? true)
+  const sees: SeesProfile = (name) => isWanted(name) && (allowed?.has(name) ?? true)
+  const items = await (await profiles()).names(sees)
   return items.map(({ name, created_at }) => {
     const created = created_at === undefined ? 0 : Math.floor(Date.parse(created_at) / 1000)
     return { id: name, object: 'model', created, owned_by: 'agent-server' }
@@ -23,8 +28,9 @@ export async function listModels({ profiles }: ModelDeps, access: Access): Promi
 }
 
 /** Throws the error of OpenAI for a model that does not exist, also for one that the key may not use. */
-export async function requireModel(deps: ModelDeps, access: Access, model: string): Promise<string> {
-  if ((await listModels(deps, access)).some(({ id }) => id === model)) return model
+export async function requireModel(deps: ModelDeps, access: Access, model: string): Promise<ModelObject> {
+  const [found] = await listModels(deps, access, (name) => name === model)
+  if (found) return found
   throw new OpenAiError(404, `The model does not exist, or you have no access to it. GET /v1/models lists yours.`, {
     code: 'model_not_found',
     param: 'model',

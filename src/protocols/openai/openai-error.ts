@@ -43,11 +43,15 @@ export type ErrorObject = {
   readonly param: string | null
 }
 
-/** Returns what a client may see of an error. */
-export function errorObject(error: unknown, request: FastifyRequest): { status: number; error: ErrorObject } {
-  const own = error instanceof OpenAiError ? error : fromProblem(problemFor(error, request))
+/** Returns what a client may see of an error. `redact` knows the secrets of the conversation. */
+export function errorObject(
+  error: unknown,
+  request: FastifyRequest,
+  redact: (text: string) => string,
+): { status: number; error: ErrorObject } {
+  const own = error instanceof OpenAiError ? error : fromProblem(problemFor(error, request, redact))
   const { status, message, code, param } = own
-  return { status, error: { message, type: typeOf(status), code, param } }
+  return { status, error: { message: redact(message), type: typeOf(status), code, param } }
 }
 
 function fromProblem(problem: Problem): OpenAiError {
@@ -61,8 +65,13 @@ function typeOf(status: number): string {
 }
 
 /** The error handler of the routes. */
-export function sendError(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
-  const { status, error: shown } = errorObject(error, request)
+export function sendError(
+  error: unknown,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  redact: (text: string) => string,
+): FastifyReply {
+  const { status, error: shown } = errorObject(error, request, redact)
   const given =
     error instanceof OpenAiError ? error.retryAfter : error instanceof Problem ? retryAfterOf(error) : undefined
   const seconds = given ?? (status === 503 ? 1 : undefined)

@@ -34,33 +34,48 @@ export async function createResponse(
   if (body.conversation !== undefined && body.conversation !== null)
     throw refusal('conversation', 'is not supported; send previous_response_id')
   const access = accessOf(request)
-  const profile = await requireModel(deps, access, body.model)
+  const { id: profile } = await requireModel(deps, access, body.model)
   const flags = {
     asksApproval: asksApproval(body),
     isBackground: body.background === true,
     isStructured: outputSchemaOf(body) !== undefined,
   }
   const { previous_response_id: previous } = body
+  request.conversationId = previous ? parseResponseId(previous)?.conversationId : undefined
   const begun = previous
-    ? await continueConversation(deps, access, await beforeOf(deps, access, previous), body)
-    : await createConversationFor(deps, access, profile, body)
+    ? await continueConversation(deps, request, await beforeOf(deps, access, previous), body)
+    : await createConversationFor(deps, request, profile, body)
   const { conversation, start } = begun
+  const found = { conversation, id: { conversationId: conversation.id, start, ...flags } }
   const release = deps.manager.hold(conversation.id)
+  // Who asks for it in the background reads it later.
+  let isDecided = body.store !== false || body.background === true || !begun.isNew
   try {
-    const found = { conversation, id: { conversationId: conversation.id, start, ...flags } }
     const answer = await answerWith(deps, found, body, { request, reply })
-    const waits = conversation.requests.list().length > 0
-    if (body.store === false && begun.isNew && !waits && isEnded(answer)) await deps.manager.delete(conversation.id)
+    if (isDecided || answer === undefined || answer.status === 'in_progress') return answer
+    isDecided = true
+    await deleteAtEnd(deps, found, request)
     return answer
   } finally {
-    release()
+    // Otherwise the client has left, and the agent still works.
+    if (isDecided) release()
+    else void deleteAtEnd(deps, found, request).finally(release)
   }
 }
 
-const isEnded = (answer: ResponseObject | undefined): boolean =>
-  answer !== undefined &&
-  answer.status !== 'in_progress' &&
-  answer.output.every(({ type }) => type !== 'function_call' && type !== 'mcp_approval_request')
+/** Deletes the conversation when the turn has ended, unless it waits for the client. Never rejects. */
+async function deleteAtEnd(
+  { manager }: GatewayDeps,
+  { conversation, id }: FoundResponse,
+  { log }: FastifyRequest,
+): Promise<void> {
+  try {
+    for await (const _ of followTurn(conversation.log, id.start, new AbortController().signal));
+    if (conversation.requests.list().length === 0) await manager.delete(conversation.id)
+  } catch (err) {
+    log.warn({ err, conversation_id: conversation.id }, 'a conversation that was not to be stored could not be deleted')
+  }
+}
 
 /** Resolves to undefined if the answer was streamed, and the client has left. */
 async function answerWith(
@@ -237,7 +252,7 @@ async function sendStream(
   const signal = closeSignal(reply)
   const builder = new ResponseBuilder(found.id)
   const begun = await objectOf(found, builder, echo)
-  return await streamResponse({ request, reply, signal }, async function* () {
+  return await streamResponse({ request, reply, signal, redact: found.conversation.redact }, async function* () {
     const heads = ['response.created', 'response.in_progress'].map((type, at) => ({
       type,
       response: begun,

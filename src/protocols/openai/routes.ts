@@ -2,15 +2,20 @@
 import type { FastifyContextConfig, FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
 import type * as Loaded from './gateway.ts'
 import type { GatewayDeps } from './gateway-deps.ts'
+import { redactorOf } from './redactor-of.ts'
+import { parseResponseId } from './response-id.ts'
 
 type Gateway = typeof Loaded
 type Method = 'GET' | 'POST' | 'DELETE'
-type RouteAccess = Required<Pick<FastifyContextConfig, 'scopes' | 'ofProfiles'>>
+type RouteAccess = FastifyContextConfig & Required<Pick<FastifyContextConfig, 'scopes' | 'ofProfiles'>>
 type Handler = (gateway: Gateway, request: FastifyRequest, reply: FastifyReply) => Promise<unknown>
 
 export const openAiRoutes: FastifyPluginAsync<GatewayDeps> = async (app, deps) => {
   const load = () => import('./gateway.ts')
-  app.setErrorHandler(async (error, request, reply) => (await load()).sendError(error, request, reply))
+  app.setErrorHandler(async (error, request, reply) => {
+    const { sendError } = await load()
+    return sendError(error, request, reply, await redactorOf(deps, request))
+  })
   const add = ([method, url]: readonly [Method, string], access: RouteAccess, handle: Handler) =>
     app.route({
       method,
@@ -30,11 +35,25 @@ export const openAiRoutes: FastifyPluginAsync<GatewayDeps> = async (app, deps) =
   const asking = { scopes: ['read', 'write'], ofProfiles: 'free' } as const
   add(['GET', '/v1/models'], reading, (gateway, request) => gateway.models(deps, request))
   add(['GET', '/v1/models/:model'], reading, (gateway, request) => gateway.model(deps, request))
-  add(['POST', '/v1/responses'], asking, (gateway, request, reply) => gateway.createResponse(deps, request, reply))
+  const creating = { ...asking, conversationInBody: conversationContinued }
+  add(['POST', '/v1/responses'], creating, (gateway, request, reply) => gateway.createResponse(deps, request, reply))
   const one = '/v1/responses/:response_id'
-  add(['GET', one], reading, (gateway, request, reply) => gateway.getResponse(deps, request, reply))
-  const deleting = { scopes: ['write'], ofProfiles: 'free' } as const
+  const own = { conversationOf: conversationOfResponse }
+  const readingOne = { ...reading, ...own }
+  add(['GET', one], readingOne, (gateway, request, reply) => gateway.getResponse(deps, request, reply))
+  const deleting = { scopes: ['write'], ofProfiles: 'free', ...own } as const
   add(['DELETE', one], deleting, (gateway, request) => gateway.deleteResponse(deps, request))
-  add(['POST', `${one}/cancel`], asking, (gateway, request) => gateway.cancelResponse(deps, request))
-  add(['GET', `${one}/input_items`], reading, (gateway, request) => gateway.listInputItems(deps, request))
+  const cancelling = { ...asking, ...own }
+  add(['POST', `${one}/cancel`], cancelling, (gateway, request) => gateway.cancelResponse(deps, request))
+  add(['GET', `${one}/input_items`], readingOne, (gateway, request) => gateway.listInputItems(deps, request))
 }
+
+const idOf = (text: unknown) => (typeof text === 'string' ? parseResponseId(text)?.conversationId : undefined)
+
+// oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the parameter of the route
+const conversationOfResponse = (params: unknown) => idOf((params as { response_id: string }).response_id)
+
+const conversationContinued = (body: unknown) =>
+  typeof body === 'object' && body !== null && 'previous_response_id' in body
+    ? idOf(body.previous_response_id)
+    : undefined

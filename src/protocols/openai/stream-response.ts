@@ -8,7 +8,13 @@ import { errorObject } from './openai-error.ts'
 
 type Frame = { readonly type?: string; readonly [field: string]: unknown }
 
-type Stream = { readonly request: FastifyRequest; readonly reply: FastifyReply; readonly signal: AbortSignal }
+type Stream = {
+  readonly request: FastifyRequest
+  readonly reply: FastifyReply
+  readonly signal: AbortSignal
+  /** Knows the secrets of the conversation. */
+  readonly redact: (text: string) => string
+}
 
 /** A reader that reads nothing for this long is disconnected, in milliseconds. */
 const STALL_TIMEOUT_MS = 60_000
@@ -18,7 +24,7 @@ const STALL_TIMEOUT_MS = 60_000
  * last event. Resolves to what `frames` returns, or to undefined after an error.
  */
 export async function streamResponse<T>(
-  { request, reply, signal }: Stream,
+  { request, reply, signal, redact }: Stream,
   frames: () => AsyncGenerator<readonly Frame[], T, void>,
 ): Promise<T | undefined> {
   const all = frames()
@@ -43,7 +49,7 @@ export async function streamResponse<T>(
     }
     return next.done ? next.value : undefined
   } catch (error) {
-    const { error: shown } = errorObject(error, request)
+    const { error: shown } = errorObject(error, request, redact)
     if (!signal.aborted) writer.write(frameOf({ ...shown, type: 'error', sequence_number: Number.MAX_SAFE_INTEGER }))
     return undefined
   } finally {

@@ -1,0 +1,22 @@
+/** Which conversation a request is about. The only file that finds it in a request. */
+import type { FastifyRequest } from 'fastify'
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** Returns the conversation of a path outside of `/conversations`. */
+    conversationOf?: (params: unknown) => string | undefined
+    /** Returns the conversation that the body names; undefined: the request makes one. */
+    conversationInBody?: (body: unknown) => string | undefined
+  }
+  interface FastifyRequest {
+    /** The conversation that the handler has found or made, if the path names none. */
+    conversationId: string | undefined
+  }
+}
+
+/** The conversation in the path of the request; undefined for routes of none. */
+export function namedConversation({ params, routeOptions: { url, config } }: FastifyRequest): string | undefined {
+  if (config.conversationOf) return config.conversationOf(params)
+  const { id } = (params ?? {}) as { id?: string } // a parameter of a route is a string
+  return url?.startsWith('/conversations/:id') ? id?.toLowerCase() : undefined
+}
