@@ -18,7 +18,7 @@ export type ToolCallContext = {
 export type ToolHandler<Input> = (input: Input, context: ToolCallContext) => unknown
 
 export type ToolSettings = {
-  /** Seconds that a call may take. Default: 300. */
+  /** Seconds that a call may take. Default: no limit. */
   readonly timeoutS?: number | undefined
 }
 
