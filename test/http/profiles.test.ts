@@ -246,6 +246,19 @@ describe('external ids', () => {
     expect(fork.body).not.toHaveProperty('external_id')
   })
 
+  test('are not made again by a late retry with the Idempotency-Key of one that was deleted', async () => {
+    const retried = { ...named, external_id: 'retried' }
+    const keyed = (key: string) => create(retried, { 'idempotency-key': key })
+    for (const key of ['first-key', 'second-key']) {
+      const { status, body } = await keyed(key)
+      expect(status).toBe(201)
+      await http.call('DELETE', `/conversations/${body.id}`)
+      const again = await keyed(key)
+      expect(again.body).toMatchObject({ error: 'conversation_deleted', details: { conversation_id: body.id } })
+    }
+    expect((await create(retried)).status).toBe(201)
+  })
+
   test('cannot be taken by the id of a conversation', async () => {
     const { body } = await create({ ...named, external_id: 'taken' })
     expectProblem(await create({ llm_config: LLM, id: body.id }), 400, 'invalid_request')

@@ -34,7 +34,11 @@ export async function findOrCreate(
       return { view: await create(id), isNew: true }
     } catch (error) {
       if (!(error instanceof Problem)) throw error
-      if (error.code === 'conversation_deleted') continue
+      if (error.code === 'conversation_deleted') {
+        // Otherwise it is what the Idempotency-Key of the request has made: a late retry makes no other one.
+        if (error.details?.['conversation_id'] === id) continue
+        throw error
+      }
       if (error.code !== 'conversation_exists') throw error
       const view = await viewOf(manager, id)
       if (view) return { view, isNew: false }

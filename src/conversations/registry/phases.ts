@@ -162,7 +162,7 @@ export class Phases {
 }
 
 export const deletedProblem = (id: string) =>
-  new Problem('conversation_deleted', `Conversation ${id} has been deleted.`)
+  new Problem('conversation_deleted', `Conversation ${id} has been deleted.`, { details: { conversation_id: id } })
 
 /** The conversation is known, but its file was removed. */
 export const logIsGone = (cause: unknown) =>
