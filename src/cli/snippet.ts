@@ -21,6 +21,8 @@ export function snippet({ of, server }: SnippetInvocation): string {
       const key = server === undefined ? '' : 'env_vars = ["OPENHANDS_MASTER_KEY"]\n'
       return `[mcp_servers.agent-server]\ncommand = ${JSON.stringify(command)}\nargs = ${JSON.stringify(argsOf('mcp'))}\n${key}`
     }
+    case 'openwebui':
+      return openWebUi(`${(server ?? DEFAULT_SERVER).replace(/\/$/, '')}/v1`)
     case 'curl': {
       const url = (server ?? DEFAULT_SERVER).replace(/\/$/, '')
       const body = JSON.stringify({ initial_message: 'Say hello.', run: true, wait: true })
@@ -29,4 +31,20 @@ export function snippet({ of, server }: SnippetInvocation): string {
     default:
       return of satisfies never
   }
+}
+
+/** Open WebUI asks the agent for titles and the like, if nothing turns that off. */
+const SETTINGS_OF_OPEN_WEBUI = {
+  ENABLE_FORWARD_USER_INFO_HEADERS: 'true',
+  ENABLE_TITLE_GENERATION: 'false',
+  ENABLE_TAGS_GENERATION: 'false',
+  ENABLE_FOLLOW_UP_GENERATION: 'false',
+}
+
+/** On the network of the host, so that it reaches a server that listens on localhost. */
+function openWebUi(url: string): string {
+  const fixed = Object.entries(SETTINGS_OF_OPEN_WEBUI).map(([name, value]) => `-e ${name}=${value}`)
+  const settings = [`-e OPENAI_API_BASE_URL=${quote(url)}`, '-e OPENAI_API_KEY="$KEY"', ...fixed]
+  const rest = ['-v open-webui:/app/backend/data', 'ghcr.io/open-webui/open-webui:main']
+  return `docker run -d --network=host ${[...settings, ...rest].join(' ')}\n`
 }

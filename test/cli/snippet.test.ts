@@ -17,6 +17,9 @@ test('the other ones name the command of tools, or the URL', () => {
     /^claude mcp add agent-server -- .* '?mcp'?\n$/,
   )
   expect(snippet({ name: 'snippet', of: 'codex', server: SERVER })).toContain(`"mcp","--server","${SERVER}"]`)
+  const ofOpenWebUi = snippet({ name: 'snippet', of: 'openwebui', server: SERVER })
+  expect(ofOpenWebUi).toContain(`-e OPENAI_API_BASE_URL='${SERVER}/v1' -e OPENAI_API_KEY="$KEY" `)
+  expect(ofOpenWebUi).toMatch(/^docker run .* -e ENABLE_FORWARD_USER_INFO_HEADERS=true .*:main\n$/)
   expect(snippet({ name: 'snippet', of: 'curl', server: SERVER })).toContain(`${SERVER}/conversations`)
 })
 

@@ -18,6 +18,8 @@ export type TurnStep = {
 }
 
 const PAGE = 256
+/** After this long without a step that is shown, in milliseconds, a reader learns that nothing has ended. */
+const IDLE_MS = 15_000
 const IDLE: TurnStep = { seq: undefined, change: undefined, event: undefined, isOfBefore: false }
 
 export type TurnLog = EventLog
@@ -43,14 +45,20 @@ export async function* followTurn(
   signal: AbortSignal,
 ): AsyncGenerator<TurnStep, void, void> {
   const changes = new TurnChanges()
+  let shownAt = performance.now()
   for await (const batch of follow(log, { afterSeq: await beginning(log, start), deltas: true, signal })) {
-    if (batch.records.length === 0 && !batch.end) yield IDLE
     for (const { event, seq } of batch.records) {
       if (!('conversation_id' in event) || event.type === 'conversation_deleted') continue
       // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- this reader has no requests of hooks
       const steps = stepsOf(changes, { event: event as Event | TransientEvent, seq }, start)
       yield* steps
+      if (steps.length > 0) shownAt = performance.now()
       if (steps.some(isLast)) return
+    }
+    // What a subagent says, for example, is not shown.
+    if (!batch.end && (batch.records.length === 0 || performance.now() - shownAt >= IDLE_MS)) {
+      yield IDLE
+      shownAt = performance.now()
     }
     if (batch.end === 'aborted') return
     if (batch.end) throw new Problem('unavailable', `The events of the turn ended (${batch.end}). Read it again.`)

@@ -38,6 +38,9 @@ const BASE: Readonly<Record<TextKind, number>> = { reasoning: 0, text: 2 ** 24 }
 const AFTER_TEXT = 2 ** 23
 const CALLS = 2 ** 25
 
+/** Calls that need no answer may begin only when the others have theirs. */
+const WAITS: ReadonlySet<string> = new Set(['waiting_for_confirmation', 'waiting_for_input', 'waiting_for_client'])
+
 /** The answer that is being written. */
 type Draft = {
   readonly messageId: string
@@ -64,6 +67,8 @@ export class TurnChanges {
   readonly #open = new Map<string, EventOf<'ToolUse'>>()
   /** By request: the calls of the main agent that wait for its answer. */
   readonly #waits = new Map<string, readonly string[]>()
+  /** Whether the last change of it says that the turn rests. */
+  #rests = false
   #error: EventOf<'ErrorEvent'> | undefined
   #out: TurnChange[] = []
 
@@ -71,6 +76,7 @@ export class TurnChanges {
     this.#out = []
     if (event.type === 'RequestOpened') this.#ask(event)
     else if (event.type === 'RequestAnswered') this.#answered(event)
+    else if (event.type === 'StatusUpdate') this.#restIf(WAITS.has(event.status))
     else if (event.type === 'RequestClosed') this.#waits.delete(event.request_id)
     else if (!('parent_tool_use_id' in event) || event.parent_tool_use_id === undefined) this.#take(event)
     return this.#out
@@ -109,8 +115,11 @@ export class TurnChanges {
   #ask(request: EventOf<'RequestOpened'>): void {
     const { parent_tool_use_id: parent, tool_use_ids } = request
     this.#waits.set(request.request_id, parent === undefined ? tool_use_ids : [parent])
+    this.#rests = false
     this.#after({ type: 'asked', request })
-    this.#restIfAllWait()
+    // A client executes one call at a time, and the calls after it begin with its result.
+    if (request.kind === 'client_tool' && parent === undefined) this.#restIf(true)
+    else this.#restIfAllWait()
   }
 
   /** A decision may be about some of the calls of a request: the others still wait. */
@@ -184,6 +193,7 @@ export class TurnChanges {
     const call = this.#open.get(result.tool_use_id)
     if (!call) return
     this.#open.delete(result.tool_use_id)
+    this.#rests = false
     this.#after({ type: 'result', call, result })
     if (this.#open.size === 0) this.#releaseHeld()
     else this.#restIfAllWait()
@@ -197,7 +207,12 @@ export class TurnChanges {
 
   #restIfAllWait(): void {
     const waiting = new Set(this.#waits.values().flatMap((ids) => ids))
-    if (this.#open.size > 0 && this.#open.keys().every((id) => waiting.has(id))) this.#after({ type: 'rests' })
+    this.#restIf(this.#open.size > 0 && this.#open.keys().every((id) => waiting.has(id)))
+  }
+
+  #restIf(rests: boolean): void {
+    if (rests && !this.#rests) this.#after({ type: 'rests' })
+    this.#rests = rests
   }
 
   #end(result: EventOf<'Result'>): void {

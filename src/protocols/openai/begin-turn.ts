@@ -31,6 +31,9 @@ export type Earlier = { readonly conversation: Conversation; readonly end: numbe
 /** One request at a time begins a turn of a conversation. */
 const beginning = new Slots({ perKey: 1 })
 
+/** Returns a release function; undefined while another request begins a turn. */
+export const takeTurn = (id: string): (() => void) | undefined => beginning.take(id)
+
 export async function createConversationFor(
   deps: GatewayDeps,
   request: FastifyRequest,
@@ -124,7 +127,11 @@ async function forkAt(
   return await manager.open(made.id)
 }
 
-async function useTools(conversation: Conversation, access: Access, tools: readonly ClientTool[]): Promise<void> {
+export async function useTools(
+  conversation: Conversation,
+  access: Access,
+  tools: readonly ClientTool[],
+): Promise<void> {
   const current = (conversation.state.settings.client_tools ?? []).map(({ name, description, input_schema }) => {
     return { name, description, input_schema }
   })
@@ -216,7 +223,7 @@ function answerTo(request: Waiting, { approvals, outputs }: ResponseInput): Answ
 
 const stillWaits = (message: string) => new OpenAiError(409, message, { code: 'waiting_for_decision', param: 'input' })
 
-const busy = () =>
+export const busy = (): OpenAiError =>
   new OpenAiError(409, 'The conversation is busy with a response. Wait for its end, or cancel it.', {
     code: 'conversation_running',
     retryAfter: 1,

@@ -95,7 +95,7 @@ function partsOfContent(content: readonly z.infer<typeof Part>[]): UserPart[] {
 }
 
 /** Only data in the request itself: the server fetches no URL for a client. */
-function imageOf(url: unknown): UserPart {
+export function imageOf(url: unknown): UserPart {
   const [, media_type, data] = (typeof url === 'string' && /^data:([\w/+.-]+);base64,([\s\S]*)$/.exec(url)) || []
   const image = ImagePart.safeParse({ type: 'image', media_type, data })
   if (image.success) return image.data

@@ -37,6 +37,8 @@ export const openAiRoutes: FastifyPluginAsync<GatewayDeps> = async (app, deps) =
   add(['GET', '/v1/models/:model'], reading, (gateway, request) => gateway.model(deps, request))
   const creating = { ...asking, conversationInBody: conversationContinued }
   add(['POST', '/v1/responses'], creating, (gateway, request, reply) => gateway.createResponse(deps, request, reply))
+  const chat = '/v1/chat/completions'
+  add(['POST', chat], asking, (gateway, request, reply) => gateway.createChatCompletion(deps, request, reply))
   const one = '/v1/responses/:response_id'
   const own = { conversationOf: conversationOfResponse }
   const readingOne = { ...reading, ...own }

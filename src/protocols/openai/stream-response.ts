@@ -4,9 +4,11 @@ import { withinTime } from '../../lib/bounded-wait.ts'
 import type { StreamWriter } from '../../http/streams/stream-writer.ts'
 import { logChange } from '../../http/request/request-log.ts'
 import { createStreamWriter } from '../../http/streams/stream-writer.ts'
+import type { ErrorObject } from './openai-error.ts'
 import { errorObject } from './openai-error.ts'
 
-type Frame = { readonly type?: string; readonly [field: string]: unknown }
+/** A text is sent as it is. */
+type Frame = string | { readonly type?: string; readonly [field: string]: unknown }
 
 type Stream = {
   readonly request: FastifyRequest
@@ -26,6 +28,9 @@ const STALL_TIMEOUT_MS = 60_000
 export async function streamResponse<T>(
   { request, reply, signal, redact }: Stream,
   frames: () => AsyncGenerator<readonly Frame[], T, void>,
+  errorFrame: (error: ErrorObject) => Frame = (error) => {
+    return { ...error, type: 'error', sequence_number: Number.MAX_SAFE_INTEGER }
+  },
 ): Promise<T | undefined> {
   const all = frames()
   // An error before the first frame is an answer with its status.
@@ -50,7 +55,7 @@ export async function streamResponse<T>(
     return next.done ? next.value : undefined
   } catch (error) {
     const { error: shown } = errorObject(error, request, redact)
-    if (!signal.aborted) writer.write(frameOf({ ...shown, type: 'error', sequence_number: Number.MAX_SAFE_INTEGER }))
+    if (!signal.aborted) writer.write(frameOf(errorFrame(shown)))
     return undefined
   } finally {
     // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- nobody reads what it returns
@@ -60,7 +65,9 @@ export async function streamResponse<T>(
 }
 
 const frameOf = (frame: Frame): string =>
-  `${frame.type === undefined ? '' : `event: ${frame.type}\n`}data: ${JSON.stringify(frame)}\n\n`
+  typeof frame === 'string'
+    ? `data: ${frame}\n\n`
+    : `${frame.type === undefined ? '' : `event: ${frame.type}\n`}data: ${JSON.stringify(frame)}\n\n`
 
 const withoutUnset = (headers: ReturnType<FastifyReply['getHeaders']>) =>
   Object.fromEntries(Object.entries(headers).filter(([, value]) => value !== undefined))

@@ -1,0 +1,192 @@
+/** `POST /v1/chat/completions`: the answer of one turn, whole or as a stream. */
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { accessOf } from '../../http/guards/authorize.ts'
+import { closeSignal } from '../../http/request/close-signal.ts'
+import { IdempotencyKey } from '../../contract/conversation.ts'
+import { followTurn } from '../items/follow-turn.ts'
+import type { TurnStep } from '../items/follow-turn.ts'
+import type { ChatDelta } from './chat-builder.ts'
+import { ChatBuilder } from './chat-builder.ts'
+import { formatOf, parseChat, readMessages } from './chat-request.ts'
+import type { ChatAsk } from './chat-ask.ts'
+import type { ChatPlace, ChatTurn } from './chat-turn.ts'
+import { beginChat, placeFor } from './chat-turn.ts'
+import type { GatewayDeps } from './gateway-deps.ts'
+import { requireModel } from './models.ts'
+import { refusal } from './openai-error.ts'
+import { clientToolsOf, outputSchemaOf, parseBody } from './response-request.ts'
+import { streamResponse } from './stream-response.ts'
+
+type Exchange = { readonly request: FastifyRequest; readonly reply: FastifyReply; readonly signal: AbortSignal }
+
+/** Resolves to undefined if the answer was streamed. */
+export async function createChatCompletion(
+  deps: GatewayDeps,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): Promise<object | undefined> {
+  const ask = askOf(request)
+  await requireModel(deps, ask.access, ask.body.model)
+  const exchange = { request, reply, signal: closeSignal(reply) }
+  const place = await placeFor(deps, ask)
+  const { conversation } = place
+  request.conversationId = conversation.id
+  const release = deps.manager.hold(conversation.id)
+  const leave = ask.body.stream ? enterStream(deps, conversation.id) : undefined
+  let turn: ChatTurn | undefined
+  let builder: ChatBuilder | undefined
+  try {
+    turn = await beginChat(ask, place)
+    builder = builderFor(turn, ask)
+    const send = ask.body.stream ? stream : answer
+    return await send(turn, builder, ask, exchange)
+  } finally {
+    leave?.()
+    release()
+    if (isOver(place, { turn, builder, signal: exchange.signal }))
+      await deps.manager.delete(conversation.id).catch((error: unknown) => {
+        request.log.error({ err: error }, 'the conversation of a request without a thread could not be deleted')
+      })
+  }
+}
+
+function askOf(request: FastifyRequest): ChatAsk {
+  const body = parseChat(request.body)
+  const { headers } = request
+  const key = headers['idempotency-key']
+  return {
+    body,
+    messages: readMessages(body),
+    thread: threadIn(headers),
+    access: accessOf(request),
+    hashBody: request.server.hashBody,
+    key: key === undefined ? undefined : parseBody(IdempotencyKey, key),
+    isRepeated: Number(headers['x-stainless-retry-count'] ?? 0) > 0,
+  }
+}
+
+/** Those of other servers and of Open WebUI, so that their users need no setting. */
+const THREAD_HEADERS = ['x-conversation-id', 'x-openhands-serverconversation-id', 'x-openwebui-chat-id']
+
+/** An empty header has no id. */
+function threadIn(headers: FastifyRequest['headers']): string | undefined {
+  const name = THREAD_HEADERS.find((each) => headers[each] !== undefined && headers[each] !== '')
+  const id = name && headers[name]
+  if (id === undefined) return undefined
+  if (typeof id === 'string' && /^[\x21-\x7e]{1,200}$/.test(id)) return id
+  throw refusal(name ?? '', 'must have 1 to 200 visible ASCII characters')
+}
+
+/** The stream is one of those of its conversation. */
+function enterStream({ streamSlots, metrics }: GatewayDeps, id: string): () => void {
+  const leave = streamSlots.take(id)
+  const ended = metrics.streamOpened('sse')
+  return () => {
+    ended({ lagged: false })
+    leave()
+  }
+}
+
+type End = {
+  readonly turn: ChatTurn | undefined
+  readonly builder: ChatBuilder | undefined
+  readonly signal: AbortSignal
+}
+
+/** Nobody can reach a temporary conversation again, unless the client has been asked for the result of a function. */
+function isOver({ isTemporary, isNew }: ChatPlace, { turn, builder, signal }: End): boolean {
+  if (!isTemporary) return false
+  if (!turn) return isNew
+  return signal.aborted || builder?.finish !== 'tool_calls'
+}
+
+function builderFor({ conversation, isTemporary }: ChatTurn, { body }: ChatAsk): ChatBuilder {
+  return new ChatBuilder({
+    conversationId: conversation.id,
+    isTemporary,
+    isStructured: outputSchemaOf(formatOf(body)) !== undefined,
+    functions: new Set(clientToolsOf({ tools: body.tools }).map(({ name }) => name)),
+  })
+}
+
+function deltasOf(builder: ChatBuilder, { change, event, isOfBefore }: TurnStep): readonly ChatDelta[] {
+  if (event?.type === 'AssistantMessage' && !isOfBefore) builder.count(event.usage)
+  if (!change) return []
+  if (!isOfBefore) return builder.add(change)
+  builder.recall(change)
+  return []
+}
+
+async function answer(
+  { conversation, start }: ChatTurn,
+  builder: ChatBuilder,
+  { body }: ChatAsk,
+  { request, reply, signal }: Exchange,
+): Promise<object> {
+  for await (const step of followTurn(conversation.log, start, signal)) deltasOf(builder, step)
+  accessOf(request).requireValid()
+  // A repeated request would be another run.
+  if (builder.failure) {
+    void reply.header('x-should-retry', 'false')
+    throw builder.failure
+  }
+  const { content, reasoning, calls, finish } = builder
+  const message = {
+    role: 'assistant',
+    content: content === '' && calls.length > 0 ? null : content,
+    refusal: null,
+    ...(reasoning !== '' && { reasoning_content: reasoning }),
+    ...(calls.length > 0 && { tool_calls: calls }),
+  }
+  const head = headOf(conversation.id, start, body.model)
+  const choices = [{ index: 0, message, logprobs: null, finish_reason: finish ?? 'stop' }]
+  return { ...head, object: 'chat.completion', choices, usage: usageOf(builder) }
+}
+
+const headOf = (conversationId: string, start: number, model: string) => ({
+  id: `chatcmpl-${conversationId.replaceAll('-', '')}_${start}`,
+  created: Math.floor(Date.now() / 1000),
+  model,
+})
+
+async function stream(
+  { conversation, start }: ChatTurn,
+  builder: ChatBuilder,
+  { body }: ChatAsk,
+  exchange: Exchange,
+): Promise<undefined> {
+  const withUsage = body.stream_options?.include_usage === true
+  const head = { ...headOf(conversation.id, start, body.model), object: 'chat.completion.chunk' }
+  const chunk = (delta: object, finish_reason: string | null = null) => {
+    const choices = [{ index: 0, delta, logprobs: null, finish_reason }]
+    return { ...head, choices, ...(withUsage && { usage: null }) }
+  }
+  await streamResponse(
+    { ...exchange, redact: conversation.redact },
+    async function* () {
+      yield [chunk({ role: 'assistant', content: '' })]
+      for await (const step of followTurn(conversation.log, start, exchange.signal)) {
+        const deltas = deltasOf(builder, step)
+        if (deltas.length > 0) yield deltas.map((delta) => chunk(delta))
+        else if (!step.change && !step.event) yield []
+      }
+      if (exchange.signal.aborted) return
+      if (builder.failure) throw builder.failure
+      yield [chunk({}, builder.finish ?? 'stop')]
+      if (withUsage) yield [{ ...head, choices: [], usage: usageOf(builder) }]
+      yield ['[DONE]']
+    },
+    (error) => ({ error }),
+  )
+}
+
+function usageOf({ usage }: ChatBuilder): object {
+  const { input_tokens, output_tokens, cached_tokens, reasoning_tokens } = usage
+  return {
+    prompt_tokens: input_tokens,
+    completion_tokens: output_tokens,
+    total_tokens: input_tokens + output_tokens,
+    prompt_tokens_details: { cached_tokens },
+    completion_tokens_details: { reasoning_tokens },
+  }
+}

@@ -1,0 +1,193 @@
+/**
+ * Compares the messages that a client sends with those that a conversation has. With each message of this API the log has marks
+ * of all that the client had sent until then, so that no text is compared, and nothing of a text can be guessed from a mark.
+ */
+import { createHash } from 'node:crypto'
+import type { Event } from '../../contract/events/event.ts'
+import { holds } from '../../contract/events/rewound.ts'
+import type { UserPart } from '../../contract/values/message.ts'
+import type { Conversation } from '../../conversations/conversation.ts'
+import { readPages } from '../../events/read-pages.ts'
+import type { HashBody } from '../../security/body-hash.ts'
+import type { ChatMessages } from './chat-request.ts'
+import { textIn } from './chat-request.ts'
+import { BEGINS_AGAIN, STOPPED, jsonOf, waitingWords } from './chat-words.ts'
+
+/** What stands for a message of the user: `all` with everything before it, `own` alone. One for each key of the server. */
+export type MessageMarks = { readonly all: readonly string[]; readonly own: readonly string[] }
+
+/** `before`: of each message of the user that has an answer. `now`: of the one that has none. `answer`: the last one. */
+export type ChatMarks = {
+  readonly before: readonly MessageMarks[]
+  readonly now: MessageMarks
+  readonly answer: string
+}
+
+/** A message of this API in the log. */
+type MarkedMessage = { readonly seq: number; readonly all: string; readonly own: string; readonly unique: string }
+
+const PAGE = 256
+const MARKED: ReadonlySet<string> = new Set(['UserMessage', 'MessageWithdrawn'])
+
+/** Keys of clients have no space. */
+const FORM = /^chat ([0-9a-f]{32}) ([0-9a-f]{16}) (\S+)$/
+
+/** `unique`: the key of the request, or any other text without a space. */
+export function formatMark({ all, own }: MessageMarks, unique: string): string {
+  return `chat ${all[0]} ${own[0]} ${unique}`
+}
+
+function parseMark(seq: number, key: string | undefined): MarkedMessage | undefined {
+  const [, all, own, unique] = FORM.exec(key ?? '') ?? []
+  return all === undefined || own === undefined || unique === undefined ? undefined : { seq, all, own, unique }
+}
+
+export function marksOf(
+  { before, newParts }: Pick<ChatMessages, 'before' | 'newParts'>,
+  hashBody: HashBody,
+): ChatMarks {
+  const marks: MessageMarks[] = []
+  let answer = ''
+  let asked: UserPart[] = []
+  const add = (parts: readonly UserPart[]) => {
+    const last = marks.at(-1)?.all
+    const [one, two] = [hashesOf(hashBody, comparable(answer)), hashesOf(hashBody, parts)]
+    const all = two.map((own, at) => digest(`${last?.[at] ?? ''} ${one[at]} ${own}`, 32))
+    return { all, own: two.map((own) => digest(own, 16)) }
+  }
+  for (const { role, parts } of before) {
+    if (role === 'user') asked.push(...parts)
+    if (role !== 'assistant') continue
+    if (asked.length > 0) {
+      marks.push(add(asked))
+      answer = ''
+    }
+    asked = []
+    answer += parts.map(textIn).join('')
+  }
+  return { before: marks, now: add(newParts), answer }
+}
+
+function hashesOf(hashBody: HashBody, value: unknown): readonly string[] {
+  const { bodyHash, formerHashes } = hashBody('chat', value)
+  return [bodyHash, ...formerHashes]
+}
+
+const digest = (text: string, length: number): string =>
+  createHash('sha256').update(text).digest('hex').slice(0, length)
+
+const HIDDEN = /<(details|think|reasoning)\b/g
+
+/** Clients show reasoning in the text, and leave it out later. Spaces are lost in many places. */
+function comparable(text: string): string {
+  let kept = ''
+  let from = 0
+  const unclosed = new Set<string>()
+  for (const { 1: tag = '', index } of text.matchAll(HIDDEN)) {
+    if (index < from || unclosed.has(tag)) continue
+    const end = text.indexOf(`</${tag}>`, index)
+    if (end < 0) unclosed.add(tag)
+    else {
+      kept += text.slice(from, index)
+      from = end + tag.length + 3
+    }
+  }
+  return (kept + text.slice(from)).replaceAll(/\s+/g, '')
+}
+
+/**
+ * Where the messages of a client belong. `new`: the log has no message. `end`: all before the last one is in it. `earlier`: the client
+ * has taken back what came after `toSeq`. `other`: the conversation has another history.
+ */
+export type HistoryPlace =
+  | { readonly kind: 'new' | 'end' | 'other' }
+  | { readonly kind: 'earlier'; readonly toSeq: number; readonly isFirst: boolean }
+
+export async function placeOf(conversation: Conversation, { before, now, answer }: ChatMarks): Promise<HistoryPlace> {
+  const last = before.at(-1)
+  const known: MarkedMessage[] = []
+  for await (const marked of markedIn(conversation)) {
+    // The newest: nothing else has to be read.
+    if (known.length === 0 && last?.all.includes(marked.all))
+      return { kind: (await hasAnswer(conversation, marked.seq, answer)) ? 'end' : 'other' }
+    known.push(marked)
+  }
+  if (known.length === 0) {
+    const isNew = !(await hasMessage(conversation))
+    return { kind: isNew ? 'new' : last ? 'other' : 'end' }
+  }
+  return await earlierPlace(conversation, known, { before, now, answer })
+}
+
+/** `known`: newest first. */
+async function earlierPlace(
+  conversation: Conversation,
+  known: readonly MarkedMessage[],
+  { before, now, answer }: ChatMarks,
+): Promise<HistoryPlace> {
+  const last = before.at(-1)
+  const at = known.findIndex(({ all }) => (last ? last.all.includes(all) : now.all.includes(all)))
+  const found = known[at]
+  if (found && !last && at === known.length - 1) return { kind: 'earlier', toSeq: found.seq - 1, isFirst: true }
+  const next = last && found ? known[at - 1] : undefined
+  if (found && next) {
+    if (!(await hasAnswer(conversation, found.seq, answer, next.seq))) return { kind: 'other' }
+    return { kind: 'earlier', toSeq: next.seq - 1, isFirst: false }
+  }
+  // A client that sends the newest messages of a long thread only.
+  const [newest] = known
+  const isWindow = before.length > 0 && before.length < known.length
+  const newestFirst = before.toReversed()
+  if (newest && isWindow && newestFirst.every(({ own }, back) => own.includes(known[back]?.own ?? '')))
+    return { kind: (await hasAnswer(conversation, newest.seq, answer)) ? 'end' : 'other' }
+  return { kind: 'other' }
+}
+
+/** Yields the messages of this API that hold, the newest first. */
+export async function* markedIn({ log, state }: Conversation): AsyncGenerator<MarkedMessage, void, void> {
+  const withdrawn = new Set<number>()
+  for await (const { events } of readPages(log, { beforeSeq: log.head + 1, types: MARKED, order: 'desc', limit: PAGE }))
+    for (const { event } of events) {
+      if (event.type === 'MessageWithdrawn') withdrawn.add(event.message_seq)
+      if (event.type !== 'UserMessage' || withdrawn.has(event.seq) || !holds(state.rewound, event)) continue
+      const marked = parseMark(event.seq, event.idempotency_key)
+      if (marked) yield marked
+    }
+}
+
+async function hasMessage({ log, state }: Conversation): Promise<boolean> {
+  for await (const { events } of readPages(log, { types: new Set(['UserMessage']), limit: PAGE }))
+    if (events.some(({ event }) => holds(state.rewound, event))) return true
+  return false
+}
+
+const ANSWERS: ReadonlySet<string> = new Set(['AssistantMessage', 'Result', 'RequestOpened'])
+
+/**
+ * Whether the client shows what the agent has answered to the message `seq`, or its beginning: somebody may have stopped reading.
+ * What came before an answer that began again is in no log.
+ */
+async function hasAnswer({ id, log }: Conversation, seq: number, answer: string, beforeSeq?: number): Promise<boolean> {
+  const shown = answer.split(BEGINS_AGAIN).at(-1) ?? ''
+  const wanted = shown.split('\n\n').map(comparable)
+  if (wanted.every((piece) => piece === '')) return true
+  let said = ''
+  const range = { afterSeq: seq, types: ANSWERS, limit: PAGE, ...(beforeSeq !== undefined && { beforeSeq }) }
+  for await (const { events } of readPages(log, range))
+    for (const { event } of events) said += comparable(textsOf(event, id).join(''))
+  let at = 0
+  return wanted.every((piece) => {
+    const found = said.indexOf(piece, at)
+    at = found + piece.length
+    return found >= 0
+  })
+}
+
+/** What an answer can have of an event. */
+function textsOf(event: Event, id: string): readonly string[] {
+  if (event.type === 'AssistantMessage') return event.parent_tool_use_id === undefined ? [event.text] : []
+  if (event.type === 'RequestOpened') return [waitingWords(event, id), waitingWords(event, undefined)]
+  if (event.type !== 'Result') return []
+  const { final_text, structured_output: structured } = event
+  return [final_text, structured === undefined ? '' : jsonOf(structured), STOPPED]
+}

@@ -1,0 +1,31 @@
+/** The earlier messages that a client sends to a conversation that has none, as marked and bounded text before the last one. */
+import type { UserPart } from '../../contract/values/message.ts'
+import type { ChatMessage } from './chat-request.ts'
+import { textIn } from './chat-request.ts'
+
+const MAX_CHARS = 128 * 1024
+const MAX_IMAGES = 20
+
+/** If they do not fit, the oldest are left out. */
+export function importOf(before: readonly ChatMessage[]): UserPart[] {
+  if (before.length === 0) return []
+  const kept: string[] = []
+  let left = MAX_CHARS
+  for (const message of before.toReversed()) {
+    const text = shown(message)
+    // Of the newest one, the end.
+    if (text.length > left && kept.length > 0) break
+    kept.unshift(text.slice(-MAX_CHARS).toWellFormed())
+    left -= text.length
+  }
+  const dropped = before.length - kept.length
+  const about = `Earlier messages, as the client has sent them${dropped > 0 ? `, without the oldest ${dropped}` : ''}:`
+  const images = before.flatMap(({ parts }) => parts.filter(({ type }) => type === 'image')).slice(-MAX_IMAGES)
+  const text = [`<earlier_messages>\n${about}`, ...kept, '</earlier_messages>'].join('\n\n')
+  return [{ type: 'text', text }, ...images]
+}
+
+function shown({ role, parts, calls }: ChatMessage): string {
+  const texts = [...parts.map(textIn), ...calls.map((call) => `(called ${call})`)]
+  return `${role}: ${texts.join('\n').replaceAll('</earlier_messages>', '<\\/earlier_messages>')}`
+}

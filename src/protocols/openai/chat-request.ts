@@ -1,0 +1,146 @@
+/** The body of `POST /v1/chat/completions`. Unknown fields are ignored; what would change the meaning is refused by name. */
+import { z } from 'zod'
+import type { UserPart } from '../../contract/values/message.ts'
+import type { ToolChoice } from '../../contract/values/llm-config.ts'
+import { refusal } from './openai-error.ts'
+import type { CallOutput } from './response-request.ts'
+import { imageOf, parseBody } from './response-request.ts'
+
+const MAX_MESSAGES = 10_000
+
+const Part = z.looseObject({ type: z.string() })
+const Content = z.union([z.string(), z.array(Part)]).nullish()
+const ToolCall = z.looseObject({
+  id: z.string(),
+  function: z.looseObject({ name: z.string(), arguments: z.string() }).optional(),
+})
+const Message = z.discriminatedUnion('role', [
+  z.looseObject({ role: z.enum(['system', 'developer', 'user']), content: Content }),
+  z.looseObject({ role: z.literal('assistant'), content: Content, tool_calls: z.array(ToolCall).nullish() }),
+  z.looseObject({ role: z.literal('tool'), content: Content, tool_call_id: z.string() }),
+])
+
+export const ChatRequest = z.looseObject({
+  model: z.string().min(1).max(200),
+  messages: z.array(Message).min(1).max(MAX_MESSAGES),
+  stream: z.boolean().nullish(),
+  stream_options: z.looseObject({ include_usage: z.boolean().nullish() }).nullish(),
+  tools: z.array(z.looseObject({ type: z.string() })).nullish(),
+  tool_choice: z.unknown().optional(),
+  response_format: z.looseObject({ type: z.string() }).nullish(),
+  metadata: z.record(z.string(), z.unknown()).nullish(),
+})
+export type ChatRequest = z.infer<typeof ChatRequest>
+
+/** Throws an `OpenAiError` that names the field. */
+export function parseChat(body: unknown): ChatRequest {
+  const parsed = parseBody(ChatRequest, body)
+  for (const [field, isMeant, advice] of REFUSED)
+    if (isMeant(parsed[field])) throw refusal(field, `is not supported; ${advice}`)
+  const other = parsed.tools?.find(({ type }) => type !== 'function')
+  if (other)
+    throw refusal('tools', `has a tool of the type ${other.type.slice(0, 50)}, which is not supported; send functions`)
+  return parsed
+}
+
+const isGiven = (value: unknown): boolean =>
+  value !== undefined && value !== null && value !== false && !(Array.isArray(value) && value.length === 0)
+
+const REFUSED: readonly (readonly [string, (value: unknown) => boolean, string])[] = [
+  ['n', (n) => isGiven(n) && n !== 1, 'there is one answer'],
+  ['logprobs', isGiven, 'leave it out'],
+  ['top_logprobs', (count) => isGiven(count) && count !== 0, 'leave it out'],
+  ['audio', isGiven, 'answers are text'],
+  ['modalities', (all) => Array.isArray(all) && all.some((one) => one !== 'text'), 'answers are text'],
+  ['stop', (stop) => isGiven(stop) && stop !== '', 'leave it out'],
+  ['functions', isGiven, 'send tools'],
+  ['function_call', (choice) => isGiven(choice) && choice !== 'auto' && choice !== 'none', 'send tool_choice'],
+  ['web_search_options', isGiven, 'the profile has the tools of the agent'],
+  ['tool_choice', (choice) => isGiven(choice) && !isChoice(choice), 'send auto, required or none'],
+]
+
+const isChoice = (choice: unknown): choice is ToolChoice =>
+  choice === 'auto' || choice === 'required' || choice === 'none'
+
+/** Undefined: that of the profile. */
+export const toolChoiceOf = ({ tool_choice: choice }: ChatRequest): ToolChoice | undefined =>
+  isChoice(choice) && choice !== 'auto' ? choice : undefined
+
+/** As the Responses API has the format of an answer. */
+export const formatOf = ({ response_format: format }: ChatRequest) => {
+  if (!format) return { text: null }
+  const { type, json_schema: schema } = format
+  return { text: { format: { ...Object(schema), type } } }
+}
+
+/** `calls`: how an earlier answer called functions, as text. */
+export type ChatMessage = {
+  readonly role: 'system' | 'user' | 'assistant' | 'tool'
+  readonly parts: readonly UserPart[]
+  readonly calls: readonly string[]
+}
+
+/** The messages of a request, cut after the last answer of the model. */
+export type ChatMessages = {
+  /** What the client says to the agent before all messages. */
+  readonly system: string
+  /** Up to the last answer. */
+  readonly before: readonly ChatMessage[]
+  /** What is to be answered. */
+  readonly newParts: readonly UserPart[]
+  readonly outputs: readonly CallOutput[]
+}
+
+/** Throws an `OpenAiError`. */
+export function readMessages({ messages }: ChatRequest): ChatMessages {
+  const all = messages.map(readMessage)
+  const first = all.findIndex(({ role }) => role !== 'system')
+  const rest = first < 0 ? [] : all.slice(first)
+  const border = all.findLastIndex(({ role }) => role === 'assistant') + 1
+  const before = border > 0 ? all.slice(Math.max(first, 0), border) : []
+  const now = border > 0 ? all.slice(border) : rest
+  const newParts = now.flatMap(({ role, parts }) => {
+    if (role === 'tool') return []
+    return role === 'system' ? parts.map((part) => withRole('system', part)) : parts
+  })
+  const outputs = messages.slice(border).flatMap((message, at): CallOutput[] => {
+    const parts = all[border + at]?.parts ?? []
+    if (message.role !== 'tool') return []
+    return [{ callId: message.tool_call_id, output: typeof message.content === 'string' ? message.content : parts }]
+  })
+  if (newParts.length + outputs.length === 0)
+    throw refusal('messages', 'must end with a message of the user that has text or an image, or with results of tools')
+  const system = all.slice(0, Math.max(first, 0)).flatMap(({ parts }) => parts.map(textIn))
+  return { system: system.join('\n\n'), before, newParts, outputs }
+}
+
+function readMessage(message: z.infer<typeof Message>): ChatMessage {
+  const calls = message.role === 'assistant' ? (message.tool_calls ?? []) : []
+  return {
+    role: message.role === 'developer' ? 'system' : message.role,
+    parts: partsIn(message.content),
+    calls: calls.map(({ function: called }) => `${called?.name ?? 'a tool'} ${called?.arguments ?? ''}`),
+  }
+}
+
+function partsIn(content: z.infer<typeof Content>): UserPart[] {
+  const given = typeof content === 'string' ? [{ type: 'text', text: content }] : (content ?? [])
+  return given.flatMap((part): UserPart[] => {
+    if (part.type === 'image_url') return [imageOf(urlIn(part))]
+    const text: unknown = part.type === 'refusal' ? Object(part)['refusal'] : Object(part)['text']
+    if (part.type !== 'text' && part.type !== 'refusal')
+      throw refusal('messages', `has content of the type ${part.type.slice(0, 50)}, which is not supported`)
+    return typeof text === 'string' && /\S/.test(text) ? [{ type: 'text', text: text.toWellFormed() }] : []
+  })
+}
+
+/** Some clients send the URL alone. */
+function urlIn(part: object): unknown {
+  const given: unknown = Object(part)['image_url']
+  return typeof given === 'string' ? given : Object(given)['url']
+}
+
+export const textIn = (part: UserPart): string => (part.type === 'text' ? part.text : '[image]')
+
+const withRole = (role: string, part: UserPart): UserPart =>
+  part.type === 'text' ? { type: 'text', text: `${role}: ${part.text}` } : part

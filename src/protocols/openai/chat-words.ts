@@ -1,0 +1,44 @@
+/** What the server says in an answer of the Chat Completions API, besides the agent. */
+import type { EventOf } from '../../contract/events/event.ts'
+import { titleOf } from '../../contract/events/call-title.ts'
+import type { OpenRequest } from '../../contract/request.ts'
+
+/** What a stream has where an answer begins again. */
+export const BEGINS_AGAIN = '(The answer was cut off, and begins again.)'
+
+export const STOPPED = '(The agent was stopped.)'
+
+const MAX_TITLE_CHARS = 200
+
+type RequestShown = EventOf<'RequestOpened'> | OpenRequest
+
+/** `conversationId` undefined: nobody can answer, because the conversation ends with the answer. */
+export function waitingWords(request: RequestShown, conversationId: string | undefined): string {
+  const { request_id: id, kind, payload } = request
+  if ('questions' in payload) {
+    const questions = payload.questions.map(({ question, options }) =>
+      [question, ...options.map(({ label }, at) => `${at + 1}. ${label}`)].join('\n'),
+    )
+    const how = kind === 'question' ? 'The next message is read as the answer.' : howTo(id, conversationId)
+    return [...questions, `(Request ${id}. ${how})`].join('\n\n')
+  }
+  const what = 'tool_uses' in payload ? payload.tool_uses.map(({ name, input }) => `${name} ${jsonOf(input)}`) : []
+  const host = 'host' in payload ? [`a connection to ${payload.host}`] : []
+  const subject = [...what, ...host].join('; ')
+  return `(The agent waits for a decision${subject === '' ? '' : ` about ${subject}`}. ${howTo(id, conversationId)})`
+}
+
+function howTo(requestId: string, conversationId: string | undefined): string {
+  if (conversationId === undefined)
+    return 'Nothing of it was done: without the header X-Conversation-Id nobody can decide, and the conversation has ended.'
+  return `Decide with the API of the server: POST /conversations/${conversationId}/requests/${requestId}. A message decides nothing.`
+}
+
+/** One line for a call of a tool of the server. */
+export function lineOf({ name, input }: Pick<EventOf<'ToolUse'>, 'name' | 'input'>): string {
+  const title = titleOf(input).replaceAll(/\s+/g, ' ').trim()
+  const shown = title.length > MAX_TITLE_CHARS ? `${title.slice(0, MAX_TITLE_CHARS).toWellFormed()}…` : title
+  return shown === '' ? `[${name}]` : `[${name}] ${shown}`
+}
+
+export const jsonOf = (value: unknown): string => (typeof value === 'string' ? value : JSON.stringify(value))
