@@ -130,7 +130,7 @@ export class ConversationActor {
     if (hasWork) await this.#deps.markActive(true)
     // Set this before the append is known to have succeeded: a log that fails may still contain the events.
     if (starts) this.hasRun = true
-    const events = (await this.#log.append(drafts, { isForClient: true })).map((stored) => stored.event)
+    const events = (await this.#log.append(drafts, { isForClient: true })).map((storedEvent) => storedEvent.event)
     if (starts) this.runs.start()
     // An unnecessary mark costs one look at the next start; an intent that is in the log must not fail because of it.
     else if (!this.isWorking && !leavesWork(this.#state.current))
@@ -162,9 +162,9 @@ export class ConversationActor {
     await this.enqueue(async () => {
       await this.runs.stop(interrupt ? new Interrupt('a pause') : undefined)
       if (interrupt) await this.runs.interruptCalls()
-      const stored = this.applyEnd(this.runs.intentToPause(reason, interrupt))
+      const storing = this.applyEnd(this.runs.intentToPause(reason, interrupt))
       // Unless it could not be stored, the state holds them back.
-      await stored.finally(() => this.subagents.current?.resume())
+      await storing.finally(() => this.subagents.current?.resume())
       const intent = () => this.runs.intentToPause(reason, true)
       if (interrupt) endLate({ ...this.#deps, actor: this, intent, onError: this.reportUnlessClosed })
     })
@@ -174,8 +174,8 @@ export class ConversationActor {
   async configure(plan: (state: State) => Promise<ConfigChange>): Promise<void> {
     await this.enqueue(async () => {
       const { changes, before, after } = await plan(this.#state.current)
-      const refused = decide(this.#state.current, { kind: 'configure', changes })
-      if (refused instanceof Problem) throw refused
+      const refusal = decide(this.#state.current, { kind: 'configure', changes })
+      if (refusal instanceof Problem) throw refusal
       await before?.()
       await this.apply({ kind: 'configure', changes })
       await after?.()

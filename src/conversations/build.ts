@@ -275,10 +275,10 @@ function buildAgents(
   const createLlm = createLlmFactory({ ...model, recorder })
   const createSubagentLlm = createLlmFactory({ ...model, recorder: { time: (llm) => recorder.timeSubagent(llm) } })
   const results = new CallResults(state)
-  const shared = { ...parts, results, withoutTools, catalog, createLlm: createSubagentLlm }
+  const sharedParts = { ...parts, results, withoutTools, catalog, createLlm: createSubagentLlm }
   const onWork = () => subagents.rests.check()
   const subagents: UsedSubagents = new UsedSubagents(state, () =>
-    buildSubagents(deps, shared, { actor, main: () => ({ hooks, toolCalls }), onWork }),
+    buildSubagents(deps, sharedParts, { actor, main: () => ({ hooks, toolCalls }), onWork }),
   )
   const own = { hooks: () => hooks.current?.tools, shells: shells.ofAgent(), subagents: subagents.access }
   const toolCalls = buildToolCalls(deps, { ...parts, results, ...own, rules: () => [rulesOf(state.current)] })

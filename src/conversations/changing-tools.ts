@@ -23,10 +23,10 @@ export class ConversationTools implements ChangingTools {
   get listed(): readonly Tool[] {
     const { mcp: servers, client_tools } = this.#state.current.settings
     if (!client_tools) return servers ? this.#mcp.listed : NONE
-    const [mcp, declared] = [servers ? this.#mcp.listed : NONE, this.#declared.listed]
-    if (mcp.length === 0) return declared
-    if (this.#joined?.mcp !== mcp || this.#joined.declared !== declared)
-      this.#joined = { mcp, declared, all: [...mcp, ...declared] }
+    const [mcp, declaredTools] = [servers ? this.#mcp.listed : NONE, this.#declared.listed]
+    if (mcp.length === 0) return declaredTools
+    if (this.#joined?.mcp !== mcp || this.#joined.declared !== declaredTools)
+      this.#joined = { mcp, declared: declaredTools, all: [...mcp, ...declaredTools] }
     return this.#joined.all
   }
 

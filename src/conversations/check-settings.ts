@@ -45,9 +45,9 @@ const CHECKS: { readonly [K in DerivedSetting]: Check<CreateConversation[K]> | n
 
 /** Throws a `Problem` for the first setting of a request that this server does not allow. */
 export async function checkSettings(request: CreateConversation | UpdateConfig, context: Context): Promise<void> {
-  const sent: Readonly<Record<string, unknown>> = request
+  const sentValues: Readonly<Record<string, unknown>> = request
   for (const [name, check] of Object.entries(CHECKS)) {
-    const value = sent[name]
+    const value = sentValues[name]
     // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- its schema has accepted it
     if (check && value !== undefined && value !== null) await check(value as never, context)
   }

@@ -33,9 +33,9 @@ export class ClientEvents {
     const { log, state, redact, actor } = this.#deps
     const make = async (): Promise<PostedClientEvent> => {
       const event = { name: redact(name), data: mapStrings(data, redact) }
-      const [stored] = await actor.apply({ kind: 'client_event', ...event, ...(idempotency && { idempotency }) })
+      const [storedEvent] = await actor.apply({ kind: 'client_event', ...event, ...(idempotency && { idempotency }) })
       // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- one intent of this kind is one event
-      const { id, seq } = stored as Event
+      const { id, seq } = storedEvent as Event
       return { event_id: id, seq }
     }
     if (!idempotency) return await actor.enqueue(make)

@@ -57,8 +57,8 @@ export async function configureConversation(
   let dropped: ConfigureReport['dropped'] = []
   await parts.actor.configure(async (state) => {
     if (update.after_seq !== undefined) refuseRewound(state, update.after_seq)
-    const stored = state.settings.llm_config
-    const change = llm && parts.secrets.withoutStoredKey(changeOf(stored, llm.config), stored)
+    const storedLlm = state.settings.llm_config
+    const change = llm && parts.secrets.withoutStoredKey(changeOf(storedLlm, llm.config), storedLlm)
     dropped = change?.dropped ?? []
     // Redact the new credentials first: another field may repeat them.
     if (llm) parts.secrets.hideLlm(llm.config)
@@ -68,9 +68,9 @@ export async function configureConversation(
     const paths = { workdir: update.workdir, additional_directories }
     const asSent = { ...paths, env: update.env, mcp: mcp?.servers, ...shownFields(llm?.config) }
     refuseSecretsIn(asSent, parts.redact)
-    if (llm) await checkEndpoint({ ...stored, ...llm.config }, deps.models.endpointRefusal)
+    if (llm) await checkEndpoint({ ...storedLlm, ...llm.config }, deps.models.endpointRefusal)
     if (concernsBudget(update)) {
-      const llm_config = change ? updateLlm(stored, change) : stored
+      const llm_config = change ? updateLlm(storedLlm, change) : storedLlm
       checkBudget({ ...state.settings, ...update, llm_config }, deps.models, parts.redact)
     }
     const { workdirRules } = deps.workspace
@@ -115,17 +115,22 @@ function planOf(
   { storage, workspace }: ConversationDeps,
   { secrets, network, shells, mcp, redact }: ConfiguredParts,
   state: State,
-  checked: CheckedUpdate,
+  checkedUpdate: CheckedUpdate,
 ): ConfigChange {
-  const { update, llm, mcp: servers, workdir } = checked
+  const { update, llm, mcp: servers, workdir } = checkedUpdate
   const movesShells =
     workdir !== undefined ||
-    checked.additionalDirectories !== undefined ||
+    checkedUpdate.additionalDirectories !== undefined ||
     changesNetworkMode(state, { network: update.network })
   const hooks = update.hooks && credentialsOf(eachHook(update.hooks), (url) => secrets.hookCredentials(url))
   const guests = { storage, workdirBase: workspace.workdirRules.base }
   return {
-    changes: changesOf({ ...checked, mcp: servers?.servers, agents: agentsOf(state, checked, redact), redact }),
+    changes: changesOf({
+      ...checkedUpdate,
+      mcp: servers?.servers,
+      agents: agentsOf(state, checkedUpdate, redact),
+      redact,
+    }),
     // Do this before the change is logged: a change that is in the log is in effect.
     before: async () => {
       if (workdir !== undefined) await enterAsGuest(guests, workdir, state.id)

@@ -171,8 +171,8 @@ export class Conversation {
   }
 
   /** Idempotent: the same key and body within a day returns the earlier response, and the message is posted once. */
-  readonly post = (posted: PostMessage, idempotency?: Idempotency): Promise<PostedMessage> =>
-    this.#messages.post(posted, idempotency)
+  readonly post = (message: PostMessage, idempotency?: Idempotency): Promise<PostedMessage> =>
+    this.#messages.post(message, idempotency)
 
   /** Calls the hooks for the message that a conversation begins with. Throws a `Problem` if one blocks it. */
   checkFirst(message: MessageInput | undefined, signal: AbortSignal): Promise<PromptHooks | undefined> {
@@ -185,10 +185,13 @@ export class Conversation {
     ...wishes
   }: RunRequestOptions & Pick<Partial<RunRequest>, 'after_seq'> = {}): Promise<string> {
     if (wishes.output_schema) await checkOutputSchema(wishes.output_schema)
-    const requested = requestedRun(wishes, this.#state.current.settings, { ...this.#deps.models, redact: this.redact })
+    const requestedWork = requestedRun(wishes, this.#state.current.settings, {
+      ...this.#deps.models,
+      redact: this.redact,
+    })
     return this.#actor.enqueue(async () => {
       const newRunId = uuid7()
-      await this.#actor.apply({ kind: 'run', newRunId, ...requested, ...(afterSeq !== undefined && { afterSeq }) })
+      await this.#actor.apply({ kind: 'run', newRunId, ...requestedWork, ...(afterSeq !== undefined && { afterSeq }) })
       return newRunId
     })
   }
@@ -197,8 +200,14 @@ export class Conversation {
   async waitForRun(runId: string, timeout: number, signal: AbortSignal): Promise<RunOutcome> {
     const isOver = () => this.#actor.shown.run?.id !== runId || this.#actor.shown.status !== 'running'
     const watch = (onChange: () => void) => this.#actor.watchUnstored(onChange)
-    const ended = await waitForRun(this.log, { runId, isOver, watch, timeoutMs: Math.ceil(timeout * 1000), signal })
-    return { run_id: runId, status: this.#actor.shown.status, ...ended }
+    const awaitedEnd = await waitForRun(this.log, {
+      runId,
+      isOver,
+      watch,
+      timeoutMs: Math.ceil(timeout * 1000),
+      signal,
+    })
+    return { run_id: runId, status: this.#actor.shown.status, ...awaitedEnd }
   }
 
   /**
@@ -229,9 +238,9 @@ export class Conversation {
     return rewindConversation({ ...this.#inner, log, exec, files, compactions, redact }, request, options)
   }
 
-  async setConfirmation(enabled: boolean): Promise<ConversationView> {
+  async setConfirmation(isEnabled: boolean): Promise<ConversationView> {
     await this.#actor.configure(async ({ settings }) => ({
-      changes: (settings.confirmation_mode ?? false) === enabled ? {} : { confirmation_mode: enabled },
+      changes: (settings.confirmation_mode ?? false) === isEnabled ? {} : { confirmation_mode: isEnabled },
     }))
     return this.view()
   }
@@ -281,7 +290,7 @@ export class Conversation {
     try {
       await hooks.built?.close(outcome)
       network.close()
-      const disconnected = this.mcp.close()
+      const mcpClosing = this.mcp.close()
       // A deleted conversation need not end cleanly, and no command may delay the deletion.
       if (outcome === 'deleted') await shells.close('discarded')
       // Close the commands first: their ends are logged.
@@ -291,7 +300,7 @@ export class Conversation {
       await this.files.close(closedProblem(outcome))
       await this.compactions.close(closedProblem(outcome))
       await this.#inner.titles.close()
-      await disconnected
+      await mcpClosing
       await this.#actor.close(outcome)
     } finally {
       await shells.close()

@@ -57,12 +57,12 @@ export type CreatedConversation = { readonly conversation: Conversation; readonl
 export async function createConversation(deps: ConversationDeps, options: CreateOptions): Promise<CreatedConversation> {
   const { id, request, idempotency, mayUse, mayConnect, signal, onChange } = options
   const own = deps.storage.conversation(id)
-  const { llm, tools: asked, mcp } = await checkRequest(deps, request)
-  const kept = secretsIn(request, llm, mcp)
+  const { llm, tools: askedTools, mcp } = await checkRequest(deps, request)
+  const keptSecrets = secretsIn(request, llm, mcp)
   const redactor = deps.createRedactor(id)
   const secrets = new ConversationSecrets({
     redactor,
-    keptValues: kept,
+    keptValues: keptSecrets,
     write: (values) => own.writeSecrets(values),
     id,
     logger: deps.logger,
@@ -78,26 +78,32 @@ export async function createConversation(deps: ConversationDeps, options: Create
   // last, so an interrupted create leaves no conversation.
   const { workdirRules } = deps.workspace
   const workdirMade = prepareWorkdir(request.workdir, id, workdirRules)
-  const logMade = own.createLog(kept)
+  const logMade = own.createLog(keptSecrets)
   let conversation: Conversation | undefined
   try {
     await Promise.allSettled([workdirMade, logMade])
     const workdir = await workdirMade
     if (request.workdir !== undefined) await enterAsGuest(guestsOf(deps), workdir, id)
     const additionalDirectories = await checkDirectories(request.additional_directories, workdirRules)
-    const loaded = await loadForConversation(deps, request, { workdir, stateDirectory: own.directory })
-    const { hooks, warnings: ofHooks } = await joinHooks(deps.hooks, { request, loaded, secrets, redactor, mayUse })
-    const mcpServers = await joinMcp({ requested: mcp, loaded, secrets, mayConnect })
-    const project = loaded && redactProject(loaded, redactor.redact)
-    const { tools, warnings: ofTools } = offeredTools(asked, request, project?.settings)
-    const budgeted = { ...request, llm_config: llm.config, agents, project_settings: project?.settings }
+    const loadedProject = await loadForConversation(deps, request, { workdir, stateDirectory: own.directory })
+    const { hooks, warnings: ofHooks } = await joinHooks(deps.hooks, {
+      request,
+      loaded: loadedProject,
+      secrets,
+      redactor,
+      mayUse,
+    })
+    const mcpServers = await joinMcp({ requested: mcp, loaded: loadedProject, secrets, mayConnect })
+    const project = loadedProject && redactProject(loadedProject, redactor.redact)
+    const { tools, warnings: ofTools } = offeredTools(askedTools, request, project?.settings)
+    const budgetedSettings = { ...request, llm_config: llm.config, agents, project_settings: project?.settings }
     const warnings = [
       ...llm.warnings,
       ...toolWarning(llm.config, tools),
       ...ofTools,
       ...ruleWarning(request).map(redact),
       ...ofHooks,
-      ...checkBudget(budgeted, deps.models, redact),
+      ...checkBudget(budgetedSettings, deps.models, redact),
     ]
     const settings = newSettings({
       request,

@@ -25,9 +25,9 @@ export class EndingRequests {
 
   /** Runs `store`, which stores an answer or that a deadline has passed. Called in turn. */
   async storing(store: () => Promise<unknown>): Promise<void> {
-    const stored = store()
-    this.#storing = stored.catch(() => {})
-    await stored
+    const storing = store()
+    this.#storing = storing.catch(() => {})
+    await storing
   }
 
   /** Calls `decide` when the answer that is being stored is in the state. The events that it returns will be stored. */

@@ -34,7 +34,7 @@ export async function firstEvents(
     project,
     secretNames,
     redactor,
-    promptHooks: said,
+    promptHooks,
   }: NewConversation,
 ): Promise<EventDraft[]> {
   const { workdir, tools, microagents = [] } = settings
@@ -78,20 +78,20 @@ export async function firstEvents(
     ...(deps.server.sandbox && { sandbox: deps.server.sandbox }),
   }
   const secrets: EventDraft = { type: 'SecretsUpdate', source: 'user', added: [...secretNames], removed: [] }
-  const made = secretNames.length > 0 ? [init, secrets] : [init]
-  if (request.initial_message === undefined) return made
+  const createdEvents = secretNames.length > 0 ? [init, secrets] : [init]
+  if (request.initial_message === undefined) return createdEvents
   const message = messageOf(request.initial_message)
   const content = await redactLongParts(partsOf(message.content), redactInSlices)
   return [
-    ...made,
-    ...(said?.events ?? []),
+    ...createdEvents,
+    ...(promptHooks?.events ?? []),
     {
       type: 'UserMessage',
       source: 'user',
       content,
       run: false,
       ...(message.sender !== undefined && { sender: redact(message.sender) }),
-      ...(said?.context !== undefined && { context: said.context }),
+      ...(promptHooks?.context !== undefined && { context: promptHooks.context }),
     },
   ]
 }

@@ -33,12 +33,12 @@ export async function makeForkFiles(
   const { file_checkpointing: isOn = false } = source.state.settings
   const fault = isOn ? await copySnapshots(source, options) : undefined
   const warnings = fault === undefined ? [] : [`its snapshots were not copied: ${source.redact(fault)}`]
-  const made = (files: ForkedFiles) => ({ files, warnings })
-  if (copied === undefined) return made({ from: 'shared' })
-  if (!isEarlier) return made({ from: 'now' })
-  if (!isOn) return made({ from: 'now', reason: OFF })
-  if (fault !== undefined) return made({ from: 'now', reason: 'The snapshots could not be copied.' })
-  return made(await restoreMoment(deps, source, { ...options, copied }))
+  const reportOf = (files: ForkedFiles) => ({ files, warnings })
+  if (copied === undefined) return reportOf({ from: 'shared' })
+  if (!isEarlier) return reportOf({ from: 'now' })
+  if (!isOn) return reportOf({ from: 'now', reason: OFF })
+  if (fault !== undefined) return reportOf({ from: 'now', reason: 'The snapshots could not be copied.' })
+  return reportOf(await restoreMoment(deps, source, { ...options, copied }))
 }
 
 /** Returns why they were not copied. The workdir of the fork has another path. */
@@ -46,8 +46,8 @@ async function copySnapshots(
   { files, state }: Conversation,
   { directory, copied }: ForkFilesOptions,
 ): Promise<string | undefined> {
-  const moved = copied === undefined ? [] : [[await realpath(state.settings.workdir), copied] as const]
-  return await files.snapshots.copyTo(directory, new Map(moved)).then(
+  const movedPaths = copied === undefined ? [] : [[await realpath(state.settings.workdir), copied] as const]
+  return await files.snapshots.copyTo(directory, new Map(movedPaths)).then(
     () => undefined,
     (error: unknown) => (error instanceof Error ? error.message : String(error)),
   )
@@ -69,12 +69,12 @@ async function restoreMoment(
   signal.addEventListener('abort', end, { once: true })
   try {
     signal.throwIfAborted()
-    const restored = await snapshots.restoreCopy(throughSeq)
-    if (!restored) return { from: 'now', reason: MOVED }
-    const { snapshot_id, left_out, failed } = restored
-    const kept = [...left_out, ...failed]
-    const count = kept.length > MAX_LEFT_OUT && { left_out_count: kept.length }
-    return { from: 'snapshot', snapshot_id, left_out: kept.slice(0, MAX_LEFT_OUT), ...count }
+    const restoreReport = await snapshots.restoreCopy(throughSeq)
+    if (!restoreReport) return { from: 'now', reason: MOVED }
+    const { snapshot_id, left_out, failed } = restoreReport
+    const unrestoredFiles = [...left_out, ...failed]
+    const count = unrestoredFiles.length > MAX_LEFT_OUT && { left_out_count: unrestoredFiles.length }
+    return { from: 'snapshot', snapshot_id, left_out: unrestoredFiles.slice(0, MAX_LEFT_OUT), ...count }
   } catch (error) {
     signal.throwIfAborted()
     if (!(error instanceof Problem && UNAVAILABLE.has(error.code))) throw error

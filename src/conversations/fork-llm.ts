@@ -26,22 +26,22 @@ export type ForkLlm = {
 export async function readForkLlm(
   deps: ConversationDeps,
   id: string,
-  { settings, secrets: kept }: Original,
-  sent: ForkConversation['llm_config'],
+  { settings, secrets: keptSecrets }: Original,
+  sentConfig: ForkConversation['llm_config'],
 ): Promise<ForkLlm> {
-  const { llm_config: stored } = settings
-  if (!sent) return { llm_config: stored, secrets: kept, warnings: [], redact: (text) => text }
-  const llm = parseLlmUpdate(sent)
+  const { llm_config: storedConfig } = settings
+  if (!sentConfig) return { llm_config: storedConfig, secrets: keptSecrets, warnings: [], redact: (text) => text }
+  const llm = parseLlmUpdate(sentConfig)
   const redactor = deps.createRedactor(id)
   const { redact } = redactor
-  let secrets = kept
+  let secrets = keptSecrets
   const write = async (values: SecretValues) => void (secrets = values)
-  const own = new ConversationSecrets({ redactor, keptValues: kept, write, id, logger: deps.logger })
-  const change = changeOf(stored, llm.config)
+  const own = new ConversationSecrets({ redactor, keptValues: keptSecrets, write, id, logger: deps.logger })
+  const change = changeOf(storedConfig, llm.config)
   // First: another field may repeat the new credentials.
   own.hideLlm(llm.config)
   refuseSecretsIn(shownFields(llm.config), redact)
-  await checkEndpoint({ ...stored, ...llm.config }, deps.models.endpointRefusal)
+  await checkEndpoint({ ...storedConfig, ...llm.config }, deps.models.endpointRefusal)
   const fields = { mcp: undefined, workdir: undefined, additionalDirectories: undefined, agents: undefined }
   const after = withChanges(settings, changesOf({ update: {}, llm: change, ...fields, redact }))
   const { llm_config } = after

@@ -61,8 +61,8 @@ export async function forkConversation(
   // A refresh token is used once: two conversations cannot share it.
   const { mcp_oauth: _oauth, ...former } = await storage.conversation(source.id).readSecrets()
   const original = { settings: state.settings, secrets: former }
-  const { settings: now, secrets: left } = replay ? await isolateReplay(deps, original, replay) : original
-  const llm = await readForkLlm(deps, id, { settings: now, secrets: left }, request.llm_config)
+  const { settings: now, secrets: remainingSecrets } = replay ? await isolateReplay(deps, original, replay) : original
+  const llm = await readForkLlm(deps, id, { settings: now, secrets: remainingSecrets }, request.llm_config)
   const { secrets, llm_config } = llm
   const redact = (text: string) => llm.redact(source.redact(text))
   refuseSecretsIn({ 'Idempotency-Key': idempotency?.key }, redact)
@@ -73,11 +73,11 @@ export async function forkConversation(
   const guests = { storage, workdirBase: workdirRules.base }
   let copied: string | undefined
   // A directory that was created for the original is removed with the last conversation that shares it.
-  const shared = request.workdir === 'share' && now.made_workdir === now.workdir ? now.made_workdir : undefined
+  const sharedWorkdir = request.workdir === 'share' && now.made_workdir === now.workdir ? now.made_workdir : undefined
   try {
-    if (shared !== undefined) await storage.sharedWorkdirs.add(shared, [source.id, id])
+    if (sharedWorkdir !== undefined) await storage.sharedWorkdirs.add(sharedWorkdir, [source.id, id])
     else if (request.workdir === 'share') await enterAsGuest(guests, now.workdir, id)
-    const { made_workdir: _, idempotency: __, external_id: ___, title: formerTitle, ...kept } = now
+    const { made_workdir: _, idempotency: __, external_id: ___, title: formerTitle, ...keptSettings } = now
     const warnings = [...llm.warnings]
     if (request.workdir === 'copy') {
       copied = await makeWorkdir(deps, id)
@@ -89,31 +89,31 @@ export async function forkConversation(
     if (Object.values(secrets).some((group) => Object.keys(group).length > 0)) {
       await own.writeSecrets(secrets)
     }
-    const made = await makeForkFiles(deps, source, { directory: own.directory, copied, throughSeq, signal })
-    warnings.push(...made.warnings)
+    const forkFiles = await makeForkFiles(deps, source, { directory: own.directory, copied, throughSeq, signal })
+    warnings.push(...forkFiles.warnings)
     const title = request.title === undefined ? formerTitle : redact(request.title)
     const settings = {
-      ...kept,
+      ...keptSettings,
       llm_config,
       ...(title !== undefined && { title }),
-      ...withoutUndefined({ made_workdir: copied ?? shared }),
+      ...withoutUndefined({ made_workdir: copied ?? sharedWorkdir }),
       ...(idempotency && { idempotency: { ...keptOf(idempotency), ...(warnings.length > 0 && { warnings }) } }),
       workdir: copied ?? now.workdir,
     }
-    const forked = createForkedLog({
+    const forkedLog = createForkedLog({
       log,
       throughSeq,
       id,
       cwd: now.workdir,
       settings,
-      files: made.files,
+      files: forkFiles.files,
       now: Date.now(),
     })
-    const stored = await own.copyLog(forked.events, forked.ending)
-    return { conversation: await openStored(deps, { stored, onChange }), warnings }
+    const storedLog = await own.copyLog(forkedLog.events, forkedLog.ending)
+    return { conversation: await openStored(deps, { stored: storedLog, onChange }), warnings }
   } catch (error) {
     await removeFork(own, copied)
-    if (shared !== undefined) await leaveWorkdir(storage.sharedWorkdirs, shared, id)
+    if (sharedWorkdir !== undefined) await leaveWorkdir(storage.sharedWorkdirs, sharedWorkdir, id)
     else if (request.workdir === 'share') await leaveAsGuest(guests, now.workdir, id)
     throw error
   }

@@ -100,7 +100,7 @@ function ownEvent(event: Event, id: string): Event {
  * original.
  */
 function endingOf(state: State, plan: ForkPlan, lastResultOf: string | undefined): EventDraft[] {
-  const forked: EventDraft = {
+  const forkedFrom: EventDraft = {
     type: 'ForkedFrom',
     source: 'environment',
     from_conversation_id: plan.log.conversationId,
@@ -115,7 +115,7 @@ function endingOf(state: State, plan: ForkPlan, lastResultOf: string | undefined
     ...answerOpenCalls(state, { type: 'interrupted', why: 'forked', message: FORKED }),
     ...endBackground(state, [], 'cancelled', FORKED),
   ]
-  const atRest = [forked, ...answers, ...leaveTasks(state), ...closeHosts(state, 'forked')]
+  const atRest = [forkedFrom, ...answers, ...leaveTasks(state), ...closeHosts(state, 'forked')]
   if (state.status !== 'running' && !isWaiting(state.status)) return atRest
   const hasResult = lastResultOf === state.run?.id
   return [...atRest, ...(hasResult ? [] : [result(state, 'paused', plan.now)]), toStatus(state, 'paused', 'forked')]

@@ -30,8 +30,11 @@ export class KnownModels {
     const text = q?.toLowerCase()
     const isWanted = ({ provider: of, model }: ModelInfo) =>
       (provider === undefined || of === provider) && (text === undefined || model.toLowerCase().includes(text))
-    const sorted = unique(all.filter(isWanted)).toSorted((one, other) => compare(keyOfInfo(one), keyOfInfo(other)))
-    const rest = pageId === undefined ? sorted : sorted.filter((info) => compare(keyOfInfo(info), pageId) > 0)
+    const sortedModels = unique(all.filter(isWanted)).toSorted((one, other) =>
+      compare(keyOfInfo(one), keyOfInfo(other)),
+    )
+    const rest =
+      pageId === undefined ? sortedModels : sortedModels.filter((info) => compare(keyOfInfo(info), pageId) > 0)
     const items = rest.slice(0, limit)
     const last = items.at(-1)
     return { items, next_page_id: last && rest.length > limit ? keyOfInfo(last) : null }

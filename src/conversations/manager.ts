@@ -136,17 +136,17 @@ export class ConversationManager {
     idempotency?: Idempotency,
     { mayUse = () => {}, mayConnect = () => {} }: Partial<Pick<CreateOptions, 'mayUse' | 'mayConnect'>> = {},
   ): Promise<ConversationView> {
-    const { conversations, knownConversations: known } = this.#deps
+    const { conversations, knownConversations } = this.#deps
     const { signal } = this.#open
     this.#open.refuseWhenClosing(conversations.leaving)
-    const options = { idempotency, mayUse, mayConnect, signal, onChange: known.update }
+    const options = { idempotency, mayUse, mayConnect, signal, onChange: knownConversations.update }
     const make = async (id: string) => {
       const whole = request.profile === undefined ? request : await this.#deps.withProfile(request)
       return await createConversation(conversations, { id, ...options, request: whole })
     }
     this.hidden.refuse(request.id)
     // Its log is short: `meta.json` is written when the conversation first changes or is closed.
-    return await this.#once(idempotency, request.id, (id) => this.#make(id, request, make, known.refresh))
+    return await this.#once(idempotency, request.id, (id) => this.#make(id, request, make, knownConversations.refresh))
   }
 
   /** Creates a conversation from the current state of another one. Accepts an idempotency key, as `create` does. */
@@ -156,16 +156,16 @@ export class ConversationManager {
     idempotency?: Idempotency,
     replay?: ReplayLimits,
   ): Promise<ConversationView> {
-    const { conversations, knownConversations: known } = this.#deps
+    const { conversations, knownConversations } = this.#deps
     if (!replay) this.hidden.refuse(request.id)
     const view = await this.#once(idempotency, request.id, async (id) => {
       const source = await this.open(sourceId)
-      const options = { request, idempotency, signal: this.#open.signal, onChange: known.update, replay }
+      const options = { request, idempotency, signal: this.#open.signal, onChange: knownConversations.update, replay }
       try {
         const make = () => forkConversation(conversations, source, { id, ...options })
-        return await this.#make(id, request, make, known.update)
+        return await this.#make(id, request, make, knownConversations.update)
       } catch (error) {
-        throw known.has(sourceId) ? error : deletedProblem(sourceId)
+        throw knownConversations.has(sourceId) ? error : deletedProblem(sourceId)
       }
     })
     return await withForkedFiles(view, (await this.open(view.id)).log)
@@ -213,16 +213,17 @@ export class ConversationManager {
    * workdir only if the server created it.
    */
   async delete(id: string): Promise<void> {
-    const { knownConversations: known, conversations } = this.#deps
+    const { knownConversations, conversations } = this.#deps
     const { logger, storage } = conversations
     this.#open.refuseWhenClosing()
-    const summary = known.get(id) ?? ((await known.seek(id)) ? known.get(id) : undefined)
+    const summary =
+      knownConversations.get(id) ?? ((await knownConversations.seek(id)) ? knownConversations.get(id) : undefined)
     if (!summary) throw await this.#open.missingProblem(id)
     const keys = keyOf(summary)
     const { removed } = await this.#open.delete(
       id,
       () => storage.deletions.mark(id, keys[0]),
-      (opened) => this.#remove(summary, opened),
+      (openedConversation) => this.#remove(summary, openedConversation),
     )
     this.#created.remember(keys)
     if (await settlesWithin(DELETE_TIMEOUT_MS, removed)) return
@@ -269,27 +270,27 @@ export class ConversationManager {
 
   async #make(
     id: string,
-    wanted: Pick<CreateConversation, 'id'>,
+    wantedId: Pick<CreateConversation, 'id'>,
     make: (id: string) => Promise<CreatedConversation>,
     note: (state: State) => void,
   ): Promise<ConversationView> {
     const { conversations } = this.#deps
     let warnings: readonly string[] = []
     const conversation = await this.#open.create(id, async () => {
-      if (wanted.id !== undefined && (await conversations.storage.deletions.has(id))) throw deletedProblem(id)
+      if (wantedId.id !== undefined && (await conversations.storage.deletions.has(id))) throw deletedProblem(id)
       // A concurrent shutdown closes what was added before it, and nothing that is added later.
       this.#open.refuseWhenClosing()
-      const made = await make(id)
-      warnings = made.warnings
-      return made.conversation
+      const creation = await make(id)
+      warnings = creation.warnings
+      return creation.conversation
     })
     this.#created.remember(keyOf(summarize(conversation.state)))
     note(conversation.state)
     return { ...conversation.view(), ...(warnings.length > 0 && { warnings: [...warnings] }) }
   }
 
-  async #remove(summary: Summary, opened: Promise<Conversation> | undefined): Promise<void> {
-    await removeConversation({ ...this.#deps, usage: this.usage }, summary, opened)
+  async #remove(summary: Summary, openedConversation: Promise<Conversation> | undefined): Promise<void> {
+    await removeConversation({ ...this.#deps, usage: this.usage }, summary, openedConversation)
     this.#open.forget(summary.id)
     this.hidden.delete(summary.id)
     await this.#deps.knownConversations.forget(summary.id)

@@ -78,8 +78,8 @@ export class ClientMcp implements ChangingTools {
   #madeServers: McpServers | undefined
   #mcp: ConversationMcp | undefined
 
-  constructor(configured: () => McpServers | undefined, build: (servers: McpServers) => ConversationMcp) {
-    this.#configured = configured
+  constructor(configuredServers: () => McpServers | undefined, build: (servers: McpServers) => ConversationMcp) {
+    this.#configured = configuredServers
     this.#build = build
   }
 

@@ -42,19 +42,19 @@ export class MessagePosts {
 
   /** Idempotent: the same key and body within a day returns the earlier response, and the message is posted once. */
   post({ message, run, after_seq: afterSeq }: PostMessage, idempotency?: Idempotency): Promise<PostedMessage> {
-    const posted = { message: messageOf(message), run, afterSeq }
+    const queuedPost = { message: messageOf(message), run, afterSeq }
     const { state } = this.#parts
     const hooks = this.#parts.hooks.current
     if (!hooks?.readsPrompts()) {
       // Only project settings have slash commands.
-      if (!state.current.settings.project_settings) return this.#post(posted, idempotency, {})
-      return this.#postWithCommand(posted, idempotency)
+      if (!state.current.settings.project_settings) return this.#post(queuedPost, idempotency, {})
+      return this.#postWithCommand(queuedPost, idempotency)
     }
     const earlier = idempotency && findEarlier(state.current.postedKeys, idempotency, Date.now())
     if (earlier) return Promise.resolve(earlier.answer)
     // Out of turn, because hooks may take long.
-    const content = partsOf(posted.message.content)
-    return hooks.withPrompt(content, (said) => this.#postWithCommand(posted, idempotency, said))
+    const content = partsOf(queuedPost.message.content)
+    return hooks.withPrompt(content, (promptHooks) => this.#postWithCommand(queuedPost, idempotency, promptHooks))
   }
 
   /** Calls the hooks for the message that a conversation begins with. Throws a `Problem` if one blocks it. */
@@ -65,16 +65,20 @@ export class MessagePosts {
       : undefined
   }
 
-  #postWithCommand(posted: QueuedPost, idempotency?: Idempotency, hooks?: PromptHooks): Promise<PostedMessage> {
-    const content = partsOf(posted.message.content)
+  #postWithCommand(queuedPost: QueuedPost, idempotency?: Idempotency, hooks?: PromptHooks): Promise<PostedMessage> {
+    const content = partsOf(queuedPost.message.content)
     return this.#parts.postedCommands.post(content, idempotency, (slashCommand) =>
-      this.#post(posted, idempotency, { ...(slashCommand && { slashCommand }), ...(hooks && { hooks }) }),
+      this.#post(queuedPost, idempotency, { ...(slashCommand && { slashCommand }), ...(hooks && { hooks }) }),
     )
   }
 
-  #post(posted: QueuedPost, idempotency: Idempotency | undefined, added: AddedToMessage): Promise<PostedMessage> {
+  #post(
+    queuedPost: QueuedPost,
+    idempotency: Idempotency | undefined,
+    addition: AddedToMessage,
+  ): Promise<PostedMessage> {
     const { actor, state, redactor } = this.#parts
-    const make = () => this.#store(posted, idempotency, added)
+    const make = () => this.#store(queuedPost, idempotency, addition)
     if (!idempotency) return actor.enqueue(make)
     const { redact } = redactor
     const again = async ({ answer }: PostedKey) => answer
@@ -87,17 +91,17 @@ export class MessagePosts {
   async #store(
     { message, run, afterSeq }: QueuedPost,
     idempotency: Idempotency | undefined,
-    added: AddedToMessage,
+    addition: AddedToMessage,
   ): Promise<PostedMessage> {
     const { actor, redactor, state } = this.#parts
     if (afterSeq !== undefined) refuseRewound(state.current, afterSeq)
     const content = await redactLongParts(partsOf(message.content), redactor.redactInSlices)
     const sender = message.sender === undefined ? {} : { sender: redactor.redact(message.sender) }
     const ids = { begun: actor.begunCalls(), newRunId: uuid7() }
-    const intent = { kind: 'message', content, ...sender, ...added, run, ...ids, now: Date.now() } as const
+    const intent = { kind: 'message', content, ...sender, ...addition, run, ...ids, now: Date.now() } as const
     const events = await actor.apply({ ...intent, ...(idempotency && { idempotency }) })
-    const posted = events.find((event): event is EventOf<'UserMessage'> => event.type === 'UserMessage')
+    const userMessage = events.find((event): event is EventOf<'UserMessage'> => event.type === 'UserMessage')
     // oxlint-disable-next-line typescript/no-non-null-assertion -- each message is an event
-    return answerTo(posted!)
+    return answerTo(userMessage!)
   }
 }

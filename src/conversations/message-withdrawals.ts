@@ -60,7 +60,7 @@ export class MessageWithdrawals {
     const others = messages.filter(({ seq, run }) => run && seq !== message.seq && !withdrawals.has(seq))
     const newest = Math.max(0, ...others.map(({ seq }) => seq))
     const { runs } = actor
-    const asked = {
+    const intent = {
       kind: 'withdraw',
       message,
       runRequestedAt: newest > state.current.readThrough ? newest : 0,
@@ -68,9 +68,9 @@ export class MessageWithdrawals {
       now: Date.now(),
     } as const
     // No request is built between this decision and the abort of the run.
-    const endsRun = leavesRunWithoutWork(state.current, asked)
+    const endsRun = leavesRunWithoutWork(state.current, intent)
     if (endsRun) await runs.stopRun()
-    const storing = endsRun ? actor.applyEnd(asked) : actor.apply(asked)
+    const storing = endsRun ? actor.applyEnd(intent) : actor.apply(intent)
     runs.sent.holdFor(storing, () => this.#log.failed)
     const events = await storing
     return events.find(({ type }) => type === 'MessageWithdrawn')?.seq ?? state.current.lastSeq

@@ -98,10 +98,13 @@ export class OpenConversations {
         await Promise.allSettled([phase.ended])
         continue
       }
-      const found = phase && (await phase.conversation)
+      const foundConversation = phase && (await phase.conversation)
       // The first caller reopens it; the others wait for the same promise.
-      if (found?.log.failed && this.#phases.of(id) !== phase) continue
-      const conversation = found && !found.log.failed ? found : await this.#reopen(id, found)
+      if (foundConversation?.log.failed && this.#phases.of(id) !== phase) continue
+      const conversation =
+        foundConversation && !foundConversation.log.failed
+          ? foundConversation
+          : await this.#reopen(id, foundConversation)
       // It may have been deleted while it was being opened.
       if (this.#deps.knownConversations.has(id)) return conversation
     }
@@ -227,35 +230,39 @@ export class OpenConversations {
     await this.#phases.close(id, phase, () => this.#close(id, phase.conversation))
   }
 
-  #reopen(id: string, failed: Conversation | undefined): Promise<Conversation> {
+  #reopen(id: string, failedConversation: Conversation | undefined): Promise<Conversation> {
     this.refuseWhenClosing(this.#deps.conversations.leaving)
-    return this.#phases.open(id, () => this.#openFromDisk(id, failed))
+    return this.#phases.open(id, () => this.#openFromDisk(id, failedConversation))
   }
 
   /** `failed` is the object whose log cannot be trusted any more; it is closed first. */
-  async #openFromDisk(id: string, failed: Conversation | undefined): Promise<Conversation> {
-    const { conversations, knownConversations: known } = this.#deps
+  async #openFromDisk(id: string, failedConversation: Conversation | undefined): Promise<Conversation> {
+    const { conversations, knownConversations } = this.#deps
     try {
-      await failed?.dispose('closing')
-      const onReleased = (released: string) => this.#recovery.wasReleased(released)
-      const conversation = await openConversation(conversations, id, { onChange: known.update, onReleased })
+      await failedConversation?.dispose('closing')
+      const onReleased = (releasedId: string) => this.#recovery.wasReleased(releasedId)
+      const conversation = await openConversation(conversations, id, {
+        onChange: knownConversations.update,
+        onReleased,
+      })
       try {
         const why = this.#recovery.reasonFor(id)
         if (why === 'owner_lost') conversations.metrics.cluster?.tookOver()
         // A request that has deleted it meanwhile disposes of it.
-        if (known.has(id)) await conversation.start(why)
+        if (knownConversations.has(id)) await conversation.start(why)
       } catch (error) {
         await conversation.dispose('closing')
         throw error
       }
-      known.refresh(conversation.state)
+      knownConversations.refresh(conversation.state)
       this.#watch(conversation)
       return conversation
     } catch (error) {
-      const isKnown = known.has(id)
-      const reported = isKnown && isNotFound(error) ? logIsGone(error) : error
-      if (isKnown && reported instanceof Problem && reported.code === 'conversation_damaged') known.setDamaged(id)
-      throw reported
+      const isKnown = knownConversations.has(id)
+      const reportedError = isKnown && isNotFound(error) ? logIsGone(error) : error
+      if (isKnown && reportedError instanceof Problem && reportedError.code === 'conversation_damaged')
+        knownConversations.setDamaged(id)
+      throw reportedError
     }
   }
 

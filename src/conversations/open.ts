@@ -71,10 +71,10 @@ export async function openStored(
 async function readSecrets(own: ConversationStorage, logger: Logger): Promise<OpenedSecrets> {
   try {
     return { keptValues: await own.readSecrets() }
-  } catch (locked) {
-    if (!(locked instanceof Problem)) throw locked
-    logger.warn({ conversation_id: own.id }, locked.message)
-    return { keptValues: {}, locked }
+  } catch (lockedProblem) {
+    if (!(lockedProblem instanceof Problem)) throw lockedProblem
+    logger.warn({ conversation_id: own.id }, lockedProblem.message)
+    return { keptValues: {}, locked: lockedProblem }
   }
 }
 

@@ -28,15 +28,15 @@ export async function isolateReplay(
   { permissionMode, network, mcpServers, maxBudgetUsd }: ReplayLimits,
 ): Promise<Original> {
   await checkSettings({ network }, { deps, redact: (text) => text })
-  const { client_tools: _, client_hooks: __, additional_directories: ___, mcp = {}, ...kept } = settings
+  const { client_tools: _, client_hooks: __, additional_directories: ___, mcp = {}, ...keptSettings } = settings
   const { mcp: credentials = {}, ...others } = secrets
-  const named = Object.fromEntries(Object.entries(mcp).filter(([name]) => mcpServers.includes(name)))
-  const places = placesIn(named)
-  const used = Object.fromEntries(Object.entries(credentials).filter(([place]) => places.has(place)))
+  const namedServers = Object.fromEntries(Object.entries(mcp).filter(([name]) => mcpServers.includes(name)))
+  const places = placesIn(namedServers)
+  const usedCredentials = Object.fromEntries(Object.entries(credentials).filter(([place]) => places.has(place)))
   return {
     settings: {
-      ...kept,
-      ...(Object.keys(named).length > 0 && { mcp: named }),
+      ...keptSettings,
+      ...(Object.keys(namedServers).length > 0 && { mcp: namedServers }),
       permission_mode: permissionMode,
       confirmation_mode: false,
       network,
@@ -48,6 +48,6 @@ export async function isolateReplay(
       // The size of the diff is known from snapshots.
       file_checkpointing: findGit() !== undefined,
     },
-    secrets: { ...others, ...(places.size > 0 && { mcp: used }) },
+    secrets: { ...others, ...(places.size > 0 && { mcp: usedCredentials }) },
   }
 }

@@ -26,8 +26,8 @@ export class UnstoredIntent {
   }
 
   /** Forgets what is kept when it is stored. */
-  async forgetAfter(stored: Promise<unknown>): Promise<void> {
-    await stored
+  async forgetAfter(storing: Promise<unknown>): Promise<void> {
+    await storing
     this.#intent = undefined
   }
 

@@ -27,14 +27,14 @@ export async function viewGitDiff(
 ): Promise<GitDiff> {
   if (query.base !== 'run' && query.base !== 'start') return await files.git.diff(query, signal)
   const seq = query.base === 'run' ? (await startOfLastRun(log)) - 1 : 0
-  const known = await listSnapshots(log)
-  const found = known.findLast(({ asOf }) => asOf <= seq) ?? known[0]
-  if (!found)
+  const knownSnapshots = await listSnapshots(log)
+  const foundSnapshot = knownSnapshots.findLast(({ asOf }) => asOf <= seq) ?? knownSnapshots[0]
+  if (!foundSnapshot)
     throw new Problem(
       'snapshot_not_found',
       `No snapshot says where ${query.base === 'run' ? 'the run' : 'the conversation'} began: with file_checkpointing, one is taken before the first change. Use base=head.`,
     )
-  return await files.git.diff(query, signal, { commit: found.head })
+  return await files.git.diff(query, signal, { commit: foundSnapshot.head })
 }
 
 const STATUS_UPDATES = new Set(['StatusUpdate'])

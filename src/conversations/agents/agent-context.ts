@@ -72,8 +72,8 @@ export function createAgentContext(parts: AgentParts, ofRun: OfRun): AgentContex
       const { run, settings } = state.current
       const config = settings.llm_config
       if (run?.toolChoice && run.steps === 0) return createLlm({ ...config, tool_choice: run.toolChoice })
-      const known = models.get(history)
-      if (known?.for === config) return known.llm
+      const knownModel = models.get(history)
+      if (knownModel?.for === config) return knownModel.llm
       const llm = createLlm(config)
       models.set(history, { for: config, llm })
       return llm
@@ -119,7 +119,7 @@ export function compactionOf(
 ): Pick<CompactorDeps, 'settings' | 'activeRun' | 'tasks' | 'runHooks' | 'tellHooks'> {
   return {
     runHooks: (call, signal) => hooks.current?.beforeCompaction(call, signal),
-    tellHooks: (done, signal) => hooks.current?.afterCompaction(done, signal),
+    tellHooks: (compaction, signal) => hooks.current?.afterCompaction(compaction, signal),
     activeRun: () => state.current.run?.id,
     settings: () => state.current.settings,
     tasks: () => {

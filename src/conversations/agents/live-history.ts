@@ -27,9 +27,9 @@ export class LiveHistory {
     signal: AbortSignal,
     agent: OfAgent,
   ): Promise<History> {
-    const known = this.#history?.deref()
+    const knownHistory = this.#history?.deref()
     // A result that could not be stored is in the history, and not in the log.
-    if (known && !known.isExpecting) return known
+    if (knownHistory && !knownHistory.isExpecting) return knownHistory
     this.#history = undefined
     const meanwhile: Event[] = []
     this.#meanwhile = meanwhile

@@ -36,11 +36,11 @@ export async function readHistory(
 ): Promise<History> {
   const history = new History(render, { agentId, forgotten })
   const read = async (types: ReadonlySet<string>, afterSeq: number, beforeSeq: number) => {
-    const wanted = { types, afterSeq, beforeSeq, ...HISTORY_PAGE }
-    for await (const { events } of readPages(log, wanted, signal))
-      for (const stored of events) {
-        if (rewound.length > 0 && !holds(rewound, stored)) leaveOut(history, stored)
-        else if (!isOfOther(stored, agentId)) history.add(stored.event)
+    const page = { types, afterSeq, beforeSeq, ...HISTORY_PAGE }
+    for await (const { events } of readPages(log, page, signal))
+      for (const storedEvent of events) {
+        if (rewound.length > 0 && !holds(rewound, storedEvent)) leaveOut(history, storedEvent)
+        else if (!isOfOther(storedEvent, agentId)) history.add(storedEvent.event)
       }
   }
   const start = forgotten?.throughSeq ?? 0
@@ -50,10 +50,11 @@ export async function readHistory(
 }
 
 /** A call must not get the id of one that was rewound. */
-function leaveOut(history: History, stored: StoredEvent): void {
-  if (stored.type === 'ToolUse' && stored.event.type === 'ToolUse') history.addCallId(stored.event.tool_use_id)
+function leaveOut(history: History, storedEvent: StoredEvent): void {
+  if (storedEvent.type === 'ToolUse' && storedEvent.event.type === 'ToolUse')
+    history.addCallId(storedEvent.event.tool_use_id)
 }
 
 /** The main agent reads neither the answers of subagents nor the results of their calls. */
-const isOfOther = (stored: StoredEvent, agentId: string | undefined): boolean =>
-  agentId === undefined && !TYPES_OF_FORGOTTEN.has(stored.type) && isMarkedAsSubagents(stored)
+const isOfOther = (storedEvent: StoredEvent, agentId: string | undefined): boolean =>
+  agentId === undefined && !TYPES_OF_FORGOTTEN.has(storedEvent.type) && isMarkedAsSubagents(storedEvent)

@@ -50,8 +50,8 @@ export class SlotRests {
     const slot = this.#deps.slotOf(agent)
     if (!slot || slot.isOver) return false
     const { openCalls } = agent === undefined ? current : (findSubagent(current, agent)?.agent ?? { openCalls: [] })
-    const begun = openCalls.filter(({ toolUseId }) => slot.calls.hasBegun(toolUseId))
-    return begun.length > 0 && begun.every(({ toolUseId }) => this.#waits(toolUseId))
+    const begunCalls = openCalls.filter(({ toolUseId }) => slot.calls.hasBegun(toolUseId))
+    return begunCalls.length > 0 && begunCalls.every(({ toolUseId }) => this.#waits(toolUseId))
   }
 
   #waits(toolUseId: string): boolean {

@@ -23,12 +23,12 @@ const configs = new WeakMap<LlmConfig, Map<string, LlmConfig>>()
  * If the conversation has moved to an endpoint that the model is not of, its own model is used.
  */
 function configFor(config: LlmConfig, model: string): LlmConfig {
-  const known = configs.get(config) ?? new Map<string, LlmConfig>()
-  configs.set(config, known)
+  const knownConfigs = configs.get(config) ?? new Map<string, LlmConfig>()
+  configs.set(config, knownConfigs)
   const { fallback_models: _, ...rest } = config
-  const made = known.get(model) ?? (isOfEndpoint(config, model) ? withOtherModel(rest, model) : config)
-  known.set(model, made)
-  return made
+  const modelConfig = knownConfigs.get(model) ?? (isOfEndpoint(config, model) ? withOtherModel(rest, model) : config)
+  knownConfigs.set(model, modelConfig)
+  return modelConfig
 }
 
 const isOfEndpoint = (config: LlmConfig, model: string): boolean =>

@@ -33,11 +33,11 @@ export class ClientHooks {
     const { actor, redact } = this.#deps
     refuseSecretsIn({ client, hooks }, redact)
     await actor.configure(async ({ settings: { client_hooks: before = {} } }) => {
-      const known = Object.hasOwn(before, client) ? before[client] : undefined
-      if (known && canonicalJson(known.hooks) === canonicalJson(hooks)) return { changes: {} }
-      if (!known && Object.keys(before).length >= MAX_HOOK_CLIENTS) throw tooMany()
-      const registered = { hooks, registered_at: timeAfter(before) }
-      return { changes: { client_hooks: { ...before, [client]: registered } } }
+      const knownHooks = Object.hasOwn(before, client) ? before[client] : undefined
+      if (knownHooks && canonicalJson(knownHooks.hooks) === canonicalJson(hooks)) return { changes: {} }
+      if (!knownHooks && Object.keys(before).length >= MAX_HOOK_CLIENTS) throw tooMany()
+      const registration = { hooks, registered_at: timeAfter(before) }
+      return { changes: { client_hooks: { ...before, [client]: registration } } }
     })
     return this.#viewOf(client)
   }

@@ -28,18 +28,18 @@ export class RegisteredHooks {
   }
 
   #current(): readonly CallbackHook[] {
-    const { client_hooks: registered } = this.#state.current.settings
-    if (registered !== this.#storedHooks) {
-      this.#storedHooks = registered
-      this.#hooks = inOrder(registered ?? {}).flatMap(([client, { hooks }]) => this.#hooksOf(client, hooks))
+    const { client_hooks: registeredHooks } = this.#state.current.settings
+    if (registeredHooks !== this.#storedHooks) {
+      this.#storedHooks = registeredHooks
+      this.#hooks = inOrder(registeredHooks ?? {}).flatMap(([client, { hooks }]) => this.#hooksOf(client, hooks))
     }
     return this.#hooks
   }
 
   /** The conversation ends, and takes no answers any more. */
-  #notify(asked: RegisteredHook): CallbackHook['call'] {
+  #notify(hook: RegisteredHook): CallbackHook['call'] {
     return async (payload) => {
-      this.#waiting.notify(asked, payload)
+      this.#waiting.notify(hook, payload)
       return {}
     }
   }
@@ -52,13 +52,16 @@ export class RegisteredHooks {
     return HOOK_POINTS.flatMap((point) =>
       (hooks[point] ?? []).flatMap(({ matcher, hooks: group }) =>
         group.map(({ id, timeout, on_failure }): CallbackHook => {
-          const asked = { client, id, point, timeoutMs: (timeout ?? DEFAULT_HOOK_TIMEOUT_S) * 1000 }
+          const hook = { client, id, point, timeoutMs: (timeout ?? DEFAULT_HOOK_TIMEOUT_S) * 1000 }
           return {
             type: 'callback',
             point,
             name: id,
             ...withoutUndefined({ matcher, timeout, on_failure }),
-            call: point === 'SessionEnd' ? this.#notify(asked) : (...called) => this.#waiting.request(asked, ...called),
+            call:
+              point === 'SessionEnd'
+                ? this.#notify(hook)
+                : (...callArguments) => this.#waiting.request(hook, ...callArguments),
             whyLate: late,
             expect: () => this.#waiting.expect(client),
           }
@@ -69,5 +72,5 @@ export class RegisteredHooks {
 }
 
 /** Returns the clients by the time of their registration. The keys of an object are in another order if some of them are numbers. */
-export const inOrder = (registered: StoredClientHooks) =>
-  Object.entries(registered).sort(([, one], [, other]) => one.registered_at.localeCompare(other.registered_at))
+export const inOrder = (registeredHooks: StoredClientHooks) =>
+  Object.entries(registeredHooks).sort(([, one], [, other]) => one.registered_at.localeCompare(other.registered_at))

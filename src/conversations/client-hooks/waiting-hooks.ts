@@ -61,8 +61,8 @@ export class WaitingHooks {
   expect(client: string): () => void {
     this.#expected.set(client, this.expectedBy(client) + 1)
     return () => {
-      const left = this.expectedBy(client) - 1
-      if (left > 0) this.#expected.set(client, left)
+      const remainingCount = this.expectedBy(client) - 1
+      if (remainingCount > 0) this.#expected.set(client, remainingCount)
       else this.#expected.delete(client)
     }
   }

@@ -22,11 +22,11 @@ export class DeclaredTools implements ChangingTools {
   }
 
   get listed(): readonly Tool[] {
-    const { client_tools: declared } = this.#state.current.settings
-    if (declared !== this.#clientTools) {
-      this.#clientTools = declared
+    const { client_tools: declaredTools } = this.#state.current.settings
+    if (declaredTools !== this.#clientTools) {
+      this.#clientTools = declaredTools
       // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the input is parsed before `run`
-      this.#tools = (declared ?? []).map((tool) => this.#create(tool) as Tool)
+      this.#tools = (declaredTools ?? []).map((tool) => this.#create(tool) as Tool)
     }
     return this.#tools
   }
@@ -40,7 +40,7 @@ export class DeclaredTools implements ChangingTools {
     const { $schema: _, ...inputSchema } = tool.input_schema
     const { name, description } = tool
     let hash: string | undefined
-    const made: Tool<Record<string, unknown>> = {
+    const createdTool: Tool<Record<string, unknown>> = {
       name,
       description,
       inputSchema,
@@ -51,11 +51,11 @@ export class DeclaredTools implements ChangingTools {
       run: async (input, context) => {
         const isHere = this.#calls.isHandedOver(context.toolUseId)
         return (
-          (isHere ? undefined : refuseChanged(made, context)) ??
+          (isHere ? undefined : refuseChanged(createdTool, context)) ??
           (await this.#calls.handOver(tool, { ...context, input }))
         )
       },
     }
-    return made
+    return createdTool
   }
 }

@@ -103,7 +103,7 @@ export class HandedOverCalls {
   ): Promise<void> {
     const { log, state } = this.#deps
     const caller = callerOf(state.current, toolUseId)
-    const opened: EventDraft = {
+    const opening: EventDraft = {
       type: 'RequestOpened',
       source: 'environment',
       ...inRun(caller?.agent ?? state.current),
@@ -113,7 +113,7 @@ export class HandedOverCalls {
       tool_use_ids: [toolUseId],
       payload,
     }
-    await log.append(caller ? inSubagent([opened], caller) : [opened])
+    await log.append(caller ? inSubagent([opening], caller) : [opening])
   }
 
   /** Resolves when the call has a result, must end, or rests. */

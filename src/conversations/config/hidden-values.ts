@@ -41,8 +41,8 @@ export class HiddenValues {
   }
 
   addHooks(hooks: Values): void {
-    for (const [url, kept] of Object.entries(hooks)) {
-      const { secret, headers = {} } = HookCredentials.parse(JSON.parse(kept))
+    for (const [url, credentials] of Object.entries(hooks)) {
+      const { secret, headers = {} } = HookCredentials.parse(JSON.parse(credentials))
       const parts = Object.entries(headers).flatMap(([name, value]) => secretsInHeader(name, value))
       const all = [...(secret === undefined ? [] : [secret]), ...parts]
       const name = `hook ${shortHash(url)}`
@@ -63,8 +63,8 @@ export class HiddenValues {
     if (values.length > 0) this.#add(this.#redactor.setServerKey, `mcp authorization ${server}`, ...values)
   }
 
-  #add(hide: Redactor['set'], name: string, ...added: readonly string[]): void {
-    const all = [...new Set([...added, ...(this.#values.get(name) ?? [])])].slice(0, MAX_FORMER_VALUES)
+  #add(hide: Redactor['set'], name: string, ...addedValues: readonly string[]): void {
+    const all = [...new Set([...addedValues, ...(this.#values.get(name) ?? [])])].slice(0, MAX_FORMER_VALUES)
     this.#values.set(name, all)
     hide(name, ...all)
   }

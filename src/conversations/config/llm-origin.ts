@@ -36,18 +36,20 @@ export function originOf(config: LlmConfig): string {
 }
 
 /** `stored` may be masked: only its origin and the names of its credentials matter. */
-export function changeOf(stored: LlmConfig, update: LlmConfig): LlmChange {
-  const origin = originOf({ ...stored, ...update })
-  const isOther = origin !== originOf(stored) || (update.model ?? stored.model) !== stored.model
+export function changeOf(storedLlm: LlmConfig, update: LlmConfig): LlmChange {
+  const origin = originOf({ ...storedLlm, ...update })
+  const isOther = origin !== originOf(storedLlm) || (update.model ?? storedLlm.model) !== storedLlm.model
   // With the prices of the earlier model, a budget would count something else.
-  const ofModel = FIELDS_OF_MODEL.filter((name) => isOther && stored[name] !== undefined && update[name] === undefined)
-  if (origin === originOf(stored)) return { update, origin, keepsCredentials: true, dropped: ofModel }
-  const { extra_headers: sent, ...rest } = update
-  const headers = Object.entries(sent ?? {}).filter(([, value]) => value !== MASK)
-  const isPartial = headers.length < Object.keys(sent ?? {}).length
+  const ofModel = FIELDS_OF_MODEL.filter(
+    (name) => isOther && storedLlm[name] !== undefined && update[name] === undefined,
+  )
+  if (origin === originOf(storedLlm)) return { update, origin, keepsCredentials: true, dropped: ofModel }
+  const { extra_headers: sentHeaders, ...rest } = update
+  const headers = Object.entries(sentHeaders ?? {}).filter(([, value]) => value !== MASK)
+  const isPartial = headers.length < Object.keys(sentHeaders ?? {}).length
   const fresh = { ...rest, ...(headers.length > 0 && { extra_headers: Object.fromEntries(headers) }) }
   const isDropped = (name: (typeof DROPPED_CREDENTIALS)[number]) =>
-    stored[name] !== undefined && (fresh[name] === undefined || (name === 'extra_headers' && isPartial))
+    storedLlm[name] !== undefined && (fresh[name] === undefined || (name === 'extra_headers' && isPartial))
   return {
     update: fresh,
     origin,
@@ -57,9 +59,9 @@ export function changeOf(stored: LlmConfig, update: LlmConfig): LlmChange {
 }
 
 /** The stored configuration after the change. */
-export function updateLlm(stored: LlmConfig, { update, dropped }: Pick<LlmChange, 'update' | 'dropped'>): LlmConfig {
+export function updateLlm(storedLlm: LlmConfig, { update, dropped }: Pick<LlmChange, 'update' | 'dropped'>): LlmConfig {
   const names = new Set<string>(dropped)
-  return { ...Object.fromEntries(Object.entries(stored).filter(([name]) => !names.has(name))), ...update }
+  return { ...Object.fromEntries(Object.entries(storedLlm).filter(([name]) => !names.has(name))), ...update }
 }
 
 /** Returns the credentials as they are stored, together with their origin. */

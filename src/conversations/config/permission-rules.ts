@@ -30,8 +30,8 @@ export class ConversationRules {
   }
 
   /** Holds for every call that has not begun, except that a call that waits still needs its decision. */
-  async replace(given: PermissionRules): Promise<PermissionRulesView> {
-    const rules = checkRules(given, this.#redact)
+  async replace(givenRules: PermissionRules): Promise<PermissionRulesView> {
+    const rules = checkRules(givenRules, this.#redact)
     await this.#actor.configure(async () => ({ changes: { permission_rules: rules } }))
     const warnings = unknownToolsWarning(rules, this.#state.current.settings.client_tools)
     return { ...this.current, ...(warnings.length > 0 && { warnings }) }
@@ -39,9 +39,15 @@ export class ConversationRules {
 }
 
 /** The rules under the names that tools have here. Throws a `Problem` for a text that is not a rule. */
-export function checkRules(given: PermissionRules, redact: (text: string) => string): PermissionRules {
-  const written = (texts: readonly string[]) => [...new Set(texts.map((text) => canonicalRule(redact(text.trim()))))]
-  const rules = { allow: written(given.allow), ask: written(given.ask), deny: written(given.deny) }
+export function checkRules(givenRules: PermissionRules, redact: (text: string) => string): PermissionRules {
+  const canonicalRules = (texts: readonly string[]) => [
+    ...new Set(texts.map((text) => canonicalRule(redact(text.trim())))),
+  ]
+  const rules = {
+    allow: canonicalRules(givenRules.allow),
+    ask: canonicalRules(givenRules.ask),
+    deny: canonicalRules(givenRules.deny),
+  }
   const faults = faultsOf(rules)
   if (faults.length > 0) throw new Problem('invalid_request', `permission_rules: ${faults.slice(0, 5).join(' ')}`)
   return rules

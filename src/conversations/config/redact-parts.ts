@@ -11,8 +11,8 @@ export async function redactLongParts(
   parts: readonly UserPart[],
   redactInSlices: Redactor['redactInSlices'],
 ): Promise<UserPart[]> {
-  const redacted: UserPart[] = []
+  const redactedParts: UserPart[] = []
   for (const part of parts)
-    redacted.push(part.type === 'text' ? { ...part, text: await redactInSlices(part.text) } : part)
-  return redacted
+    redactedParts.push(part.type === 'text' ? { ...part, text: await redactInSlices(part.text) } : part)
+  return redactedParts
 }

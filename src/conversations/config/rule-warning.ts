@@ -16,8 +16,8 @@ function ofAllowed({ permission_mode = 'bypass', permission_rules, allowed_tools
 /** More are not read. */
 const MAX_NAMES = 5
 
-function ofUnknown({ permission_rules: rules, disallowed_tools: denied = [], client_tools }: CreateConversation) {
-  return unknownToolsWarning({ ask: rules?.ask ?? [], deny: [...(rules?.deny ?? []), ...denied] }, client_tools)
+function ofUnknown({ permission_rules: rules, disallowed_tools: deniedTools = [], client_tools }: CreateConversation) {
+  return unknownToolsWarning({ ask: rules?.ask ?? [], deny: [...(rules?.deny ?? []), ...deniedTools] }, client_tools)
 }
 
 /** Returns at most one warning. A misspelt name would let run what it was to prevent. */
@@ -28,6 +28,8 @@ export function unknownToolsWarning(
   const names = [...ask, ...deny].map((rule) => rule.trim().split('(', 1)[0] ?? '')
   const isKnown = (name: string) =>
     name === '*' || name.startsWith('mcp__') || isServerTool(name) || clientTools.some((tool) => tool.name === name)
-  const unknown = [...new Set(names.filter((name) => !isKnown(name)))].slice(0, MAX_NAMES)
-  return unknown.length === 0 ? [] : [`The rules for ${unknown.join(', ')} stop nothing: there is no such tool.`]
+  const unknownNames = [...new Set(names.filter((name) => !isKnown(name)))].slice(0, MAX_NAMES)
+  return unknownNames.length === 0
+    ? []
+    : [`The rules for ${unknownNames.join(', ')} stop nothing: there is no such tool.`]
 }

@@ -57,17 +57,17 @@ export class ConversationSecrets {
   // Until the log has a change, the former configuration applies, and with it the former credentials.
   #formerLlm: Values
 
-  constructor({ redactor, keptValues: kept, locked, write, id, logger }: ConversationSecretsDeps) {
+  constructor({ redactor, keptValues, locked, write, id, logger }: ConversationSecretsDeps) {
     this.#write = write
     this.#locked = locked
     this.#onFault = (error) =>
       logger.error({ err: error, conversation_id: id }, 'the authorization of an MCP server could not be stored')
-    this.#env = kept['env'] ?? {}
-    this.#llm = kept['llm'] ?? {}
-    this.#mcp = kept['mcp'] ?? {}
-    this.#oauth = kept['mcp_oauth'] ?? {}
+    this.#env = keptValues['env'] ?? {}
+    this.#llm = keptValues['llm'] ?? {}
+    this.#mcp = keptValues['mcp'] ?? {}
+    this.#oauth = keptValues['mcp_oauth'] ?? {}
     this.#formerLlm = this.#llm
-    this.#hooks = kept['hooks'] ?? {}
+    this.#hooks = keptValues['hooks'] ?? {}
     this.#hidden = new HiddenValues(redactor)
     this.#hidden.addAll(this.#env)
     this.#hidden.addLlm(this.#llm)
@@ -94,15 +94,17 @@ export class ConversationSecrets {
 
   /** Returns the secret and the headers of the hooks with this URL. */
   hookCredentials(url: string): HookCredentials | undefined {
-    const kept = this.#hooks[url]
-    return kept === undefined ? undefined : HookCredentials.parse(JSON.parse(kept))
+    const keptText = this.#hooks[url]
+    return keptText === undefined ? undefined : HookCredentials.parse(JSON.parse(keptText))
   }
 
   /** Adds credentials of hooks by URL, or leaves out those of other URLs than these. */
   async updateHooks(change: { readonly add: Values } | { readonly keep: ReadonlySet<string> }): Promise<void> {
-    const kept = Object.entries(this.#hooks)
+    const keptEntries = Object.entries(this.#hooks)
     const next =
-      'add' in change ? [...kept, ...Object.entries(change.add)] : kept.filter(([url]) => change.keep.has(url))
+      'add' in change
+        ? [...keptEntries, ...Object.entries(change.add)]
+        : keptEntries.filter(([url]) => change.keep.has(url))
     const hooks = Object.fromEntries(next)
     if (JSON.stringify(hooks) === JSON.stringify(this.#hooks)) return
     this.#hidden.addHooks(hooks)
@@ -131,8 +133,8 @@ export class ConversationSecrets {
     }
     const mcp = Object.fromEntries(Object.entries(this.#mcp).filter(([place]) => places.has(place)))
     const oauth = Object.fromEntries(Object.entries(this.#oauth).filter(([name]) => isAuthorized(name)))
-    const isSame = [mcp, oauth].every((kept, at) => {
-      return Object.keys(kept).length === Object.keys([this.#mcp, this.#oauth][at] ?? {}).length
+    const isSame = [mcp, oauth].every((keptValue, at) => {
+      return Object.keys(keptValue).length === Object.keys([this.#mcp, this.#oauth][at] ?? {}).length
     })
     if (isSame) return
     this.#mcp = mcp
@@ -152,8 +154,8 @@ export class ConversationSecrets {
   oauthOf(server: string): AuthorizationStore {
     return {
       read: () => this.#readOauth(server),
-      write: async (kept) => {
-        this.#oauth = { ...this.#oauth, [server]: JSON.stringify(kept) }
+      write: async (grant) => {
+        this.#oauth = { ...this.#oauth, [server]: JSON.stringify(grant) }
         this.#hideOauth(server)
         // Stored without a client's doing, it would take the place of secrets that the right key unlocks again.
         if (!this.#locked) await this.#store({}).catch(this.#onFault)
@@ -162,19 +164,19 @@ export class ConversationSecrets {
   }
 
   #readOauth(server: string): KeptAuthorization | undefined {
-    const kept = Object.hasOwn(this.#oauth, server) ? this.#oauth[server] : undefined
-    return kept === undefined ? undefined : KeptAuthorization.parse(JSON.parse(kept))
+    const keptText = Object.hasOwn(this.#oauth, server) ? this.#oauth[server] : undefined
+    return keptText === undefined ? undefined : KeptAuthorization.parse(JSON.parse(keptText))
   }
 
   #hideOauth(server: string): void {
-    const kept = this.#readOauth(server)
-    if (kept) this.#hidden.addOauth(server, secretsOf(kept))
+    const keptGrant = this.#readOauth(server)
+    if (keptGrant) this.#hidden.addOauth(server, secretsOf(keptGrant))
   }
 
   /** A key that is stored already changes nothing: clients send theirs again when they continue a conversation. */
-  withoutStoredKey(change: LlmChange, stored: LlmConfig): LlmChange {
+  withoutStoredKey(change: LlmChange, storedLlm: LlmConfig): LlmChange {
     const { api_key, ...update } = change.update
-    const isStored = stored.api_key !== undefined && api_key !== undefined && api_key === this.#llm['api_key']
+    const isStored = storedLlm.api_key !== undefined && api_key !== undefined && api_key === this.#llm['api_key']
     return isStored && change.keepsCredentials && isFor(change.origin, this.#llm) ? { ...change, update } : change
   }
 
@@ -189,11 +191,11 @@ export class ConversationSecrets {
     if (Object.keys(next).length > MAX_SECRETS) {
       throw new Problem('invalid_request', `A conversation has at most ${MAX_SECRETS} secrets; delete some first.`)
     }
-    const added = Object.keys(secrets).filter((name) => secrets[name] !== this.#env[name])
-    if (added.length === 0) return { added, removed: [] }
+    const addedNames = Object.keys(secrets).filter((name) => secrets[name] !== this.#env[name])
+    if (addedNames.length === 0) return { added: addedNames, removed: [] }
     this.#hidden.addAll(secrets)
     await this.#store({ env: next })
-    return { added: added.sort(), removed: [] }
+    return { added: addedNames.sort(), removed: [] }
   }
 
   /** Throws a `Problem` if they cannot be decrypted: nothing would be deleted. */
@@ -208,10 +210,10 @@ export class ConversationSecrets {
   /** If the origin changes, the credentials stored for the former one are deleted. */
   async updateLlm({ update, origin, keepsCredentials }: LlmChange): Promise<void> {
     if (keepsCredentials && update.api_key === undefined && !update.extra_headers) return
-    const merged = boundTo(origin, mergeLlmSecrets(keepsCredentials ? this.#llm : {}, update))
-    this.#hidden.addLlm(merged)
+    const mergedSecrets = boundTo(origin, mergeLlmSecrets(keepsCredentials ? this.#llm : {}, update))
+    this.#hidden.addLlm(mergedSecrets)
     const former = this.#llm
-    await this.#store({ llm: merged })
+    await this.#store({ llm: mergedSecrets })
     this.#formerLlm = former
   }
 

@@ -60,23 +60,26 @@ export function parseLlmUpdate(dump: NonNullable<UpdateConfig['llm_config']>): P
 }
 
 /** Returns the stored secrets after an update; a header whose value is masked keeps its stored value. */
-export function mergeLlmSecrets(kept: Readonly<Record<string, string>>, update: LlmConfig): Record<string, string> {
-  const before = new Map(Object.entries(keptHeaders(kept)))
+export function mergeLlmSecrets(
+  keptSecrets: Readonly<Record<string, string>>,
+  update: LlmConfig,
+): Record<string, string> {
+  const before = new Map(Object.entries(keptHeaders(keptSecrets)))
   const headers = Object.entries(update.extra_headers ?? {}).map(([name, value]) => [
     name,
     value === MASK ? before.get(name) : value,
   ])
   const extra_headers = withoutUndefined(Object.fromEntries(headers))
-  return { ...kept, ...llmSecrets({ ...update, ...(update.extra_headers && { extra_headers }) }) }
+  return { ...keptSecrets, ...llmSecrets({ ...update, ...(update.extra_headers && { extra_headers }) }) }
 }
 
 /**
  * Returns the model's configuration as a request needs it: the stored one with its secrets restored, or without a key if none
  * was sent. Throws an `LlmError` if they are lost.
  */
-export function withLlmSecrets(stored: LlmConfig, kept: Readonly<Record<string, string>>): LlmConfig {
-  const { api_key, extra_headers, ...config } = stored
-  const secrets = isFor(originOf(config), kept) ? kept : {}
+export function withLlmSecrets(storedLlm: LlmConfig, keptSecrets: Readonly<Record<string, string>>): LlmConfig {
+  const { api_key, extra_headers, ...config } = storedLlm
+  const secrets = isFor(originOf(config), keptSecrets) ? keptSecrets : {}
   // Do not substitute the server's own key: the conversation was created to be billed to another one.
   if ((api_key !== undefined && !secrets['api_key']) || (extra_headers && !secrets['extra_headers'])) {
     throw new LlmError(
@@ -126,7 +129,7 @@ export function newSettings(parts: NewSettings): Settings {
   const { request, idempotency, llm, workdir, additionalDirectories, tools, hooks, project, mcp, agents, redact } =
     parts
   const { permission_mode, client_tools } = request
-  const derived: DerivedValues = {
+  const derivedValues: DerivedValues = {
     workdir,
     additional_directories: additionalDirectories,
     made_workdir: request.workdir === undefined ? workdir : undefined,
@@ -143,7 +146,7 @@ export function newSettings(parts: NewSettings): Settings {
     project_settings: project?.settings,
   }
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- a value for each setting, which the schemas of a create have accepted
-  return withoutUndefined({ ...sentSettings(request, redact), ...derived }) as Settings
+  return withoutUndefined({ ...sentSettings(request, redact), ...derivedValues }) as Settings
 }
 
 /** A value for each setting that is computed; one without would be a type error. */
@@ -151,9 +154,9 @@ type DerivedValues = { readonly [K in DerivedName]: Settings[K] | undefined }
 
 /** The settings that are stored as they were sent, or with secret values redacted. */
 function sentSettings(request: CreateConversation, redact: (text: string) => string): Record<string, unknown> {
-  const sent = namesIn('create').filter((name) => SETTINGS[name].from !== 'derived')
+  const sentNames = namesIn('create').filter((name) => SETTINGS[name].from !== 'derived')
   return Object.fromEntries(
-    sent.map((name) => [name, SETTINGS[name].from === 'text' ? mapStrings(request[name], redact) : request[name]]),
+    sentNames.map((name) => [name, SETTINGS[name].from === 'text' ? mapStrings(request[name], redact) : request[name]]),
   )
 }
 
@@ -182,8 +185,8 @@ export type NewChanges = {
  * Returns the `changes` of a `ConfigUpdate`: only the fields that were sent, secrets masked, and the names of dropped
  * credentials.
  */
-export function changesOf(checked: NewChanges): Record<string, unknown> {
-  const { update, llm, mcp, workdir, additionalDirectories, agents, redact } = checked
+export function changesOf(checkedChanges: NewChanges): Record<string, unknown> {
+  const { update, llm, mcp, workdir, additionalDirectories, agents, redact } = checkedChanges
   const {
     llm_config: _,
     workdir: __,
@@ -193,11 +196,11 @@ export function changesOf(checked: NewChanges): Record<string, unknown> {
     permission_mode: mode,
     hooks,
     client_tools,
-    ...sent
+    ...sentFields
   } = update
   const llm_config = llm && Object.keys(llm.update).length ? maskLlmConfig(llm.update) : undefined
   const dropped = llm?.dropped.length ? llm.dropped : undefined
-  const derived: { readonly [K in DerivedName & NameIn<'update'>]: unknown } = {
+  const derivedValues: { readonly [K in DerivedName & NameIn<'update'>]: unknown } = {
     llm_config,
     workdir,
     additional_directories: additionalDirectories,
@@ -208,13 +211,13 @@ export function changesOf(checked: NewChanges): Record<string, unknown> {
     permission_mode: mode && modeNamed(mode),
   }
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- texts only: the shape stays
-  return withoutUndefined({ ...(mapStrings(sent, redact) as typeof sent), ...derived, dropped })
+  return withoutUndefined({ ...(mapStrings(sentFields, redact) as typeof sentFields), ...derivedValues, dropped })
 }
 
 /** Returns the visible fields of a configuration, by name. */
 export function shownFields(llm: LlmConfig | undefined): Record<string, unknown> {
-  const { api_key: _, extra_headers: __, ...shown } = llm ?? {}
-  return Object.fromEntries(Object.entries(shown).map(([name, value]) => [`llm_config.${name}`, value]))
+  const { api_key: _, extra_headers: __, ...visibleFields } = llm ?? {}
+  return Object.fromEntries(Object.entries(visibleFields).map(([name, value]) => [`llm_config.${name}`, value]))
 }
 
 /** More issues would not help anyone to fix the request. */
@@ -222,10 +225,10 @@ const MAX_ISSUES = 20
 
 function parseLlm(dump: Record<string, unknown> | undefined): ParsedLlm {
   const { used, unused } = splitDump(dump ?? {})
-  const parsed = NewLlmConfig.safeParse(used)
-  if (parsed.success)
-    return { config: parsed.data, warnings: unused.map((name) => `llm_config.${name} is not used by this server`) }
-  const issues = parsed.error.issues
+  const parseResult = NewLlmConfig.safeParse(used)
+  if (parseResult.success)
+    return { config: parseResult.data, warnings: unused.map((name) => `llm_config.${name} is not used by this server`) }
+  const issues = parseResult.error.issues
     .slice(0, MAX_ISSUES)
     .map((issue) => describeIssue(issue, ['llm_config'], Object.keys(LlmConfig.shape)))
   throw new Problem('invalid_request', issues.map((issue) => `${issue.path}: ${issue.message}`).join('; '), {

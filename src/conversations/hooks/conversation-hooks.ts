@@ -86,18 +86,18 @@ export class ConversationHooks {
    */
   async withPrompt<T>(parts: readonly UserPart[], post: (said: PromptHooks) => Promise<T>): Promise<T> {
     return await this.#prompts.run(async () => {
-      const { blocked, ...said } = await this.#hear(parts)
-      if (!blocked) return await post(said)
-      await this.#deps.emit(said.events)
+      const { blocked, ...promptHooks } = await this.#hear(parts)
+      if (!blocked) return await post(promptHooks)
+      await this.#deps.emit(promptHooks.events)
       throw blocked
     })
   }
 
   /** The same for a message that comes before the first event of the log. */
   async checkFirst(parts: readonly UserPart[], signal: AbortSignal): Promise<PromptHooks> {
-    const { blocked, ...said } = await this.#hear(parts, signal)
+    const { blocked, ...promptHooks } = await this.#hear(parts, signal)
     if (blocked) throw blocked
-    return said
+    return promptHooks
   }
 
   /**
@@ -232,14 +232,14 @@ export class ConversationHooks {
     const reason = answer.stop === undefined && blockedStops < MAX_BLOCKED_STOPS ? answer.block : undefined
     const advice = [adviceOnTexts(state.current.repeats) ?? []].flat()
     const deciding = reason === undefined ? -1 : runs.findIndex((each) => each.answer.block !== undefined)
-    const stored = events.map((event, at) =>
+    const storedEvents = events.map((event, at) =>
       at === deciding
         ? { ...event, action: 'block' as const, context: [`${point} hook: ${reason}`, ...advice].join('\n\n') }
         : answer.stop === undefined
           ? withoutBlock(event)
           : event,
     )
-    if (stored.length > 0) await emit(stored)
+    if (storedEvents.length > 0) await emit(storedEvents)
     return reason !== undefined
   }
 }

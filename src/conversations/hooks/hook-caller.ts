@@ -103,8 +103,8 @@ export class HookCaller {
   /** Tells the functions at this point of a call in the background. The caller calls the result when that has ended. */
   expect(point: HookPoint, names: readonly string[] = []): () => void {
     const { hooks } = this.#deps.state.current.settings
-    const selected = selectHooks(hooks, this.#callbacks(), point, names)
-    const ends = selected.map((hook) => (hook.type === 'callback' ? hook.expect?.() : undefined))
+    const selectedHooks = selectHooks(hooks, this.#callbacks(), point, names)
+    const ends = selectedHooks.map((hook) => (hook.type === 'callback' ? hook.expect?.() : undefined))
     return () => {
       for (const end of ends) end?.()
     }
@@ -136,7 +136,7 @@ export class HookCaller {
     try {
       const both = signal ? AbortSignal.any([signal, this.#closing.signal]) : this.#closing.signal
       const runs = await runHooks(deps, hooks, payload, both)
-      return runs.map((run) => ({ ...run, answer: bounded(this.#redacted(run.answer)) }))
+      return runs.map((run) => ({ ...run, answer: boundAnswer(this.#redacted(run.answer)) }))
     } finally {
       this.#running--
     }
@@ -166,15 +166,16 @@ export class HookCaller {
 /** Characters of each text for the model and the user, as in Claude Code. */
 const MAX_TEXT_CHARS = 10_000
 
-function bounded(answer: HookAnswer): HookAnswer {
+function boundAnswer(answer: HookAnswer): HookAnswer {
   const texts = (['block', 'reason', 'stop', 'context', 'message'] as const).flatMap((name) => {
     const text = answer[name]
-    return text !== undefined && text.length > MAX_TEXT_CHARS ? [[name, cut(text)] as const] : []
+    return text !== undefined && text.length > MAX_TEXT_CHARS ? [[name, cutText(text)] as const] : []
   })
   return texts.length > 0 ? { ...answer, ...Object.fromEntries(texts) } : answer
 }
 
-const cut = (text: string) => `${text.slice(0, MAX_TEXT_CHARS).toWellFormed()} [cut after ${MAX_TEXT_CHARS} characters]`
+const cutText = (text: string) =>
+  `${text.slice(0, MAX_TEXT_CHARS).toWellFormed()} [cut after ${MAX_TEXT_CHARS} characters]`
 
 /** The strictest wins: the first reason of each kind counts. */
 export function mergeAnswers(runs: readonly HookRun[]): HookAnswer {

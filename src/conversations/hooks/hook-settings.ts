@@ -16,13 +16,13 @@ export async function checkHooks(
   redact: (text: string) => string,
 ): Promise<void> {
   for (const { path, hook } of all) refuseSecretsIn(shownTexts(path, hook), redact)
-  const refused = await Promise.all(
+  const refusals = await Promise.all(
     all.map(async ({ path, hook }) => {
       const refusal = hook.type === 'http' ? await fetch.refusal(hook.url) : undefined
       return refusal === undefined ? undefined : `${path}.url: ${refusal}`
     }),
   )
-  const first = refused.find((each) => each !== undefined)
+  const first = refusals.find((each) => each !== undefined)
   if (first !== undefined)
     throw new Problem(
       'callback_address_refused',
@@ -40,12 +40,12 @@ function shownTexts(path: string, hook: Hook): Record<string, string> {
  */
 export function credentialsOf(
   all: Iterable<PlacedHook>,
-  stored: (url: string) => HookCredentials | undefined,
+  storedCredentials: (url: string) => HookCredentials | undefined,
 ): Record<string, string> {
   const byUrl = new Map<string, string>()
   for (const { path, hook } of all) {
     if (hook.type === 'command') continue
-    const text = canonicalJson(credentialsIn(path, hook, stored(hook.url)))
+    const text = canonicalJson(credentialsIn(path, hook, storedCredentials(hook.url)))
     const other = byUrl.get(hook.url)
     if (other !== undefined && other !== text)
       throw new Problem('invalid_request', `${path}: another hook with this url has another secret or other headers.`)
@@ -54,11 +54,11 @@ export function credentialsOf(
   return Object.fromEntries([...byUrl].filter(([, text]) => text !== '{}'))
 }
 
-function credentialsIn(path: string, hook: HttpHook, stored: HookCredentials | undefined): HookCredentials {
-  const secret = hook.secret === MASK ? stored?.secret : hook.secret
+function credentialsIn(path: string, hook: HttpHook, storedCredentials: HookCredentials | undefined): HookCredentials {
+  const secret = hook.secret === MASK ? storedCredentials?.secret : hook.secret
   const headers = Object.entries(hook.headers ?? {}).map(([name, value]) => {
     const lower = name.toLowerCase()
-    return [lower, value === MASK ? stored?.headers?.[lower] : value] as const
+    return [lower, value === MASK ? storedCredentials?.headers?.[lower] : value] as const
   })
   const isLost = (hook.secret === MASK && secret === undefined) || headers.some(([, value]) => value === undefined)
   if (isLost)
@@ -66,8 +66,8 @@ function credentialsIn(path: string, hook: HttpHook, stored: HookCredentials | u
       'invalid_request',
       `${path} holds a masked secret that is not stored for this url; send it again.`,
     )
-  const sent = withoutUndefined(Object.fromEntries(headers))
-  return { ...(secret !== undefined && { secret }), ...(hook.headers && { headers: sent }) }
+  const sentHeaders = withoutUndefined(Object.fromEntries(headers))
+  return { ...(secret !== undefined && { secret }), ...(hook.headers && { headers: sentHeaders }) }
 }
 
 /** Warns of hooks whose receivers cannot know who calls them. */

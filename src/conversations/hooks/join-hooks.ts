@@ -28,7 +28,7 @@ export async function joinHooks(
   const ofRequest = [...eachHook(request.hooks ?? {})]
   const files = loaded?.hooks ?? []
   if (files.length === 0) return { hooks: request.hooks, warnings: hookWarnings(ofRequest) }
-  const hooks = joined([...files.map((file) => file.hooks), ...(request.hooks ? [request.hooks] : [])])
+  const hooks = joinAll([...files.map((file) => file.hooks), ...(request.hooks ? [request.hooks] : [])])
   mayUse(hooks)
   const ofFiles = files.flatMap((file) => [...eachHook(file.hooks, `setting_sources: ${file.path}: hooks`)])
   const all = [...ofFiles, ...ofRequest]
@@ -40,11 +40,11 @@ export async function joinHooks(
 }
 
 /** In this order: of several changed inputs, that of the request counts. */
-function joined(all: readonly Hooks[]): Hooks {
+function joinAll(all: readonly Hooks[]): Hooks {
   const points = HOOK_POINTS.map((point) => [point, all.flatMap((hooks) => hooks[point] ?? [])] as const)
-  const parsed = Hooks.safeParse(Object.fromEntries(points.filter(([, groups]) => groups.length > 0)))
-  if (parsed.success) return parsed.data
-  const [fault] = parsed.error.issues.map((issue) => describeIssue(issue, ['hooks']))
+  const parseResult = Hooks.safeParse(Object.fromEntries(points.filter(([, groups]) => groups.length > 0)))
+  if (parseResult.success) return parseResult.data
+  const [fault] = parseResult.error.issues.map((issue) => describeIssue(issue, ['hooks']))
   throw new Problem(
     'invalid_request',
     `setting_sources: with the hooks of the settings files, ${fault?.path ?? 'hooks'}: ${fault?.message ?? ''}. Remove some.`,

@@ -36,20 +36,20 @@ export class ModelHooks {
     const { system, messages } = request()
     const whole = this.#mayRewrite ? { system_prompt: system, messages: shownMessages(messages) } : {}
     const fields = { model, message_count: messages.length, ...whole }
-    const called = await caller.call({ point: 'PreModelCall', names: [model], fields }, signal)
-    const read = new Map<HookRun, readonly ModelMessage[]>()
-    const runs = called.map((run) => {
+    const calledHooks = await caller.call({ point: 'PreModelCall', names: [model], fields }, signal)
+    const readMessagesOf = new Map<HookRun, readonly ModelMessage[]>()
+    const runs = calledHooks.map((run) => {
       if (run.answer.updatedMessages === undefined) return run
-      if (!this.#mayRewrite) return ignored(run)
-      const rewritten = readMessages(run.answer.updatedMessages)
-      if ('fault' in rewritten) return failedRun('PreModelCall', run, rewritten.fault)
-      read.set(run, rewritten)
+      if (!this.#mayRewrite) return ignoredRun(run)
+      const rewrittenMessages = readMessages(run.answer.updatedMessages)
+      if ('fault' in rewrittenMessages) return failedRun('PreModelCall', run, rewrittenMessages.fault)
+      readMessagesOf.set(run, rewrittenMessages)
       return run
     })
     await this.#store('PreModelCall', runs)
     refuseBlocked('PreModelCall', runs)
-    const last = runs.findLast((run) => read.has(run))
-    return last && read.get(last)
+    const last = runs.findLast((run) => readMessagesOf.has(run))
+    return last && readMessagesOf.get(last)
   }
 
   /** See `LoopHooks`. */
@@ -57,8 +57,10 @@ export class ModelHooks {
     const { caller } = this.#deps
     if (!caller.has('PostModelCall')) return answer
     const fields = { model: answer.model, response: shownAnswer(answer) }
-    const called = await caller.call({ point: 'PostModelCall', names: [answer.model], fields }, signal)
-    const runs = called.map((run) => (run.answer.updatedText === undefined || this.#mayRewrite ? run : ignored(run)))
+    const calledHooks = await caller.call({ point: 'PostModelCall', names: [answer.model], fields }, signal)
+    const runs = calledHooks.map((run) =>
+      run.answer.updatedText === undefined || this.#mayRewrite ? run : ignoredRun(run),
+    )
     await this.#store('PostModelCall', runs)
     refuseBlocked('PostModelCall', runs)
     const { updatedText } = mergeAnswers(runs)
@@ -77,7 +79,7 @@ export class ModelHooks {
   }
 }
 
-function ignored(run: HookRun): HookRun {
+function ignoredRun(run: HookRun): HookRun {
   const { updatedMessages: _, updatedText: __, ...answer } = run.answer
   return { ...run, answer: { ...answer, message: 'What it rewrote was ignored: enable_message_rewrite_hooks is off.' } }
 }

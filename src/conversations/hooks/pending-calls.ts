@@ -67,10 +67,10 @@ export class PendingCalls<T> {
       if (this.#running.has(key)) continue
       this.#waiting.delete(key)
       this.#running.add(key)
-      const lost = this.#lost
+      const lostCount = this.#lost
       this.#lost = 0
       next
-        .call(next.what, lost)
+        .call(next.what, lostCount)
         .catch((error: unknown) => (error instanceof Problem ? undefined : this.#deps.onFault(error)))
         .finally(() => {
           this.#running.delete(key)

@@ -37,12 +37,12 @@ export function shownMessages(messages: readonly ModelMessage[]): z.input<typeof
 
 /** Returns why a provider would refuse them, as a clause. */
 export function readMessages(value: unknown): readonly ModelMessage[] | { readonly fault: string } {
-  const parsed = z.array(Message).min(1).safeParse(value)
-  if (!parsed.success) {
-    const { path = [], message = '' } = parsed.error.issues[0] ?? {}
+  const parseResult = z.array(Message).min(1).safeParse(value)
+  if (!parseResult.success) {
+    const { path = [], message = '' } = parseResult.error.issues[0] ?? {}
     return { fault: `updatedMessages.${path.join('.')}: ${message}` }
   }
-  const messages = parsed.data.map(toModelMessage)
+  const messages = parseResult.data.map(toModelMessage)
   const [fault] = findFaults({ messages })
   return fault === undefined ? messages : { fault: `updatedMessages: ${fault}` }
 }

@@ -80,7 +80,9 @@ export class ToolBatch {
 
   #shown({ toolUseId, name, input }: ToolCall): ShownResult {
     const isObject = typeof input === 'object' && input !== null
-    const shown = isObject ? showCall(name, { ...input }, this.#deps.state.current.settings.workdir) : { name, input }
-    return { tool_name: shown.name, tool_input: shown.input, tool_use_id: toolUseId }
+    const shownCall = isObject
+      ? showCall(name, { ...input }, this.#deps.state.current.settings.workdir)
+      : { name, input }
+    return { tool_name: shownCall.name, tool_input: shownCall.input, tool_use_id: toolUseId }
   }
 }

@@ -56,12 +56,14 @@ export class ToolHooks implements CallHooks {
     const calls = caller.has('PreToolUse') ? state.current.openCalls : []
     const isNew = ({ toolUseId, hook }: ToolCall) =>
       !hook && !toolCalls().hasBegun(toolUseId) && !isWorkedOn(state.current, toolUseId)
-    const called = await Promise.all(calls.filter(isNew).map((call) => this.#callAbout('PreToolUse', call, {}, signal)))
+    const calledHooks = await Promise.all(
+      calls.filter(isNew).map((call) => this.#callAbout('PreToolUse', call, {}, signal)),
+    )
     // What former hooks said about the calls does not count any more.
     if (!this.areCurrent()) return await this.beforeCalls(signal)
-    const events = called.flatMap(({ events: some }) => some)
+    const events = calledHooks.flatMap(({ events: some }) => some)
     if (events.length > 0) await emit(events)
-    return called.some(({ runs }) => runs.some(({ answer }) => answer.stop !== undefined))
+    return calledHooks.some(({ runs }) => runs.some(({ answer }) => answer.stop !== undefined))
   }
 
   areCurrent(): boolean {
@@ -73,18 +75,18 @@ export class ToolHooks implements CallHooks {
     const { state, emit } = this.#deps
     const { hooksAt } = state.current
     const isNew = this.#countRounds(calls)
-    const called = await Promise.all(
+    const calledHooks = await Promise.all(
       calls.filter(isNew).map(async ({ tool_use_id: toolUseId, name, input }) => {
         const call = { toolUseId, name, input }
         return { toolUseId, ...(await this.#callAbout('PermissionRequest', call, SUGGESTIONS, signal)) }
       }),
     )
-    const events = called.flatMap(({ events: some }) => some)
+    const events = calledHooks.flatMap(({ events: some }) => some)
     if (events.length > 0) await emit(events)
-    if (called.some(({ runs }) => runs.some(({ answer }) => answer.stop !== undefined))) return 'end'
+    if (calledHooks.some(({ runs }) => runs.some(({ answer }) => answer.stop !== undefined))) return 'end'
     const isCallback = modeOf(state.current) === 'callback'
     const decisions = calls.flatMap(({ tool_use_id: toolUseId }) => {
-      const { runs = [] } = called.find((each) => each.toolUseId === toolUseId) ?? {}
+      const { runs = [] } = calledHooks.find((each) => each.toolUseId === toolUseId) ?? {}
       return decisionOf(toolUseId, runs) ?? (isCallback ? [noAnswer(toolUseId)] : [])
     })
     return { hooksAt, decisions }
@@ -102,10 +104,10 @@ export class ToolHooks implements CallHooks {
     return AFTER_CALLS.some((point) => caller.has(point))
   }
 
-  async after(call: ToolCall, ended: EndedCall, signal: AbortSignal): Promise<HookedResult> {
-    const hooked = await this.#judge(call, ended, signal)
-    this.#batch.add(call, hooked.result)
-    return hooked
+  async after(call: ToolCall, endedCall: EndedCall, signal: AbortSignal): Promise<HookedResult> {
+    const hookedResult = await this.#judge(call, endedCall, signal)
+    this.#batch.add(call, hookedResult.result)
+    return hookedResult
   }
 
   /** Calls the `PostToolBatch` hooks. Resolves to true if one of them ends the run. */
@@ -122,7 +124,7 @@ export class ToolHooks implements CallHooks {
     try {
       const { events, runs } = await this.#callAbout(point, call, fields, signal)
       if (runs.some(({ answer }) => answer.stop !== undefined)) this.#isEnding = true
-      return { result: hooked(point, result, runs), events }
+      return { result: hookedDraft(point, result, runs), events }
     } catch {
       // The call was interrupted, or the conversation is being closed: its result is stored as it is.
       return { result, events: [] }
@@ -154,18 +156,18 @@ export class ToolHooks implements CallHooks {
     const none = { runs: [], events: [] }
     if (typeof input !== 'object' || input === null || !caller.has(point)) return none
     if (toolCalls().findFault(name, input) !== undefined) return none
-    const shown = showCall(name, { ...input }, state.current.settings.workdir)
-    const fields = { tool_name: shown.name, tool_input: shown.input, tool_use_id: toolUseId, ...more }
-    const answered = await caller.call({ point, names: shown.names, fields }, signal)
-    const runs = answered.map((run) => this.#withOwnInput(point, run, name, shown))
+    const shownCall = showCall(name, { ...input }, state.current.settings.workdir)
+    const fields = { tool_name: shownCall.name, tool_input: shownCall.input, tool_use_id: toolUseId, ...more }
+    const answeredRuns = await caller.call({ point, names: shownCall.names, fields }, signal)
+    const runs = answeredRuns.map((run) => this.#withOwnInput(point, run, name, shownCall))
     return { runs, events: caller.eventsOf(point, runs, { toolUseId, hooksAt }) }
   }
 
   /** An input that the tool refuses is an answer that cannot be used. */
-  #withOwnInput(point: HookPoint, run: HookRun, name: string, shown: ShownCall): HookRun {
+  #withOwnInput(point: HookPoint, run: HookRun, name: string, shownCall: ShownCall): HookRun {
     const { updatedInput } = run.answer
     if (!updatedInput) return run
-    const own = shown.toOwn(updatedInput)
+    const own = shownCall.toOwn(updatedInput)
     const fault = this.#deps.toolCalls().findFault(name, own)
     if (fault !== undefined) return failedRun(point, run, `its updatedInput cannot be used: ${fault}`)
     return { ...run, answer: { ...run.answer, updatedInput: own } }
@@ -201,10 +203,10 @@ const noAnswer = (toolUseId: string): HookDecision => ({
   decidedBy: 'callback',
 })
 
-function hooked(point: HookPoint, result: ResultDraft, runs: readonly HookRun[]): ResultDraft {
+function hookedDraft(point: HookPoint, result: ResultDraft, runs: readonly HookRun[]): ResultDraft {
   const answers = runs.map(({ answer }) => answer)
-  const said = answers.flatMap(({ block, context }) => [block ?? [], context ?? []].flat())
-  const context = [result.context ?? [], said.map((text) => `${point} hook: ${text}`)].flat().join('\n')
+  const statements = answers.flatMap(({ block, context }) => [block ?? [], context ?? []].flat())
+  const context = [result.context ?? [], statements.map((text) => `${point} hook: ${text}`)].flat().join('\n')
   const output =
     point === 'PostToolUse' ? answers.findLast(({ updatedOutput }) => updatedOutput)?.updatedOutput : undefined
   return { ...result, ...(output && { output: output.value }), ...(context && { context }) }

@@ -50,9 +50,9 @@ export class WatchingHooks {
     const names = [basename(file), file]
     if (!caller.has('FileChanged', names)) return
     background.files.add(path, how, {
-      call: async (event, lost) => {
+      call: async (event, lostCount) => {
         const fields = { file_path: file, event }
-        await this.#call({ point: 'FileChanged', names, fields, inBackground: true }, { lost })
+        await this.#call({ point: 'FileChanged', names, fields, inBackground: true }, { lost: lostCount })
       },
       onEnd: caller.expect('FileChanged', names),
     })
@@ -65,9 +65,9 @@ export class WatchingHooks {
     if (!caller.has('TaskCompleted')) return
     const { task_id, title: task_subject } = event
     background.others.add(`task ${task_id}`, undefined, {
-      call: async (_, lost) => {
+      call: async (_, lostCount) => {
         const fields = { task_id, task_subject }
-        await this.#call({ point: 'TaskCompleted', fields, inBackground: true }, { lost })
+        await this.#call({ point: 'TaskCompleted', fields, inBackground: true }, { lost: lostCount })
       },
       onEnd: caller.expect('TaskCompleted'),
     })
@@ -97,18 +97,18 @@ export class WatchingHooks {
     const { caller, emit } = this.#deps
     if (!caller.has(point)) return
     const runs = await caller.call({ point, ...call }, signal)
-    const [first, ...others] = caller.eventsOf(point, runs).map(watched)
+    const [first, ...others] = caller.eventsOf(point, runs).map(watchingEvent)
     if (first) await emit([lost > 0 ? afterLoss(first, lost) : first, ...others])
   }
 }
 
-function afterLoss(event: HookDraft, lost: number): HookDraft {
-  const loss = `Of earlier calls, ${lost} were dropped: more than ${MAX_WAITING} waited.`
+function afterLoss(event: HookDraft, lostCount: number): HookDraft {
+  const loss = `Of earlier calls, ${lostCount} were dropped: more than ${MAX_WAITING} waited.`
   return { ...event, message: event.message === undefined ? loss : `${loss} ${event.message}` }
 }
 
 /** A hook that watches blocks nothing, and says nothing to the model. */
-function watched(said: HookDraft): HookDraft {
-  const { context: _, ...event } = said
+function watchingEvent(draft: HookDraft): HookDraft {
+  const { context: _, ...event } = draft
   return event.action === 'block' || event.action === 'rewrite' ? { ...event, action: 'continue' } : event
 }

@@ -93,13 +93,13 @@ export class IdleWatch {
     const { uses, close } = this.#deps
     const { unused } = uses
     // Instead of busy ones, others are closed, which may have been used later.
-    for (let left = Math.min(unused, MAX_TRIED); left > 0 && uses.unused > this.#maxUnused;) {
-      const ids = uses.leastRecent(Math.min(uses.unused - this.#maxUnused, left))
+    for (let remainingTries = Math.min(unused, MAX_TRIED); remainingTries > 0 && uses.unused > this.#maxUnused;) {
+      const ids = uses.leastRecent(Math.min(uses.unused - this.#maxUnused, remainingTries))
       if (ids.length === 0) break
       await mapBounded(ids, CONCURRENCY, close)
       // A busy one is asked again after all others.
       for (const id of ids) uses.postpone(id)
-      left -= ids.length
+      remainingTries -= ids.length
     }
     if (uses.unused < unused) this.noteUse()
   }

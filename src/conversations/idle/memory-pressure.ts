@@ -9,6 +9,6 @@ export function isMemoryShort(): boolean {
   const { used_heap_size, heap_size_limit } = getHeapStatistics()
   if (used_heap_size > heap_size_limit * HIGH_HEAP) return true
   // This is 0 or a huge number outside a container.
-  const constrained = process.constrainedMemory()
-  return constrained > 0 && process.memoryUsage.rss() > constrained * HIGH_RESIDENT
+  const constrainedBytes = process.constrainedMemory()
+  return constrainedBytes > 0 && process.memoryUsage.rss() > constrainedBytes * HIGH_RESIDENT
 }

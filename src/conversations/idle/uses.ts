@@ -41,14 +41,14 @@ export class Uses {
 
   /** Returns as many open conversations that nothing holds as are wanted, the least recently used first. */
   leastRecent(count: number): string[] {
-    const found: string[] = []
+    const foundIds: string[] = []
     for (const [id, { holders }] of this.#uses) {
-      if (found.length >= count) break
+      if (foundIds.length >= count) break
       if (holders > 0) continue
-      if (this.#isOpen(id)) found.push(id)
+      if (this.#isOpen(id)) foundIds.push(id)
       else this.#uses.delete(id)
     }
-    return found
+    return foundIds
   }
 
   /** Makes it the last of `leastRecent`, though it was not used. */

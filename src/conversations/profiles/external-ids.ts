@@ -25,11 +25,11 @@ export type FoundOrCreated = { readonly view: ConversationView; readonly isNew: 
 /** `create` makes the conversation with this id, or throws the `Problem` of an id that is taken. */
 export async function findOrCreate(
   manager: Manager,
-  named: ExternalName,
+  externalName: ExternalName,
   create: (id: string) => Promise<ConversationView>,
 ): Promise<FoundOrCreated> {
   for (let generation = 0; generation < MAX_GENERATIONS; generation++) {
-    const id = idFor(named, generation)
+    const id = idFor(externalName, generation)
     try {
       return { view: await create(id), isNew: true }
     } catch (error) {
@@ -52,7 +52,7 @@ export async function findOrCreate(
 
 /** Undefined: it was deleted meanwhile. Throws a `Problem` while another instance is creating it. */
 async function viewOf({ pages, upToDate }: Manager, id: string): Promise<ConversationView | undefined> {
-  for (let left = WAIT_MS / CHECK_MS; left > 0; left--) {
+  for (let remainingChecks = WAIT_MS / CHECK_MS; remainingChecks > 0; remainingChecks--) {
     await upToDate()
     const view = await pages.viewWithoutOpening(id)
     if (view) return view
@@ -63,8 +63,8 @@ async function viewOf({ pages, upToDate }: Manager, id: string): Promise<Convers
 
 /** A UUID of version 8: 122 bits of a hash. */
 function idFor({ user_id, external_id }: ExternalName, generation: number): string {
-  const named = JSON.stringify(['external id', user_id ?? null, external_id, generation])
-  const hex = createHash('sha256').update(named).digest('hex')
+  const nameText = JSON.stringify(['external id', user_id ?? null, external_id, generation])
+  const hex = createHash('sha256').update(nameText).digest('hex')
   // oxlint-disable-next-line typescript/no-non-null-assertion -- a hash has 64 digits
   const variant = ((Number.parseInt(hex[16]!, 16) & 3) | 8).toString(16)
   return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-8${hex.slice(13, 16)}-${variant}${hex.slice(17, 20)}-${hex.slice(20, 32)}`

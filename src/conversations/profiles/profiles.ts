@@ -53,8 +53,8 @@ export class Profiles {
 
   async list(sees: SeesProfile): Promise<ProfileList> {
     await this.#upToDate()
-    const stored = [...this.#stored.all].filter(([name]) => sees(name))
-    const items = stored.map(([name, { created_at, updated_at, sealed }]) => {
+    const visibleProfiles = [...this.#stored.all].filter(([name]) => sees(name))
+    const items = visibleProfiles.map(([name, { created_at, updated_at, sealed }]) => {
       const { description } = this.#open(name, sealed)
       return { name, ...withoutUndefined({ description }), created_at, updated_at }
     })
@@ -74,11 +74,11 @@ export class Profiles {
   async get(name: string): Promise<Profile> {
     const { llm_config: llm, mcp, hooks, secrets, ...fields } = await this.#find(name)
     const { created_at, updated_at } = this.#stored.all.get(name) ?? {}
-    const parsed = llm && LlmConfig.safeParse(llm)
+    const parseResult = llm && LlmConfig.safeParse(llm)
     return {
       name,
       ...fields,
-      ...(parsed?.success && { llm_config: maskLlmConfig(parsed.data) }),
+      ...(parseResult?.success && { llm_config: maskLlmConfig(parseResult.data) }),
       ...(mcp && { mcp: shownMcp(readMcp(mcp).servers) }),
       ...(hooks && { hooks: maskHooks(hooks) }),
       ...(secrets && { secrets: Object.fromEntries(Object.keys(secrets).map((key) => [key, MASK])) }),
@@ -88,17 +88,21 @@ export class Profiles {
 
   /** Returns true if it is new. Throws a `Problem` for what no conversation could be created with. */
   async put(name: string, profile: PutProfile): Promise<boolean> {
-    const checked = checkProfile(profile)
+    const checkedProfile = checkProfile(profile)
     await this.#upToDate()
     return await this.#stored.change(async () => {
       const former = this.#stored.all.get(name)
       if (!former && this.#stored.all.size >= MAX_PROFILES)
         throw new Problem('limit_reached', `There are already ${MAX_PROFILES} profiles. Delete unused ones.`)
       const updated_at = new Date(this.#now()).toISOString()
-      const sealed = this.#sealerOf(ownerOf(name))
-        .seal(Buffer.from(JSON.stringify(checked)))
+      const sealedText = this.#sealerOf(ownerOf(name))
+        .seal(Buffer.from(JSON.stringify(checkedProfile)))
         .toString('base64')
-      await this.#stored.store(name, () => ({ created_at: former?.created_at ?? updated_at, updated_at, sealed }))
+      await this.#stored.store(name, () => ({
+        created_at: former?.created_at ?? updated_at,
+        updated_at,
+        sealed: sealedText,
+      }))
       return former === undefined
     })
   }
@@ -133,14 +137,14 @@ export class Profiles {
 
   async #find(name: string): Promise<PutProfile> {
     await this.#upToDate()
-    const stored = this.#stored.all.get(name)
-    if (stored) return this.#open(name, stored.sealed)
+    const storedProfile = this.#stored.all.get(name)
+    if (storedProfile) return this.#open(name, storedProfile.sealed)
     if (name === DEFAULT && this.#stored.all.size === 0) return BUILT_IN
     throw missing(name)
   }
 
-  #open(name: string, sealed: string): PutProfile {
-    const text = this.#sealerOf(ownerOf(name)).unseal(Buffer.from(sealed, 'base64'))?.toString()
+  #open(name: string, sealedText: string): PutProfile {
+    const text = this.#sealerOf(ownerOf(name)).unseal(Buffer.from(sealedText, 'base64'))?.toString()
     if (text !== undefined) return PutProfile.parse(JSON.parse(text))
     throw new Problem(
       'storage_failed',

@@ -62,9 +62,9 @@ export class ConversationProject implements ProjectAccess {
 
   readonly useSkill = async (name: string, args: string): Promise<ToolOutcome> => {
     const entry = findEntry(this.#skills, name)
-    if (!entry || entry.user_only) return refusal(unknown('skill', name, offeredEntries(this.#skills)))
-    const read = await this.read(entry)
-    return 'fault' in read ? refusal(read.fault) : { output: skillText(read, args) }
+    if (!entry || entry.user_only) return refusal(unknownEntry('skill', name, offeredEntries(this.#skills)))
+    const entryText = await this.read(entry)
+    return 'fault' in entryText ? refusal(entryText.fault) : { output: skillText(entryText, args) }
   }
 
   readonly useCommand = (text: string, signal: AbortSignal): Promise<ToolOutcome> =>
@@ -74,9 +74,10 @@ export class ConversationProject implements ProjectAccess {
     const call = parseCommandCall(text)
     if (!call) return refusal('Write the command as `/name arguments`.')
     const entry = this.#find(call.name)
-    if (!entry || entry.user_only) return refusal(unknown('slash command', call.name, offeredEntries(this.#commands)))
-    const expanded = await this.expand(entry, call, { session: AGENT_SESSION, signal }, user)
-    return 'fault' in expanded ? refusal(expanded.fault) : { output: expanded.text }
+    if (!entry || entry.user_only)
+      return refusal(unknownEntry('slash command', call.name, offeredEntries(this.#commands)))
+    const expansion = await this.expand(entry, call, { session: AGENT_SESSION, signal }, user)
+    return 'fault' in expansion ? refusal(expansion.fault) : { output: expansion.text }
   }
 
   /** The command or the skill that a user means; undefined if the name is unknown. */
@@ -92,21 +93,23 @@ export class ConversationProject implements ProjectAccess {
     user = this.#main,
   ): Promise<{ readonly text: string } | { readonly fault: string }> {
     const { gate } = this.#deps
-    const read = await this.read(entry)
-    if ('fault' in read) return read
-    if (this.#skills.includes(entry)) return { text: skillText(read, args) }
+    const entryText = await this.read(entry)
+    if ('fault' in entryText) return entryText
+    if (this.#skills.includes(entry)) return { text: skillText(entryText, args) }
     const reader = this.#readerFor('project', await realpath(this.#deps.workdir()))
-    const expanded = await expandCommand(read.body, args, { entry, gate, reader, ...user, ...run })
-    return { text: `[The text of the slash command /${entry.name}, from ${entry.path}:]\n\n${expanded}` }
+    const expandedText = await expandCommand(entryText.body, args, { entry, gate, reader, ...user, ...run })
+    return { text: `[The text of the slash command /${entry.name}, from ${entry.path}:]\n\n${expandedText}` }
   }
 
   async read(entry: ProjectEntry): Promise<EntryText> {
     const directory = await this.#directoryOf(entry)
     if (directory === undefined) return { fault: `The directory of ${entry.path} does not exist any more.` }
-    const found = await this.#readerFor(entry.source, directory).read(entry.path)
-    if (found.kind === 'text') return { body: withoutHidden(bodyOf(found.text)).trim(), file: found.realPath }
+    const foundText = await this.#readerFor(entry.source, directory).read(entry.path)
+    if (foundText.kind === 'text')
+      return { body: withoutHidden(bodyOf(foundText.text)).trim(), file: foundText.realPath }
     return {
-      fault: found.kind === 'missing' ? `${entry.path} does not exist any more.` : `${entry.path}: ${found.reason}`,
+      fault:
+        foundText.kind === 'missing' ? `${entry.path} does not exist any more.` : `${entry.path}: ${foundText.reason}`,
     }
   }
 
@@ -166,7 +169,7 @@ const skillText = ({ body, file }: Exclude<EntryText, { fault: string }>, args: 
 /** Names in a message at most. */
 const MAX_NAMED = 20
 
-function unknown(what: string, name: string, entries: readonly ProjectEntry[]): string {
+function unknownEntry(what: string, name: string, entries: readonly ProjectEntry[]): string {
   const names = entries.slice(0, MAX_NAMED).map((entry) => entry.name)
   return `There is no ${what} ${JSON.stringify(name.slice(0, 100))} that you can use. There are: ${names.join(', ') || 'none'}.`
 }

@@ -89,13 +89,13 @@ async function run(part: ShellPart, expansion: Expansion): Promise<string> {
     result.timedOut && `[ended after ${TIMEOUT_S} s]`,
     result.exitCode !== 0 && result.exitCode !== null && `[exit code ${result.exitCode}]`,
   ].filter(Boolean)
-  return shortened(lines.join('\n'))
+  return shortenText(lines.join('\n'))
 }
 
 /** In addition to the rules of the conversation, those of a trusted file. Another file needs a rule for each command. */
-function rulesFor({ source, allowed_tools: allowed }: ProjectEntry, { state, rules }: CommandUser): GateRules[] {
+function rulesFor({ source, allowed_tools: allowedTools }: ProjectEntry, { state, rules }: CommandUser): GateRules[] {
   const isStrangers = source === 'project' && !state.current.settings.project_settings?.trusted
-  const { allow } = ruleSetOf({ allow: allowed ?? [], ask: [], deny: [] })
+  const { allow } = ruleSetOf({ allow: allowedTools ?? [], ask: [], deny: [] })
   return rules().map((each) => {
     if (isStrangers) return { ...each, isStrangers, mode: ['plan', 'deny'].includes(each.mode) ? each.mode : 'default' }
     return { ...each, rules: { ...each.rules, allow: [...each.rules.allow, ...allow] } }
@@ -122,15 +122,15 @@ const notRun = ({ command }: ShellPart, reason: string) =>
 /** Undefined if it is not a file of the workdir: then it is only a text with an `@`. */
 async function readFile(path: string, { gate, rules, reader }: Expansion): Promise<string | undefined> {
   if (path === '' || path.startsWith('/') || path.startsWith('~')) return undefined
-  const found = await reader.read(path)
-  if (found.kind === 'missing') return undefined
-  if (found.kind === 'refused') return `[${path} was not read. ${found.reason}]`
-  const refusal = await refusalOf(gate, 'Read', { kind: 'read', paths: [path, found.realPath] }, rules())
+  const foundText = await reader.read(path)
+  if (foundText.kind === 'missing') return undefined
+  if (foundText.kind === 'refused') return `[${path} was not read. ${foundText.reason}]`
+  const refusal = await refusalOf(gate, 'Read', { kind: 'read', paths: [path, foundText.realPath] }, rules())
   if (refusal !== undefined) return `[${path} was not read. It needs a permission: ${refusal}]`
-  return `[The content of ${path}:]\n${shortened(found.text)}`
+  return `[The content of ${path}:]\n${shortenText(foundText.text)}`
 }
 
-function shortened(text: string): string {
+function shortenText(text: string): string {
   if (text.length <= MAX_SHOWN_CHARS) return text
   return `${text.slice(0, MAX_SHOWN_CHARS).toWellFormed()}\n[${text.length - MAX_SHOWN_CHARS} more characters are not shown.]`
 }

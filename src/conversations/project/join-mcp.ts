@@ -18,19 +18,19 @@ export type JoinMcpOptions = {
 
 /** Joins the servers of the request and of files: of two with one name, that of the request counts. Throws a `Problem`. */
 export async function joinMcp({
-  requested: asked,
+  requested: requestedMcp,
   loaded,
   secrets,
   mayConnect,
 }: JoinMcpOptions): Promise<McpServers | undefined> {
   const entries = Object.entries(loaded?.mcpServers ?? {}).filter(
-    ([name]) => !Object.hasOwn(asked?.servers ?? {}, name),
+    ([name]) => !Object.hasOwn(requestedMcp?.servers ?? {}, name),
   )
-  if (entries.length === 0) return asked?.servers
+  if (entries.length === 0) return requestedMcp?.servers
   const mcpServers = Object.fromEntries(entries)
   mayConnect({ mcpServers })
   const { servers, credentials } = readMcp({ mcpServers })
-  const all = { ...servers, ...asked?.servers }
+  const all = { ...servers, ...requestedMcp?.servers }
   if (Object.keys(all).length > MAX_MCP_SERVERS)
     throw new Problem(
       'invalid_request',

@@ -7,17 +7,17 @@ const OF_PROJECTS: readonly string[] = ['Skill', 'SlashCommand']
 
 /** `asked` are the names in the request. A list of no tools stays empty. */
 export function offeredTools(
-  asked: readonly string[],
+  requestedTools: readonly string[],
   { tools, agents }: Pick<CreateConversation, 'tools' | 'agents'>,
   settings: ProjectSettings | undefined,
 ): { readonly tools: readonly string[]; readonly warnings: readonly string[] } {
-  const found = settings && asked.length > 0 ? projectTools(settings) : []
+  const foundTools = settings && requestedTools.length > 0 ? projectTools(settings) : []
   const hasAgents = Object.keys(agents ?? {}).length > 0 || settings?.agents.some(({ definition }) => definition)
-  const task = hasAgents && asked.length > 0 ? ['Task'] : []
-  const missing = OF_PROJECTS.filter((name) => asked.includes(name) && !found.includes(name))
+  const task = hasAgents && requestedTools.length > 0 ? ['Task'] : []
+  const missing = OF_PROJECTS.filter((name) => requestedTools.includes(name) && !foundTools.includes(name))
   const isNamed = Array.isArray(tools)
   return {
-    tools: [...new Set([...asked, ...found, ...task])].filter((name) => !missing.includes(name)),
+    tools: [...new Set([...requestedTools, ...foundTools, ...task])].filter((name) => !missing.includes(name)),
     warnings: isNamed ? missing.map((name) => `${name} is not offered: the project settings have nothing for it.`) : [],
   }
 }

@@ -59,10 +59,10 @@ export class PostedCommands {
     const { project, redact } = this.#parts
     if (!this.#isPermitted(project.accessOfCommand(`/${entry.name}`))) return undefined
     const signal = AbortSignal.timeout(TIMEOUT_MS)
-    const expanded = await project.expand(entry, call, { session: SESSION, signal })
-    if ('fault' in expanded) return undefined
-    const written = call.args === '' ? `/${call.name}` : `/${call.name} ${call.args}`
-    return { name: entry.name, text: await redact(`${written}\n\n${expanded.text}`) }
+    const expansion = await project.expand(entry, call, { session: SESSION, signal })
+    if ('fault' in expansion) return undefined
+    const writtenCall = call.args === '' ? `/${call.name}` : `/${call.name} ${call.args}`
+    return { name: entry.name, text: await redact(`${writtenCall}\n\n${expansion.text}`) }
   }
 
   /** The user has decided to use it: nobody is asked, and rules that deny hold. */

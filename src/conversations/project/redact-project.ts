@@ -4,20 +4,21 @@ import type { ProjectEntry, ProjectSettings } from '../../contract/project/proje
 import type { LoadedProject } from '../../project/load-project.ts'
 
 /** Throws a `Problem` for a rule that contains a secret: it would hold for something else afterwards. */
-export function redactProject(loaded: LoadedProject, redact: (text: string) => string): LoadedProject {
-  const { settings, memory } = loaded
+export function redactProject(loadedProject: LoadedProject, redact: (text: string) => string): LoadedProject {
+  const { settings, memory } = loadedProject
   const { permission_rules: rules, skills, commands, agents, ignored } = settings
   if (Object.values(rules).some((texts) => texts.some((text) => redact(text) !== text))) throw secretInRule()
   // A name or a path with a secret in it could not be used after redaction.
   const isPlain = ({ name, path }: { readonly name?: string; readonly path: string }) =>
     redact(path) === path && (name === undefined || redact(name) === name)
-  const shown = (entries: readonly ProjectEntry[]) => entries.filter(isPlain).map((entry) => redactEntry(entry, redact))
-  const redacted: ProjectSettings = {
+  const redactEntries = (entries: readonly ProjectEntry[]) =>
+    entries.filter(isPlain).map((entry) => redactEntry(entry, redact))
+  const redactedSettings: ProjectSettings = {
     ...settings,
     memory: settings.memory.filter(isPlain),
-    skills: shown(skills),
-    commands: shown(commands),
-    agents: shown(agents).map((entry) => withPlainDefinition(entry, redact)),
+    skills: redactEntries(skills),
+    commands: redactEntries(commands),
+    agents: redactEntries(agents).map((entry) => withPlainDefinition(entry, redact)),
     mcp_servers: settings.mcp_servers.filter((name) => redact(name) === name),
     ignored: ignored.map(({ what, path, reason }) => ({
       what: redact(what),
@@ -26,16 +27,16 @@ export function redactProject(loaded: LoadedProject, redact: (text: string) => s
     })),
   }
   const texts = memory.filter(({ file }) => isPlain(file)).map(({ file, text }) => ({ file, text: redact(text) }))
-  return { ...loaded, settings: redacted, memory: texts }
+  return { ...loadedProject, settings: redactedSettings, memory: texts }
 }
 
 function redactEntry(entry: ProjectEntry, redact: (text: string) => string): ProjectEntry {
-  const { description, argument_hint: hint, allowed_tools: allowed } = entry
+  const { description, argument_hint: hint, allowed_tools: allowedTools } = entry
   return {
     ...entry,
     description: redact(description),
     ...(hint !== undefined && { argument_hint: redact(hint) }),
-    ...(allowed && { allowed_tools: allowed.filter((text) => redact(text) === text) }),
+    ...(allowedTools && { allowed_tools: allowedTools.filter((text) => redact(text) === text) }),
   }
 }
 

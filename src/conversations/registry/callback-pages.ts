@@ -32,24 +32,24 @@ export class CallbackPages {
     { failing, limit, page_id }: ListAllCallbacks,
     isVisible: IsVisible = () => true,
   ): Promise<CallbackStates> {
-    const { registry: known } = this.#sources
+    const { registry } = this.#sources
     const before = page_id === undefined ? undefined : positionOf(page_id)
-    await known.upToDate()
-    const left = [...known.all()]
+    await registry.upToDate()
+    const remainingSummaries = [...registry.all()]
       .filter((one) => isVisible(one) && (!before || compareSummaries(one, before) < 0))
       .sort((a, b) => compareSummaries(b, a))
     const items: CallbackState[] = []
-    let read = 0
-    while (read < Math.min(left.length, MAX_READ) && items.length < limit) {
-      const some = left.slice(read, read + CONCURRENCY)
+    let readCount = 0
+    while (readCount < Math.min(remainingSummaries.length, MAX_READ) && items.length < limit) {
+      const some = remainingSummaries.slice(readCount, readCount + CONCURRENCY)
       const states = await mapBounded(some, CONCURRENCY, (one) => this.#statesOf(one))
-      for (const found of states) {
-        read += 1
-        items.push(...found.filter((state) => failing === undefined || isFailing(state) === failing))
+      for (const callbackState of states) {
+        readCount += 1
+        items.push(...callbackState.filter((state) => failing === undefined || isFailing(state) === failing))
         if (items.length >= limit) break
       }
     }
-    const last = read < left.length ? left[read - 1] : undefined
+    const last = readCount < remainingSummaries.length ? remainingSummaries[readCount - 1] : undefined
     return { items, next_page_id: last ? encodePageId([new Date(last.createdAt).toISOString(), last.id]) : null }
   }
 
@@ -58,8 +58,8 @@ export class CallbackPages {
     const conversation = await open.ifOpen(id)
     const atRest = async () => await statesAtRest(storage.conversation(id))
     const states = conversation ? conversation.webhooks.states() : await atRest().catch(ignoreUnreadable)
-    const shown = { ...(title !== undefined && { title }), ...(userId !== undefined && { user_id: userId }) }
-    return states.map((state) => ({ conversation_id: id, ...shown, ...state }))
+    const shownNames = { ...(title !== undefined && { title }), ...(userId !== undefined && { user_id: userId }) }
+    return states.map((state) => ({ conversation_id: id, ...shownNames, ...state }))
   }
 }
 

@@ -34,8 +34,8 @@ export class ConversationPages {
 
   /** Throws a `Problem` for an invalid `page_id`. */
   async page(query: ListConversations, isVisible?: IsVisible): Promise<ViewPage> {
-    const { registry: known, conversations } = this.#sources
-    const { ids, nextPageId } = known.page(query, isVisible)
+    const { registry, conversations } = this.#sources
+    const { ids, nextPageId } = registry.page(query, isVisible)
     const views = await mapBounded(ids, VIEW_CONCURRENCY, (id) => this.viewWithoutOpening(id))
     const { catalog } = conversations.models
     const items = views.flatMap((view) => (view ? [withContextSize(view, catalog)] : []))
@@ -44,11 +44,11 @@ export class ConversationPages {
 
   /** Returns the same page as short rows, from memory. */
   async summaries(query: ListConversations, isVisible?: IsVisible): Promise<ConversationSummaries> {
-    const { registry: known, open, attendance } = this.#sources
-    const { ids, nextPageId } = known.page(query, isVisible)
+    const { registry, open, attendance } = this.#sources
+    const { ids, nextPageId } = registry.page(query, isVisible)
     const rows = await mapBounded(ids, VIEW_CONCURRENCY, async (id) => {
       const conversation = await open.ifOpen(id)
-      const summary = known.get(id)
+      const summary = registry.get(id)
       if (!summary) return []
       const isAttended = attendance.has(id)
       return [conversation ? liveSummaryRow(conversation, isAttended) : summaryRow(summary, isAttended)]
@@ -58,20 +58,20 @@ export class ConversationPages {
 
   /** Undefined if it does not exist. */
   async viewWithoutOpening(id: string): Promise<ConversationView | undefined> {
-    const { registry: known, open, conversations } = this.#sources
+    const { registry, open, conversations } = this.#sources
     const conversation = await open.ifOpen(id)
-    if (conversation && known.has(id)) return conversation.view()
-    const view = await known.viewAtRest(id)
-    if (!known.has(id)) return undefined
+    if (conversation && registry.has(id)) return conversation.view()
+    const view = await registry.viewAtRest(id)
+    if (!registry.has(id)) return undefined
     if (view) return view
     // `meta.json` was removed, or could not be written. With several instances, another one may have it.
-    const reopened = conversations.storage.shared ? undefined : await open.open(id).catch(() => undefined)
-    if (reopened) {
-      known.update(reopened.state)
-      return reopened.view()
+    const reopenedConversation = conversations.storage.shared ? undefined : await open.open(id).catch(() => undefined)
+    if (reopenedConversation) {
+      registry.update(reopenedConversation.state)
+      return reopenedConversation.view()
     }
     const state = await readSnapshot(conversations.storage, id)
-    const now = known.get(id)
+    const now = registry.get(id)
     return now && viewOf(damagedView(state, now))
   }
 }

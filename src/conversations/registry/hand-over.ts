@@ -23,21 +23,21 @@ const LOOK_MS = 50
  */
 export async function handOverAll(deps: HandOverDeps, deadline: AbortSignal): Promise<void> {
   const { phases, requests } = deps
-  const seen = new Set<ConversationPhase>()
-  const left = new Set<ConversationPhase>()
+  const seenPhases = new Set<ConversationPhase>()
+  const unfinishedPhases = new Set<ConversationPhase>()
   const begin = async (id: string, phase: ConversationPhase, names: readonly string[]) => {
-    seen.add(phase)
-    left.add(phase)
+    seenPhases.add(phase)
+    unfinishedPhases.add(phase)
     if ('ended' in phase) await Promise.allSettled([phase.ended])
     else await handOver(deps, id, phase.conversation, { names, deadline })
-    left.delete(phase)
+    unfinishedPhases.delete(phase)
   }
   for (const [id, phase] of await phases.settled()) void begin(id, phase, [id])
   do {
     await sleep(LOOK_MS)
     // Nobody else can open what a request creates here before its response.
-    for (const [id, phase] of phases.current()) if (!seen.has(phase)) void begin(id, phase, [id, CREATED])
-  } while (left.size > 0 || (requests.areAny && !deadline.aborted))
+    for (const [id, phase] of phases.current()) if (!seenPhases.has(phase)) void begin(id, phase, [id, CREATED])
+  } while (unfinishedPhases.size > 0 || (requests.areAny && !deadline.aborted))
 }
 
 type Wait = { readonly names: readonly string[]; readonly deadline: AbortSignal }

@@ -19,7 +19,7 @@ export class HiddenForks {
 
   /** Returns a filter for lists. To count all is cheap without one. */
   visibleTo(isVisible: IsVisible | undefined): IsVisible | undefined {
-    return this.#ids.size === 0 ? isVisible : (owned) => !this.has(owned.id) && (isVisible?.(owned) ?? true)
+    return this.#ids.size === 0 ? isVisible : (summary) => !this.has(summary.id) && (isVisible?.(summary) ?? true)
   }
 
   /**

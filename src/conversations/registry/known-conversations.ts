@@ -79,14 +79,14 @@ export class KnownConversations {
     void this.#shared?.follow(options)
   }
 
-  async #share(shared: SharedConversations, position: number): Promise<void> {
+  async #share(sharedConversations: SharedConversations, position: number): Promise<void> {
     const { SharedList: List } = await import('./shared-list.ts')
-    const known = {
+    const knownSummaries = {
       get: (id: string) => this.get(id),
       set: (summary: Summary) => this.#set(summary),
       delete: (id: string) => this.delete(id),
     }
-    this.#shared = new List({ ...this.#deps, shared, summaries: known }, position)
+    this.#shared = new List({ ...this.#deps, shared: sharedConversations, summaries: knownSummaries }, position)
   }
 
   /** Stores what was read from the log. Ignores unknown conversations. */

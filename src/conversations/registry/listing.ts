@@ -59,29 +59,29 @@ type ListedSummaries = SortedList<Summary>
 export const matchesAll = (filter: CountedConversations): boolean =>
   Object.values(filter).every((value) => value === undefined)
 
-export function countMatching(listed: ListedSummaries, filter: CountedConversations, isVisible?: IsVisible): number {
-  const [first, end] = placesWithin(listed, filter)
+export function countMatching(summaries: ListedSummaries, filter: CountedConversations, isVisible?: IsVisible): number {
+  const [first, end] = placesWithin(summaries, filter)
   const isWanted = createMatcher(filter, isVisible)
   let count = 0
   // oxlint-disable-next-line typescript/no-non-null-assertion -- the index is within bounds
-  for (let place = first; place < end; place++) if (isWanted(listed.at(place)!)) count++
+  for (let place = first; place < end; place++) if (isWanted(summaries.at(place)!)) count++
   return count
 }
 
 /** Throws a `Problem` for an invalid `page_id`. */
 export function listPage(
-  listed: ListedSummaries,
+  summaries: ListedSummaries,
   query: ListConversations,
   isVisible?: IsVisible,
 ): { ids: string[]; nextPageId: string | null } {
   const isByUpdate = query.sort === 'updated_at'
   const after = query.page_id === undefined ? undefined : positionOf(query.page_id, isByUpdate)
-  const found = (isByUpdate ? firstByUpdate : firstByCreation)(listed, query, { after, isVisible })
-  const page = found.slice(0, query.limit)
+  const foundSummaries = (isByUpdate ? firstByUpdate : firstByCreation)(summaries, query, { after, isVisible })
+  const page = foundSummaries.slice(0, query.limit)
   const last = page.at(-1)
   return {
     ids: page.map(({ id }) => id),
-    nextPageId: last && found.length > query.limit ? pageIdAfter(last, isByUpdate) : null,
+    nextPageId: last && foundSummaries.length > query.limit ? pageIdAfter(last, isByUpdate) : null,
   }
 }
 
@@ -89,47 +89,53 @@ type WantedPage = { readonly after: Position | undefined; readonly isVisible: Is
 
 /** Returns the summaries that follow `after` by time of creation: at most one more than the limit. */
 function firstByCreation(
-  listed: ListedSummaries,
+  summaries: ListedSummaries,
   query: ListConversations,
   { after, isVisible }: WantedPage,
 ): Summary[] {
   const isWanted = createMatcher(query, isVisible)
-  const [first, end] = placesWithin(listed, query)
-  const found: Summary[] = []
-  const isFull = () => found.length > query.limit
+  const [first, end] = placesWithin(summaries, query)
+  const foundSummaries: Summary[] = []
+  const isFull = () => foundSummaries.length > query.limit
   const take = (place: number) => {
     // oxlint-disable-next-line typescript/no-non-null-assertion -- the index is within bounds
-    const summary = listed.at(place)!
-    if (isWanted(summary)) found.push(summary)
+    const summary = summaries.at(place)!
+    if (isWanted(summary)) foundSummaries.push(summary)
   }
   if (query.order === 'asc') {
-    const from = after ? listed.firstPlace((one) => compareSummaries(one, after) > 0) : 0
+    const from = after ? summaries.firstPlace((one) => compareSummaries(one, after) > 0) : 0
     for (let place = Math.max(first, from); place < end && !isFull(); place++) take(place)
   } else {
-    const from = after ? listed.firstPlace((one) => compareSummaries(one, after) >= 0) : end
+    const from = after ? summaries.firstPlace((one) => compareSummaries(one, after) >= 0) : end
     for (let place = Math.min(end, from) - 1; place >= first && !isFull(); place--) take(place)
   }
-  return found
+  return foundSummaries
 }
 
 /** Returns the same by time of change. Each event changes that time, so no sorted list is kept: this reads all summaries. */
-function firstByUpdate(listed: ListedSummaries, query: ListConversations, { after, isVisible }: WantedPage): Summary[] {
+function firstByUpdate(
+  summaries: ListedSummaries,
+  query: ListConversations,
+  { after, isVisible }: WantedPage,
+): Summary[] {
   const isWanted = createMatcher(query, isVisible)
   const direction = query.order === 'asc' ? 1 : -1
   const compare = (a: Position, b: Position) => direction * compareSummaries(a, b)
-  const found = new SortedList<Position & { readonly summary: Summary }>(compare)
-  const [first, end] = placesWithin(listed, query)
+  const foundPositions = new SortedList<Position & { readonly summary: Summary }>(compare)
+  const [first, end] = placesWithin(summaries, query)
   for (let place = first; place < end; place++) {
     // oxlint-disable-next-line typescript/no-non-null-assertion -- the index is within bounds
-    const summary = listed.at(place)!
+    const summary = summaries.at(place)!
     const position = { id: summary.id, createdAt: summary.updatedAt, summary }
     if ((after && compare(position, after) <= 0) || !isWanted(summary)) continue
-    const last = found.at(query.limit)
+    const last = foundPositions.at(query.limit)
     if (last && compare(position, last) > 0) continue
-    if (last) found.delete(last)
-    found.add(position)
+    if (last) foundPositions.delete(last)
+    foundPositions.add(position)
   }
-  return Array.from({ length: found.length }, (_, place) => found.at(place)).flatMap((one) => one?.summary ?? [])
+  return Array.from({ length: foundPositions.length }, (_, place) => foundPositions.at(place)).flatMap(
+    (one) => one?.summary ?? [],
+  )
 }
 
 /** Page ids of that order have this prefix before the time. */
@@ -149,13 +155,13 @@ function positionOf(pageId: string, isByUpdate: boolean): Position {
 }
 
 function placesWithin(
-  listed: ListedSummaries,
+  summaries: ListedSummaries,
   { created_after, created_before }: CountedConversations,
 ): [number, number] {
   const [after, before] = [timeOf(created_after), timeOf(created_before)]
   return [
-    after === undefined ? 0 : listed.firstPlace(({ createdAt }) => createdAt >= after),
-    before === undefined ? listed.length : listed.firstPlace(({ createdAt }) => createdAt >= before),
+    after === undefined ? 0 : summaries.firstPlace(({ createdAt }) => createdAt >= after),
+    before === undefined ? summaries.length : summaries.firstPlace(({ createdAt }) => createdAt >= before),
   ]
 }
 
@@ -166,7 +172,7 @@ function createMatcher(
 ): (summary: Summary) => boolean {
   const [after = -Infinity, before = Infinity] = [timeOf(filter.updated_after), timeOf(filter.updated_before)]
   const text = q?.toLowerCase()
-  const wanted = metadata && [...metadata].map(pairIn)
+  const wantedPairs = metadata && [...metadata].map(pairIn)
   return ({ id, status, userId, profile, labels, fields, model, isArchived, title = '', preview, updatedAt }) =>
     isVisible({ id, userId, profile }) &&
     (statuses === undefined || statuses.has(status)) &&
@@ -174,7 +180,8 @@ function createMatcher(
     (archived === undefined || isArchived === archived) &&
     (user_id === undefined || userId === user_id) &&
     (label === undefined || label.values().every((each) => labels.includes(each))) &&
-    (wanted === undefined || wanted.every(([name, value]) => Object.hasOwn(fields, name) && fields[name] === value)) &&
+    (wantedPairs === undefined ||
+      wantedPairs.every(([name, value]) => Object.hasOwn(fields, name) && fields[name] === value)) &&
     updatedAt >= after &&
     updatedAt < before &&
     (text === undefined || title.toLowerCase().includes(text) || preview.toLowerCase().includes(text))

@@ -18,6 +18,6 @@ async function isLocked(storage: Storage, id: string): Promise<boolean> {
     throw error
   }
   const file = CallbackFile.safeParse(await conversation.callbacks.read())
-  const sealed = file.success ? file.data.callbacks.map((record) => Buffer.from(record.sealed, 'base64')) : []
-  return sealed.some((bytes) => conversation.sealer.unseal(bytes) === undefined)
+  const sealedSecrets = file.success ? file.data.callbacks.map((record) => Buffer.from(record.sealed, 'base64')) : []
+  return sealedSecrets.some((bytes) => conversation.sealer.unseal(bytes) === undefined)
 }

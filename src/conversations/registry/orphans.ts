@@ -27,27 +27,27 @@ export async function watchOrphans({
   const { instances, availability } = storage
   if (!instances || !availability.lease) return
   const signal = AbortSignal.any([stopping, leaving ?? stopping])
-  const reported = new Set<string>()
+  const reportedIds = new Set<string>()
   const tryOne = async (id: string): Promise<string[]> => {
     try {
       await takeOver(id)
       logger.info({ conversation_id: id }, 'this conversation was taken over from an instance that has ended')
       return []
     } catch (error) {
-      if (!signal.aborted && !reported.has(id))
+      if (!signal.aborted && !reportedIds.has(id))
         logger.warn({ err: error, conversation_id: id }, 'a conversation was not taken over; it is tried again')
-      reported.add(id)
+      reportedIds.add(id)
       return [id]
     }
   }
   while (!signal.aborted) {
     await sleep(INTERVAL_MS, undefined, { signal, ref: false }).catch(() => {})
     // Another instance took these over, or they cannot be opened now. The next round tries again.
-    const failed: string[] = []
+    const failedIds: string[] = []
     for (let isMore = true; isMore && !signal.aborted;) {
       // The storage reports its own failures.
-      const ids = await instances.orphans(BATCH, failed).catch((): string[] => [])
-      failed.push(...(await Promise.all(ids.map(tryOne))).flat())
+      const ids = await instances.orphans(BATCH, failedIds).catch((): string[] => [])
+      failedIds.push(...(await Promise.all(ids.map(tryOne))).flat())
       isMore = ids.length === BATCH
     }
   }

@@ -114,8 +114,8 @@ export class Phases {
   /** open → closing → resting, also if `work` rejects. `open` is its phase now; does nothing if it has another one. */
   async close(id: string, open: ConversationPhase, work: () => Promise<void>): Promise<void> {
     if (this.#phases.get(id) !== open) return
-    const ended = work()
-    await this.#during(id, { name: 'closing', ended }, ended)
+    const ending = work()
+    await this.#during(id, { name: 'closing', ended: ending }, ending)
   }
 
   /**
@@ -130,9 +130,9 @@ export class Phases {
   ): Promise<{ readonly removed: Promise<void> }> {
     if (!this.#existing.has(id) || this.#marking.has(id)) throw deletedProblem(id)
     try {
-      const marked = mark()
-      this.#marking.set(id, marked)
-      await marked
+      const marking = mark()
+      this.#marking.set(id, marking)
+      await marking
       this.#existing.delete(id)
     } finally {
       this.#marking.delete(id)
@@ -142,8 +142,8 @@ export class Phases {
       if (before?.name === 'closing') await Promise.allSettled([before.ended])
       await remove(before && isOpen(before) ? before.conversation : undefined)
     }
-    const ended = work()
-    return { removed: this.#during(id, { name: 'deleting', ended }, ended) }
+    const ending = work()
+    return { removed: this.#during(id, { name: 'deleting', ended: ending }, ending) }
   }
 
   async #during(id: string, phase: ConversationPhase, work: Promise<void>): Promise<void> {

@@ -15,11 +15,11 @@ const FOLD_PAGE = 1000
  */
 export async function readState(
   storage: Pick<ConversationStorage, 'openLog'>,
-  noted?: State,
+  notedState?: State,
 ): Promise<State | undefined> {
   const { log } = await storage.openLog()
   try {
-    const state = await foldLog(log, noted && (await belongsTo(log, noted)) ? noted : undefined)
+    const state = await foldLog(log, notedState && (await belongsTo(log, notedState)) ? notedState : undefined)
     return state.createdAt ? state : undefined
   } finally {
     await log.close()
@@ -27,15 +27,15 @@ export async function readState(
 }
 
 /** Does the same without opening the log: another instance may write it. */
-export async function readSharedState(storage: LogViews, id: string, noted?: State): Promise<State | undefined> {
+export async function readSharedState(storage: LogViews, id: string, notedState?: State): Promise<State | undefined> {
   await using log = await storage.view(id)
-  const state = await foldLog(log, noted && (await belongsTo(log, noted)) ? noted : undefined)
+  const state = await foldLog(log, notedState && (await belongsTo(log, notedState)) ? notedState : undefined)
   return state.createdAt ? state : undefined
 }
 
 /** Continues from the noted state if it fits the log, otherwise folds from the beginning. */
-export async function foldLog(log: Log, noted: State | undefined): Promise<State> {
-  let state = noted && noted.lastSeq <= log.head ? noted : EMPTY_STATE
+export async function foldLog(log: Log, notedState: State | undefined): Promise<State> {
+  let state = notedState && notedState.lastSeq <= log.head ? notedState : EMPTY_STATE
   if (state.lastSeq === log.head) return state
   for await (const { events } of readPages(log, { afterSeq: state.lastSeq, limit: FOLD_PAGE }))
     for (const { event } of events) state = fold(state, event)

@@ -21,11 +21,11 @@ type RemovalDeps = {
 export async function removeConversation(
   { conversations, endOrphans, onDeleted, usage }: RemovalDeps,
   summary: Summary,
-  opened: Promise<Conversation> | undefined,
+  openedConversation: Promise<Conversation> | undefined,
 ): Promise<void> {
   const { id, userId, profile } = summary
   const { logger, storage, workspace } = conversations
-  const conversation = await opened?.catch((error: unknown) => {
+  const conversation = await openedConversation?.catch((error: unknown) => {
     logger.warn({ err: error, conversation_id: id }, 'deleting what could not be opened')
     return undefined
   })
@@ -35,7 +35,7 @@ export async function removeConversation(
   })
   onDeleted({ id, userId, profile })
   // An opened conversation ends its own processes; those of the others were ended when the server started.
-  if (opened && !conversation) await endOrphans((each) => each === id)
+  if (openedConversation && !conversation) await endOrphans((each) => each === id)
   if (Object.keys(state?.usage ?? {}).length > 0)
     await usage.countLast(summary).catch((error: unknown) => {
       logger.warn({ err: error, conversation_id: id }, 'the costs of a deleted conversation could not be stored')
@@ -55,8 +55,11 @@ export async function stateOnDisk(storage: Storage, id: string): Promise<State |
 export async function removeData(deps: WorkdirDeps, id: string, state: State | undefined): Promise<void> {
   const { storage } = deps
   if (state) {
-    const { workdir, made_workdir: made } = { ...state.settings, ...(await findMoved(deps, id, state.settings)) }
-    if (made !== undefined) await leaveWorkdir(storage.sharedWorkdirs, made, id)
+    const { workdir, made_workdir: createdWorkdir } = {
+      ...state.settings,
+      ...(await findMoved(deps, id, state.settings)),
+    }
+    if (createdWorkdir !== undefined) await leaveWorkdir(storage.sharedWorkdirs, createdWorkdir, id)
     await leaveAsGuest(deps, workdir, id)
   }
   await storage.active.clear(id)

@@ -28,10 +28,10 @@ export class RestingViews {
 
   /** Returns undefined if what was read is not current: the log must be opened then. */
   async view(summary: Summary): Promise<ConversationView | undefined> {
-    const kept = this.#views.get(summary.id)
-    if (kept && isOf(kept.view.last_seq, kept.updatedAt, summary)) {
-      this.#keep(kept)
-      return withStatus(kept.view, summary)
+    const keptView = this.#views.get(summary.id)
+    if (keptView && isOf(keptView.view.last_seq, keptView.updatedAt, summary)) {
+      this.#keep(keptView)
+      return withStatus(keptView.view, summary)
     }
     const state = await this.#read(summary)
     // The log cannot be read, so this is all there is.
@@ -69,6 +69,6 @@ function withStatus(view: ConversationView, { status }: Summary): ConversationVi
 
 export function damagedView(state: State | undefined, { id, status, createdAt, title }: Summary): State {
   if (state) return { ...state, status }
-  const found = damagedState(id, new Date(createdAt).toISOString())
-  return { ...found, status, settings: { ...found.settings, title } }
+  const foundState = damagedState(id, new Date(createdAt).toISOString())
+  return { ...foundState, status, settings: { ...foundState.settings, title } }
 }

@@ -90,22 +90,22 @@ export class SharedList {
   }
 
   #forget(id: string): void {
-    const { summaries: known } = this.#deps
+    const { summaries } = this.#deps
     // Undefined if it was created a moment ago: no reader has received an event of it here.
-    const { userId, profile } = known.get(id) ?? {}
-    known.delete(id)
+    const { userId, profile } = summaries.get(id) ?? {}
+    summaries.delete(id)
     this.#states.delete(id)
     this.#onDeleted({ id, userId, profile })
   }
 
   async #learn({ id, lastSeq, summary }: ListedConversation): Promise<void> {
-    const { summaries: known, logger } = this.#deps
+    const { summaries, logger } = this.#deps
     // It is returned again, or this instance has taken it over since.
-    const isKnown = (seq: number) => seq <= (known.get(id)?.lastSeq ?? 0)
+    const isKnown = (seq: number) => seq <= (summaries.get(id)?.lastSeq ?? 0)
     if (isKnown(lastSeq)) return
     try {
-      const found = summary ? { ...NO_VALUES, ...summary } : summaryOf(await this.#read(id))
-      if (found && !isKnown(found.lastSeq)) known.set(found)
+      const foundSummary = summary ? { ...NO_VALUES, ...summary } : summaryOf(await this.#read(id))
+      if (foundSummary && !isKnown(foundSummary.lastSeq)) summaries.set(foundSummary)
     } catch (error) {
       logger.error({ err: error, conversation_id: id }, 'this conversation of another instance cannot be read')
     }
@@ -113,8 +113,8 @@ export class SharedList {
 
   async #read(id: string): Promise<State | undefined> {
     const { storage } = this.#deps
-    const noted = this.#states.get(id) ?? (await readSnapshot(storage, id))
-    const state = await readSharedState(storage, id, noted)
+    const notedState = this.#states.get(id) ?? (await readSnapshot(storage, id))
+    const state = await readSharedState(storage, id, notedState)
     this.#states.delete(id)
     if (state) this.#states.set(id, state)
     for (const first of this.#states.keys()) {

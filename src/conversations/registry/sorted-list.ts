@@ -34,8 +34,8 @@ export class SortedList<T> {
 
   delete(item: T): void {
     const place = this.firstPlace((other) => this.#compare(other, item) >= 0)
-    const found = this.#items[place]
-    if (found !== undefined && this.#compare(found, item) === 0) this.#items.splice(place, 1)
+    const foundItem = this.#items[place]
+    if (foundItem !== undefined && this.#compare(foundItem, item) === 0) this.#items.splice(place, 1)
   }
 
   /**

@@ -50,20 +50,20 @@ const CONCURRENCY = 64
  */
 export async function scanDataDirectory(deps: StartUpDeps, signal: AbortSignal): Promise<FoundConversations> {
   const { storage } = deps
-  const [ids, noted, deletedIds, deletedKeys] = await Promise.all([
+  const [ids, notedSummaries, deletedIds, deletedKeys] = await Promise.all([
     storage.ids(),
     storage.summaries.read(),
     storage.deletions.ids(),
     storage.deletions.keys(Date.now() - KEY_LIFETIME_MS),
   ])
-  const gone = new Set(deletedIds)
-  await endLeftProcesses(deps, [...ids, ...gone])
-  const there = gone.size === 0 ? ids : ids.filter((id) => !gone.has(id))
-  if (gone.size > 0) {
-    const deleted = ids.filter((id) => gone.has(id))
-    await mapBounded(deleted, CONCURRENCY, (id) => finishDeletion(deps, id))
+  const goneIds = new Set(deletedIds)
+  await endLeftProcesses(deps, [...ids, ...goneIds])
+  const there = goneIds.size === 0 ? ids : ids.filter((id) => !goneIds.has(id))
+  if (goneIds.size > 0) {
+    const idsToDelete = ids.filter((id) => goneIds.has(id))
+    await mapBounded(idsToDelete, CONCURRENCY, (id) => finishDeletion(deps, id))
   }
-  const current = await noted.current(there, signal)
+  const current = await notedSummaries.current(there, signal)
   const summaries: Summary[] = []
   const others: string[] = []
   for (const [at, id] of there.entries()) {
@@ -73,8 +73,10 @@ export async function scanDataDirectory(deps: StartUpDeps, signal: AbortSignal):
   }
   await removeAllLeft(deps, others, signal)
   // Sorted by age, as the server's own ids are: the next start then finds them in list order.
-  const read = await mapBounded(others.sort(), CONCURRENCY, (id) => readSummary(deps, id, noted.last(id), signal))
-  return { summaries: [...summaries, ...read.filter((summary) => summary !== undefined)], deletedKeys }
+  const readSummaries = await mapBounded(others.sort(), CONCURRENCY, (id) =>
+    readSummary(deps, id, notedSummaries.last(id), signal),
+  )
+  return { summaries: [...summaries, ...readSummaries.filter((summary) => summary !== undefined)], deletedKeys }
 }
 
 /** Returns the state of a conversation whose log cannot be read: it exists, with status `error`. */
@@ -86,19 +88,20 @@ export function damagedState(id: string, createdAt: string): State {
 async function endLeftProcesses({ endOrphans, logger }: StartUpDeps, ids: readonly string[]): Promise<void> {
   if (ids.length === 0) return
   // Almost always there are no leftover processes, and this is never called.
-  const known = lazily(() => new Set(ids))
-  const had = await endOrphans((id) => known().has(id))
-  for (const id of had) logger.warn({ conversation_id: id }, 'processes that an earlier server had left were ended')
+  const knownIds = lazily(() => new Set(ids))
+  const orphanIds = await endOrphans((id) => knownIds().has(id))
+  for (const id of orphanIds)
+    logger.warn({ conversation_id: id }, 'processes that an earlier server had left were ended')
 }
 
 /** More conversations than are open at a time: they were not changed by a server, but restored from a backup. */
 const MAX_OPENED = 10_000
 
 /** What a killed server worked on has a log that was written since, an unfinished run, or due deliveries. */
-async function removeAllLeft(deps: StartUpDeps, changed: readonly string[], signal: AbortSignal): Promise<void> {
+async function removeAllLeft(deps: StartUpDeps, changedIds: readonly string[], signal: AbortSignal): Promise<void> {
   const { active, due } = deps.storage
-  const opened = changed.length > MAX_OPENED ? [] : changed
-  const ids = new Set([...opened, ...(await active.ids()), ...(await due.ids())])
+  const openedIds = changedIds.length > MAX_OPENED ? [] : changedIds
+  const ids = new Set([...openedIds, ...(await active.ids()), ...(await due.ids())])
   await mapBounded([...ids], CONCURRENCY, async (id) => {
     signal.throwIfAborted()
     await deps.removeLeft(id).catch((error: unknown) => {
@@ -134,23 +137,23 @@ async function readSummary(
   signal.throwIfAborted()
   // Take the fingerprint before reading the log: the next start then notices changes made meanwhile.
   const note = storage.summaries.noteFor(id)
-  const listed = await storage.shared?.listed(id)
-  if (listed?.summary) return listed.summary
-  const noted = await readSnapshot(storage, id)
+  const listedConversation = await storage.shared?.listed(id)
+  if (listedConversation?.summary) return listedConversation.summary
+  const notedState = await readSnapshot(storage, id)
   try {
-    const state = await currentState(deps, id, noted)
+    const state = await currentState(deps, id, notedState)
     if (state) {
       const summary = storage.shared ? sharedSummary(state) : summarize(state)
       note(summary)
       return summary
     }
     // Without a first event no client ever saw it: a crash interrupted its creation.
-    if (!noted && !last) return await sweep(deps, id)
+    if (!notedState && !last) return await sweep(deps, id)
     throw new Problem('conversation_damaged', `The log of conversation ${id} is empty.`)
   } catch (error) {
     logger.error({ err: error, conversation_id: id }, 'this conversation cannot be read')
-    const found = noted && summarize(noted)
-    const summary = found ?? last ?? summarize(damagedState(id, await storage.conversation(id).createdAt()))
+    const foundSummary = notedState && summarize(notedState)
+    const summary = foundSummary ?? last ?? summarize(damagedState(id, await storage.conversation(id).createdAt()))
     return { ...summary, status: 'error', lastSeq: 0 }
   }
 }
@@ -162,12 +165,12 @@ async function readSummary(
 async function currentState(
   { storage }: Pick<StartUpDeps, 'storage'>,
   id: string,
-  noted: State | undefined,
+  notedState: State | undefined,
 ): Promise<State | undefined> {
-  if (storage.shared) return await readSharedState(storage, id, noted).catch(undefinedIfGone)
-  const ending = noted && (await storage.conversation(id).lastEvent())
-  if (noted && ending?.seq === noted.lastSeq && ending.timestamp === noted.updatedAt) return noted
-  const state = await readState(storage.conversation(id), noted).catch(undefinedIfGone)
+  if (storage.shared) return await readSharedState(storage, id, notedState).catch(undefinedIfGone)
+  const ending = notedState && (await storage.conversation(id).lastEvent())
+  if (notedState && ending?.seq === notedState.lastSeq && ending.timestamp === notedState.updatedAt) return notedState
+  const state = await readState(storage.conversation(id), notedState).catch(undefinedIfGone)
   // It is only a cache.
   if (state && !isShort(state.lastSeq)) await writeSnapshot(storage, state).catch(() => {})
   return state

@@ -47,39 +47,39 @@ export class Summaries {
 
   /** Adds the summary, or replaces the one with its id. */
   set(summary: Summary): void {
-    const known = this.#byId.get(summary.id)
-    if (known?.createdAt === summary.createdAt) {
-      const isMoved = known.status !== summary.status
-      if (isMoved) this.#of(known.status).delete(known)
-      Object.assign(known, summary)
-      if (isMoved) this.#of(known.status).add(known)
+    const knownSummary = this.#byId.get(summary.id)
+    if (knownSummary?.createdAt === summary.createdAt) {
+      const isMoved = knownSummary.status !== summary.status
+      if (isMoved) this.#of(knownSummary.status).delete(knownSummary)
+      Object.assign(knownSummary, summary)
+      if (isMoved) this.#of(knownSummary.status).add(knownSummary)
       return
     }
-    if (known) this.delete(known.id)
-    const kept = { ...summary }
-    this.#byId.set(kept.id, kept)
-    this.#all.add(kept)
-    this.#of(kept.status).add(kept)
+    if (knownSummary) this.delete(knownSummary.id)
+    const keptSummary = { ...summary }
+    this.#byId.set(keptSummary.id, keptSummary)
+    this.#all.add(keptSummary)
+    this.#of(keptSummary.status).add(keptSummary)
   }
 
   /** Records the new end of the log. */
   advance(id: string, { lastSeq, updatedAt }: Pick<Summary, 'lastSeq' | 'updatedAt'>): void {
-    const known = this.#byId.get(id)
-    if (known) Object.assign(known, { lastSeq, updatedAt })
+    const knownSummary = this.#byId.get(id)
+    if (knownSummary) Object.assign(knownSummary, { lastSeq, updatedAt })
   }
 
   delete(id: string): void {
-    const known = this.#byId.get(id)
-    if (!known) return
+    const knownSummary = this.#byId.get(id)
+    if (!knownSummary) return
     this.#byId.delete(id)
-    this.#all.delete(known)
-    this.#of(known.status).delete(known)
+    this.#all.delete(knownSummary)
+    this.#of(knownSummary.status).delete(knownSummary)
   }
 
   count({ status, ...filter }: CountedConversations, isVisible?: IsVisible): number {
     const lists = status ? [...status].map((each) => this.#of(each)) : [this.#all]
     const isAll = matchesAll(filter) && !isVisible
-    const counts = lists.map((listed) => (isAll ? listed.length : countMatching(listed, filter, isVisible)))
+    const counts = lists.map((list) => (isAll ? list.length : countMatching(list, filter, isVisible)))
     return counts.reduce((sum, count) => sum + count, 0)
   }
 

@@ -32,21 +32,22 @@ export class WaitingRequestPages {
   /** Throws a `Problem` for an invalid `page_id`. */
   async page({ kinds, limit, page_id }: ListAllRequests, isVisible: IsVisible = () => true): Promise<WaitingRequests> {
     const after = page_id === undefined ? undefined : positionOf(page_id)
-    const found: WaitingRequest[] = []
+    const foundRequests: WaitingRequest[] = []
     const add = (summary: Summary, requests: readonly OpenRequest[]) => {
       for (const request of requests)
         if ((!kinds || kinds.has(request.kind)) && (!after || compareRequests(after, request) < 0))
-          found.push(rowOf(summary, request))
+          foundRequests.push(rowOf(summary, request))
     }
     for (const summary of await this.#addOpen(isVisible, add)) {
       // What follows is newer than the whole page.
-      if (found.length > limit && summary.waitsSince > Date.parse(nth(found, limit).request.opened_at)) break
+      if (foundRequests.length > limit && summary.waitsSince > Date.parse(nth(foundRequests, limit).request.opened_at))
+        break
       if (!after || this.#mayFollow(summary, after)) add(summary, await this.#requestsAtRest(summary))
     }
-    const sorted = found.sort((a, b) => compareRequests(a.request, b.request))
-    const items = sorted.slice(0, limit)
+    const sortedRequests = foundRequests.sort((a, b) => compareRequests(a.request, b.request))
+    const items = sortedRequests.slice(0, limit)
     const last = items.at(-1)?.request
-    const isMore = last && sorted.length > items.length
+    const isMore = last && sortedRequests.length > items.length
     return { items, next_page_id: isMore ? encodePageId([last.opened_at, last.request_id]) : null }
   }
 
@@ -55,14 +56,14 @@ export class WaitingRequestPages {
     isVisible: IsVisible,
     add: (summary: Summary, requests: readonly OpenRequest[]) => void,
   ): Promise<Resting[]> {
-    const { conversations: known, open } = this.#sources
+    const { conversations: registry, open } = this.#sources
     const openIds = new Set(open.openIds())
     const resting: Resting[] = []
     const newest = new Map<string, { readonly lastSeq: number; readonly openedAt: string }>()
-    for (const summary of known.all()) {
+    for (const summary of registry.all()) {
       const { id, waitsSince } = summary
-      const noted = this.#newest.get(id)
-      if (noted && waitsSince !== undefined) newest.set(id, noted)
+      const notedRequest = this.#newest.get(id)
+      if (notedRequest && waitsSince !== undefined) newest.set(id, notedRequest)
       if (!isVisible(summary)) continue
       const conversation = openIds.has(id) ? await open.ifOpen(id) : undefined
       if (conversation) add(summary, conversation.requests.list())
@@ -74,13 +75,13 @@ export class WaitingRequestPages {
 
   /** False if an earlier page has shown that all of its requests come before this position. */
   #mayFollow({ id, lastSeq }: Summary, after: Position): boolean {
-    const noted = this.#newest.get(id)
-    return noted?.lastSeq !== lastSeq || noted.openedAt >= after.opened_at
+    const notedRequest = this.#newest.get(id)
+    return notedRequest?.lastSeq !== lastSeq || notedRequest.openedAt >= after.opened_at
   }
 
   async #requestsAtRest({ id, lastSeq }: Summary): Promise<readonly OpenRequest[]> {
-    const { conversations: known, open, isShared } = this.#sources
-    const state = await known.stateAtRest(id)
+    const { conversations: registry, open, isShared } = this.#sources
+    const state = await registry.stateAtRest(id)
     if (!state && isShared) return []
     if (!state) {
       // `meta.json` was removed or could not be written; or the conversation was deleted or damaged meanwhile.
@@ -94,9 +95,9 @@ export class WaitingRequestPages {
   }
 }
 
-function nth(found: WaitingRequest[], place: number): WaitingRequest {
+function nth(foundRequests: WaitingRequest[], place: number): WaitingRequest {
   // oxlint-disable-next-line typescript/no-non-null-assertion -- there are more than `place`
-  return found.sort((a, b) => compareRequests(a.request, b.request))[place]!
+  return foundRequests.sort((a, b) => compareRequests(a.request, b.request))[place]!
 }
 
 const rowOf = ({ id, title, userId }: Summary, request: OpenRequest): WaitingRequest => ({

@@ -64,14 +64,14 @@ export class ClientCalls implements RequestHandler<'client_tool'> {
   }
 
   async compare(requestId: string, { output, is_error }: Answer): Promise<EarlierAnswer> {
-    const closed = await findClosed(this.#deps.log, 'client_tool', requestId)
-    if (!closed) return 'unknown'
-    const [stored] = closed.answers
-    if (!stored) return 'none'
+    const closedRequest = await findClosed(this.#deps.log, 'client_tool', requestId)
+    if (!closedRequest) return 'unknown'
+    const [storedAnswer] = closedRequest.answers
+    if (!storedAnswer) return 'none'
     const earlier = this.redact({
       kind: 'client_tool',
-      is_error: stored.answer.is_error,
-      output: stored.answer.output ?? null,
+      is_error: storedAnswer.answer.is_error,
+      output: storedAnswer.answer.output ?? null,
     })
     return canonicalJson(earlier) === canonicalJson({ kind: 'client_tool', output, is_error }) ? 'same' : 'other'
   }

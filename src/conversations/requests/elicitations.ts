@@ -33,12 +33,16 @@ export class Elicitations implements RequestHandler<'elicitation'> {
     return { kind, answers: redactAnswers(answers, this.#deps.redact) }
   }
 
-  async answer(requestId: string, { kind, answers: given }: Answer, keyName: string | undefined): Promise<boolean> {
+  async answer(
+    requestId: string,
+    { kind, answers: givenAnswers }: Answer,
+    keyName: string | undefined,
+  ): Promise<boolean> {
     const { elicitations, actor } = this.#deps
     return await actor.enqueue(async () => {
       const request = elicitations.get(requestId)
       if (!request) return false
-      const answer = { answers: matchOrThrow(request.view.payload.questions, given) }
+      const answer = { answers: matchOrThrow(request.view.payload.questions, givenAnswers) }
       const intent = { kind: 'answer_held', requestId, answer: { kind, answer }, keyName } as const
       await request.answer(answer, () => actor.apply(intent))
       return true
@@ -46,11 +50,15 @@ export class Elicitations implements RequestHandler<'elicitation'> {
   }
 
   async compare(requestId: string, { answers }: Answer): Promise<EarlierAnswer> {
-    const closed = await findClosed(this.#deps.log, 'elicitation', requestId)
-    if (!closed) return 'unknown'
-    const [earlier] = closed.answers
+    const closedRequest = await findClosed(this.#deps.log, 'elicitation', requestId)
+    if (!closedRequest) return 'unknown'
+    const [earlier] = closedRequest.answers
     return earlier
-      ? sameAnswers(closed.opened.payload.questions, answers, redactAnswers(earlier.answer.answers, this.#deps.redact))
+      ? sameAnswers(
+          closedRequest.opened.payload.questions,
+          answers,
+          redactAnswers(earlier.answer.answers, this.#deps.redact),
+        )
       : 'none'
   }
 }
@@ -60,7 +68,7 @@ export const createElicit =
   (elicitations: HeldRequests, redact: (text: string) => string): ToolContext['elicit'] =>
   async ({ toolUseId, server, questions, signal }) => {
     // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- texts only: the shape stays
-    const shown = mapStrings(questions, redact) as AskedQuestion[]
-    const end = await elicitations.hold({ toolUseId, payload: { server, questions: shown }, signal })
+    const shownQuestions = mapStrings(questions, redact) as AskedQuestion[]
+    const end = await elicitations.hold({ toolUseId, payload: { server, questions: shownQuestions }, signal })
     return end.by === 'answer' ? end.answer.answers : undefined
   }

@@ -142,9 +142,9 @@ export class HeldRequest {
   }
 
   /** An answer is not stored before the request. */
-  async announce(stored: Promise<unknown>): Promise<void> {
-    this.#announced = stored.catch(() => {})
-    await stored
+  async announce(storing: Promise<unknown>): Promise<void> {
+    this.#announced = storing.catch(() => {})
+    await storing
   }
 
   /**

@@ -41,30 +41,30 @@ export class HookRequests implements RequestHandler<'hook'> {
     const waiting = this.#waiting.get(requestId)
     if (!waiting) return false
     const { output, text, error } = answer
-    const given = [output, text, error].filter((each) => each !== undefined)
-    if (given.length !== 1) throw new Problem('invalid_request', 'Send one of output, text and error.')
+    const givenForms = [output, text, error].filter((each) => each !== undefined)
+    if (givenForms.length !== 1) throw new Problem('invalid_request', 'Send one of output, text and error.')
     const { resolve, reject, request } = waiting
-    const read = error === undefined ? readOutput(request.hook_point, text ?? JSON.stringify(output)) : undefined
+    const hookAnswer = error === undefined ? readOutput(request.hook_point, text ?? JSON.stringify(output)) : undefined
     this.#waiting.answered(requestId, hashOf(answer))
-    if (read) resolve(read)
+    if (hookAnswer) resolve(hookAnswer)
     else reject(new Error(error))
     return true
   }
 
   async compare(requestId: string, answer: Answer): Promise<EarlierAnswer> {
-    const ended = this.#waiting.ended(requestId)
-    if (!ended) return 'unknown'
-    if (ended.hash === undefined) return 'none'
-    return ended.hash === hashOf(answer) ? 'same' : 'other'
+    const endedRequest = this.#waiting.ended(requestId)
+    if (!endedRequest) return 'unknown'
+    if (endedRequest.hash === undefined) return 'none'
+    return endedRequest.hash === hashOf(answer) ? 'same' : 'other'
   }
 }
 
 const hashOf = ({ output, text, error }: Answer) =>
   createHash('sha256').update(canonicalJson({ output, text, error })).digest('base64')
 
-function readOutput(point: HookPoint, said: string): HookAnswer {
+function readOutput(point: HookPoint, outputText: string): HookAnswer {
   try {
-    return readAnswer(point, said)
+    return readAnswer(point, outputText)
   } catch (error) {
     if (!(error instanceof UnreadableAnswer)) throw error
     throw new Problem(

@@ -4,23 +4,27 @@ import { Problem } from '../../contract/problem.ts'
 import { canonicalJson } from '../../lib/json/canonical-json.ts'
 
 /** Returns the answers by the texts of the questions, or a `Problem` that names what fits no question. */
-export function matchAnswers(questions: readonly AskedQuestion[], given: AnswerQuestion['answers']): Answers | Problem {
-  const found = new Map<string, string[]>()
-  for (const [key, value] of Object.entries(given)) {
-    const asked = questions.find(({ question }) => question === key) ?? questions[indexIn(key)]
-    if (!asked) return refuse(questions, `${nameOf(key, given)} is neither the text nor the index of a question`)
+export function matchAnswers(
+  questions: readonly AskedQuestion[],
+  givenAnswers: AnswerQuestion['answers'],
+): Answers | Problem {
+  const foundAnswers = new Map<string, string[]>()
+  for (const [key, value] of Object.entries(givenAnswers)) {
+    const askedQuestion = questions.find(({ question }) => question === key) ?? questions[indexIn(key)]
+    if (!askedQuestion)
+      return refuse(questions, `${nameOf(key, givenAnswers)} is neither the text nor the index of a question`)
     const texts = [...new Set([value].flat())]
-    const index = questions.indexOf(asked)
-    if (found.has(asked.question)) return refuse(questions, `question ${index} is answered twice`)
-    if (texts.length > 1 && !asked.multi_select) return refuse(questions, `question ${index} takes one answer`)
-    found.set(asked.question, texts)
+    const index = questions.indexOf(askedQuestion)
+    if (foundAnswers.has(askedQuestion.question)) return refuse(questions, `question ${index} is answered twice`)
+    if (texts.length > 1 && !askedQuestion.multi_select) return refuse(questions, `question ${index} takes one answer`)
+    foundAnswers.set(askedQuestion.question, texts)
   }
-  return Object.fromEntries(questions.flatMap(({ question }) => entryOf(question, found)))
+  return Object.fromEntries(questions.flatMap(({ question }) => entryOf(question, foundAnswers)))
 }
 
 /** The same; throws the `Problem`. */
-export function matchOrThrow(questions: readonly AskedQuestion[], given: AnswerQuestion['answers']): Answers {
-  const answers = matchAnswers(questions, given)
+export function matchOrThrow(questions: readonly AskedQuestion[], givenAnswers: AnswerQuestion['answers']): Answers {
+  const answers = matchAnswers(questions, givenAnswers)
   if (answers instanceof Problem) throw answers
   return answers
 }
@@ -28,10 +32,10 @@ export function matchOrThrow(questions: readonly AskedQuestion[], given: AnswerQ
 /** How given answers compare with those that were stored. */
 export function sameAnswers(
   questions: readonly AskedQuestion[],
-  given: AnswerQuestion['answers'],
-  stored: AnswerQuestion['answers'],
+  givenAnswers: AnswerQuestion['answers'],
+  storedAnswers: AnswerQuestion['answers'],
 ): 'same' | 'other' {
-  const [answers, earlier] = [matchAnswers(questions, given), matchAnswers(questions, stored)]
+  const [answers, earlier] = [matchAnswers(questions, givenAnswers), matchAnswers(questions, storedAnswers)]
   if (answers instanceof Problem || earlier instanceof Problem) return 'other'
   return canonicalJson(answers) === canonicalJson(earlier) ? 'same' : 'other'
 }
@@ -41,25 +45,25 @@ export function redactAnswers(
   answers: AnswerQuestion['answers'],
   redact: (text: string) => string,
 ): AnswerQuestion['answers'] {
-  const redacted = Object.entries(answers).map(([question, given]): [string, string | string[]] => [
+  const redactedAnswers = Object.entries(answers).map(([question, givenAnswer]): [string, string | string[]] => [
     question,
-    typeof given === 'string' ? redact(given) : given.map(redact),
+    typeof givenAnswer === 'string' ? redact(givenAnswer) : givenAnswer.map(redact),
   ])
-  return Object.fromEntries(redacted)
+  return Object.fromEntries(redactedAnswers)
 }
 
 /** -1 if the key is not an index. */
 const indexIn = (key: string) => (/^\d{1,3}$/.test(key) ? Number(key) : -1)
 
-const entryOf = (question: string, found: ReadonlyMap<string, string[]>): [string, string[]][] => {
-  const texts = found.get(question)
+const entryOf = (question: string, foundAnswers: ReadonlyMap<string, string[]>): [string, string[]][] => {
+  const texts = foundAnswers.get(question)
   return texts ? [[question, texts]] : []
 }
 
 /** A number is repeated, as it can be no secret; another key is named by its position. */
-function nameOf(key: string, given: AnswerQuestion['answers']): string {
+function nameOf(key: string, givenAnswers: AnswerQuestion['answers']): string {
   if (indexIn(key) >= 0) return `key "${key}"`
-  const texts = Object.keys(given).filter((each) => indexIn(each) < 0)
+  const texts = Object.keys(givenAnswers).filter((each) => indexIn(each) < 0)
   return `key ${texts.indexOf(key) + 1} (numbers not counted)`
 }
 

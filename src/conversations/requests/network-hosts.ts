@@ -40,10 +40,10 @@ export class NetworkHosts implements RequestHandler<'network'> {
   async compare(requestId: string, { behavior }: Answer): Promise<EarlierAnswer> {
     const { log, network } = this.#deps
     await network.stored()
-    const closed = await findClosed(log, 'network', requestId)
-    if (!closed) return 'unknown'
-    const [decided] = closed.answers
-    if (!decided) return 'none'
-    return decided.answer.behavior === behavior ? 'same' : 'other'
+    const closedRequest = await findClosed(log, 'network', requestId)
+    if (!closedRequest) return 'unknown'
+    const [decision] = closedRequest.answers
+    if (!decision) return 'none'
+    return decision.answer.behavior === behavior ? 'same' : 'other'
   }
 }

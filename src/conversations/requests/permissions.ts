@@ -50,13 +50,13 @@ export class Permissions implements RequestHandler<'permission'> {
   /** Ids and hashes are compared, and not stored before they are found: a secret may be a part of one. */
   redact({ kind, decisions }: Answer): Answer {
     const { redact } = this.#deps
-    const redacted = decisions.map(({ updated_input, message, ...decision }) => ({
+    const redactedDecisions = decisions.map(({ updated_input, message, ...decision }) => ({
       ...decision,
       ...(updated_input !== undefined && { updated_input: mapStrings(updated_input, redact) }),
       ...(message !== undefined && { message: redact(message) }),
     }))
     // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- texts only: the shape stays
-    return { kind, decisions: redacted as ToolDecision[] }
+    return { kind, decisions: redactedDecisions as ToolDecision[] }
   }
 
   /** Decides calls by id and content. The same decision again changes nothing. */
@@ -72,13 +72,13 @@ export class Permissions implements RequestHandler<'permission'> {
   }
 
   async compare(requestId: string, { decisions }: Answer): Promise<EarlierAnswer> {
-    const closed = await findClosed(this.#deps.log, 'permission', requestId)
-    if (!closed) return 'unknown'
-    const { kind } = closed.opened
-    const answers = closed.answers.map((each) => ({ ...each, answer: this.redact({ kind, ...each.answer }) }))
-    const compared = repeats(closed.opened, answers, decisions)
-    if (compared instanceof Problem) throw compared
-    return compared
+    const closedRequest = await findClosed(this.#deps.log, 'permission', requestId)
+    if (!closedRequest) return 'unknown'
+    const { kind } = closedRequest.opened
+    const answers = closedRequest.answers.map((each) => ({ ...each, answer: this.redact({ kind, ...each.answer }) }))
+    const comparison = repeats(closedRequest.opened, answers, decisions)
+    if (comparison instanceof Problem) throw comparison
+    return comparison
   }
 
   /** Rejects every pending call. The model is not called, unless a queued message asked for a run. */
@@ -91,7 +91,7 @@ export class Permissions implements RequestHandler<'permission'> {
   }
 
   #checkUpdate(request: OpenPermission, toolUseId: string, input: unknown): void {
-    const call = request.calls.find((asked) => asked.toolUseId === toolUseId)
+    const call = request.calls.find((askedCall) => askedCall.toolUseId === toolUseId)
     const fault = call && input !== undefined ? this.#deps.toolCalls.findFault(call.name, input) : undefined
     if (fault !== undefined) throw new Problem('invalid_request', `updated_input: ${fault}`)
   }

@@ -40,23 +40,27 @@ export class Questions implements RequestHandler<'question'> {
     return { kind, answers: redactAnswers(answers, this.#deps.redact) }
   }
 
-  async answer(questionId: string, { answers: given }: Answer, keyName: string | undefined): Promise<boolean> {
+  async answer(questionId: string, { answers: givenAnswers }: Answer, keyName: string | undefined): Promise<boolean> {
     const { actor } = this.#deps
     return await actor.enqueue(async () => {
       const open = this.open().find(({ request_id }) => request_id === questionId)
       if (!open) return false
-      const answers = matchOrThrow(open.payload.questions, given)
+      const answers = matchOrThrow(open.payload.questions, givenAnswers)
       await actor.apply({ kind: 'answer', questionId, answers, keyName })
       return true
     })
   }
 
-  async compare(questionId: string, { answers: given }: Answer): Promise<EarlierAnswer> {
-    const closed = await findClosed(this.#deps.log, 'question', questionId)
-    if (!closed) return 'unknown'
-    const [earlier] = closed.answers
+  async compare(questionId: string, { answers: givenAnswers }: Answer): Promise<EarlierAnswer> {
+    const closedRequest = await findClosed(this.#deps.log, 'question', questionId)
+    if (!closedRequest) return 'unknown'
+    const [earlier] = closedRequest.answers
     return earlier
-      ? sameAnswers(closed.opened.payload.questions, given, redactAnswers(earlier.answer.answers, this.#deps.redact))
+      ? sameAnswers(
+          closedRequest.opened.payload.questions,
+          givenAnswers,
+          redactAnswers(earlier.answer.answers, this.#deps.redact),
+        )
       : 'none'
   }
 }

@@ -43,10 +43,10 @@ export class Requests {
   }
 
   /** `keyName`: the API key of the client. */
-  async answer(requestId: string, given: AnswerRequest, keyName?: string): Promise<RequestAccepted> {
+  async answer(requestId: string, request: AnswerRequest, keyName?: string): Promise<RequestAccepted> {
     const open = this.#find(requestId)
-    if (open && open.kind !== given.kind) throw isOfAnotherKind(open.kind)
-    await answerKind(this.#kinds, given.kind, { requestId, given, keyName })
+    if (open && open.kind !== request.kind) throw isOfAnotherKind(open.kind)
+    await answerKind(this.#kinds, request.kind, { requestId, given: request, keyName })
     return { status: this.#state.current.status, pending: this.list().length }
   }
 
@@ -57,8 +57,8 @@ export class Requests {
 
   #find(requestId: string): OpenRequest | undefined {
     for (const kind of REQUEST_KINDS) {
-      const found = this.#kinds[kind].open().find(({ request_id }) => request_id === requestId)
-      if (found) return found
+      const openRequest = this.#kinds[kind].open().find(({ request_id }) => request_id === requestId)
+      if (openRequest) return openRequest
     }
     return undefined
   }

@@ -85,24 +85,31 @@ async function rewindNow(parts: RewindParts, request: RewindRequest, options: Re
   const { by, idempotency } = options
   const who = { ...(by !== undefined && { by }) }
   const once = { ...who, ...(idempotency && { idempotency }) }
-  const closed = closedByRewind(state.current, toSeq)
+  const closedWork = closedByRewind(state.current, toSeq)
   try {
     await stopAll(parts, conversation ? toSeq : log.head)
     const processes = await leftProcesses(parts)
-    const left = await endShells(parts, endsProcesses ? processes : [])
-    const restored = files ? await restoreFiles(parts, request, isWhole) : undefined
-    const stored = []
-    if (restored) {
-      const { snapshot_id, changed, removed, failed } = restored
+    const processesLeft = await endShells(parts, endsProcesses ? processes : [])
+    const restoreReport = files ? await restoreFiles(parts, request, isWhole) : undefined
+    const storedEvents = []
+    if (restoreReport) {
+      const { snapshot_id, changed, removed, failed } = restoreReport
       const counts = { snapshot_id, changed: changed.length, removed: removed.length, failed: failed.length }
       const intent = { kind: 'files_restored', toSeq, restored: counts } as const
-      stored.push(...(await actor.apply({ ...intent, ...(target ? who : once) })))
+      storedEvents.push(...(await actor.apply({ ...intent, ...(target ? who : once) })))
     }
     if (target)
-      stored.push(
-        ...(await actor.apply({ kind: 'rewind', toSeq, target, closed, processesLeft: left.length, ...once })),
+      storedEvents.push(
+        ...(await actor.apply({
+          kind: 'rewind',
+          toSeq,
+          target,
+          closed: closedWork,
+          processesLeft: processesLeft.length,
+          ...once,
+        })),
       )
-    return { ...outcomeOf(stored.findLast(isOutcome)), ...(restored && { files: restored }), processes }
+    return { ...outcomeOf(storedEvents.findLast(isOutcome)), ...(restoreReport && { files: restoreReport }), processes }
   } finally {
     // Unless the rewind could not be stored, none is left.
     actor.subagents.current?.resume()
@@ -144,9 +151,9 @@ async function leftProcesses({ exec }: Pick<RewindParts, 'exec'>): Promise<Proce
 async function endShells(parts: Pick<RewindParts, 'exec'>, processes: readonly Process[]): Promise<readonly Process[]> {
   const { processes: running, shells } = parts.exec
   for (const { pid } of processes) await running.end(pid).catch(ignoreEnded)
-  const used = new Set((await running.list()).map(({ session_id }) => session_id))
+  const usedSessions = new Set((await running.list()).map(({ session_id }) => session_id))
   for (const { id, status } of await shells.list())
-    if (status !== 'busy' && !used.has(id)) await shells.end(id).catch(ignoreEnded)
+    if (status !== 'busy' && !usedSessions.has(id)) await shells.end(id).catch(ignoreEnded)
   return await leftProcesses(parts)
 }
 

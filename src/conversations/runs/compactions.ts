@@ -65,14 +65,14 @@ export class Compactions {
     if (newer) throw newer
     if (state.status === 'running' || this.#active) throw isBusy()
     const abort = new AbortController()
-    const done = this.#compact(instructions, abort.signal).finally(() => (this.#active = undefined))
-    this.#active = { abort, done }
-    return { done }
+    const compacting = this.#compact(instructions, abort.signal).finally(() => (this.#active = undefined))
+    this.#active = { abort, done: compacting }
+    return { done: compacting }
   }
 
   async #compact(instructions: string | undefined, signal: AbortSignal): Promise<EventOf<'Condensation'>> {
     const { log, state, toolCalls, createLlm, catalog, hooks } = this.#deps
-    let stored: EventOf<'Condensation'> | undefined
+    let storedCondensation: EventOf<'Condensation'> | undefined
     try {
       const render = (name: string, output: unknown) => toolCalls.render(name, output)
       const { forgotten, rewound } = state.current
@@ -84,7 +84,7 @@ export class Compactions {
         catalog,
         emit: async (drafts) => {
           const events = (await log.append([...drafts])).map(({ event }) => event)
-          stored = events.find((event) => event.type === 'Condensation')
+          storedCondensation = events.find((event) => event.type === 'Condensation')
         },
       })
       await compactor.compact('request', signal, instructions)
@@ -92,8 +92,8 @@ export class Compactions {
       if (error instanceof CompactionBlocked) throw isBlocked(error)
       throw error instanceof LlmError ? modelFailed(error) : error
     }
-    if (!stored) throw nothingToCompact()
-    return stored
+    if (!storedCondensation) throw nothingToCompact()
+    return storedCondensation
   }
 }
 

@@ -22,9 +22,9 @@ export async function startFirstRun(conversation: Conversation, afterSeq = 0): P
     return await conversation.run({ after_seq: afterSeq })
   } catch (error) {
     const isBegun = error instanceof Problem && BEGUN.has(error.code)
-    const begun = isBegun ? await firstRunIn(conversation.log, afterSeq) : undefined
-    if (begun === undefined) throw error
-    return begun
+    const begunRun = isBegun ? await firstRunIn(conversation.log, afterSeq) : undefined
+    if (begunRun === undefined) throw error
+    return begunRun
   }
 }
 

@@ -23,21 +23,21 @@ export type LlmFactoryParts = {
 /** Nothing that it returns throws: missing credentials are errors of the requests, like all others. */
 export function createLlmFactory({ models, conversationId, secrets, redactor, recorder }: LlmFactoryParts) {
   const dialects: Dialects = new Map()
-  const withCredentials = (stored: LlmConfig): Llm => {
+  const withCredentials = (storedConfig: LlmConfig): Llm => {
     try {
-      const config = withLlmSecrets(stored, secrets.llmFor(originOf(stored)))
+      const config = withLlmSecrets(storedConfig, secrets.llmFor(originOf(storedConfig)))
       const create = (own: LlmConfig) => models.createLlm({ ...redactor, config: own, dialects, conversationId })
       if (config.api_key !== undefined) return create(config)
-      const found = serverKeyFor(config, models.defaults)
-      if (!found) requireKey(config, models.defaults)
-      if (!found || 'key' in found) return create({ ...config, ...(found && { api_key: found.key }) })
+      const serverKey = serverKeyFor(config, models.defaults)
+      if (!serverKey) requireKey(config, models.defaults)
+      if (!serverKey || 'key' in serverKey) return create({ ...config, ...(serverKey && { api_key: serverKey.key }) })
       const { model = '' } = config
-      return createKeyedLlm({ model, command: found.command, create: (key) => create({ ...config, api_key: key }) })
+      return createKeyedLlm({ model, command: serverKey.command, create: (key) => create({ ...config, api_key: key }) })
     } catch (error) {
-      return refusing(stored, error)
+      return refusing(storedConfig, error)
     }
   }
-  return (stored: LlmConfig): Llm => createRedactedLlm(recorder.time(withCredentials(stored)), redactor)
+  return (storedConfig: LlmConfig): Llm => createRedactedLlm(recorder.time(withCredentials(storedConfig)), redactor)
 }
 
 /** A model that answers each request with this error. */

@@ -81,7 +81,7 @@ function outputOf(state: LiveState, runId: string): OutputContext | undefined {
 /** `requestedAt` is the log's head at the last model request, or 0 if there was none. */
 export type RunEnd = (LoopEnd | LoopWait) & { readonly requestedAt: number }
 
-export function intentToEnd(runId: string, end: RunEnd, begun: readonly string[]): Intent {
+export function intentToEnd(runId: string, end: RunEnd, begunCalls: readonly string[]): Intent {
   if ('permissionCalls' in end)
     return { kind: 'request_permission', runId, requestId: uuid7(), toolUses: end.permissionCalls, hooked: end.hooked }
   if ('waitsOutside' in end) return { kind: 'await_outside', runId }
@@ -91,7 +91,7 @@ export function intentToEnd(runId: string, end: RunEnd, begun: readonly string[]
       runId,
       calls: end.questionCalls.map((call) => ({ ...call, questionId: uuid7() })),
     }
-  return { kind: 'end_run', runId, ...end, begun, newRunId: uuid7(), now: Date.now() }
+  return { kind: 'end_run', runId, ...end, begun: begunCalls, newRunId: uuid7(), now: Date.now() }
 }
 
 /** Returns the end of a run that failed. */

@@ -213,15 +213,15 @@ export class ActiveRun {
     try {
       const waiting = this.#waitFor(slot.request)
       this.#looping = waiting
-      let failed = await waiting
+      let failedEnd = await waiting
       this.isQueued = false
       this.#deps.subagents.enter(slot)
       const { current } = this.#deps.state
       this.#startedAt = performance.now() - (current.run?.steps ? workedMs(current) : 0)
       this.watchDeadline()
       for (;;) {
-        const looping = failed ? Promise.resolve(failed) : this.#loopOnce()
-        failed = undefined
+        const looping = failedEnd ? Promise.resolve(failedEnd) : this.#loopOnce()
+        failedEnd = undefined
         this.#looping = looping
         const end = await looping
         if (!end) return // another process continues
@@ -261,8 +261,10 @@ export class ActiveRun {
       const context = await (this.#context ??= createRunContext(this.#deps, this, signal))
       const emit = async (drafts: Parameters<EventLog['append']>[0]) => void (await log.append(drafts))
       const end = await runAgent(context, { emit, publish: (draft) => log.publish(draft) }, signal)
-      const reached = signal.reason === TIME_LIMIT ? timeLimit() : end
-      return context.snapshots && reached && 'stopReason' in reached ? await context.snapshots.finish(reached) : reached
+      const reachedEnd = signal.reason === TIME_LIMIT ? timeLimit() : end
+      return context.snapshots && reachedEnd && 'stopReason' in reachedEnd
+        ? await context.snapshots.finish(reachedEnd)
+        : reachedEnd
     } catch (error) {
       if (!signal.aborted || error !== signal.reason) return this.#failure(error)
       return error === TIME_LIMIT ? timeLimit() : { stopReason: 'paused' }
@@ -287,11 +289,14 @@ export class ActiveRun {
     if (this.#startedAt === 0) return
     const seconds = this.#deps.state.current.settings.max_seconds_per_run
     if (seconds === undefined) return
-    const left = this.#startedAt + seconds * 1000 - performance.now()
+    const remainingMs = this.#startedAt + seconds * 1000 - performance.now()
     const endForTime = () => {
       this.#abort.abort(TIME_LIMIT)
       this.#deps.toolCalls.interrupt().catch(this.#deps.onError)
     }
-    this.#deadline = setTimeout(left > MAX_TIMER_MS ? () => this.watchDeadline() : endForTime, timerMs(left))
+    this.#deadline = setTimeout(
+      remainingMs > MAX_TIMER_MS ? () => this.watchDeadline() : endForTime,
+      timerMs(remainingMs),
+    )
   }
 }

@@ -27,8 +27,8 @@ export type RunSnapshotsDeps = {
 
 /** Returns a function that makes them when the first run needs them. */
 export function runSnapshotsOf(deps: () => RunSnapshotsDeps): () => RunSnapshots {
-  let made: RunSnapshots | undefined
-  return () => (made ??= new RunSnapshots(deps()))
+  let createdSnapshots: RunSnapshots | undefined
+  return () => (createdSnapshots ??= new RunSnapshots(deps()))
 }
 
 class RunSnapshots implements LoopSnapshots {
@@ -72,8 +72,11 @@ class RunSnapshots implements LoopSnapshots {
     if (this.#isOff) return end
     try {
       const snapshots = this.#deps.snapshots()
-      const known = await snapshots.list()
-      const [first, last] = [known.findLast(({ asOf }) => asOf < run.startSeq) ?? known[0], known.at(-1)]
+      const knownSnapshots = await snapshots.list()
+      const [first, last] = [
+        knownSnapshots.findLast(({ asOf }) => asOf < run.startSeq) ?? knownSnapshots[0],
+        knownSnapshots.at(-1),
+      ]
       const changes = first && last ? await snapshots.changesBetween(first, last) : undefined
       snapshots.prune(run.startSeq).catch(this.#report)
       return changes ? { ...end, changes } : end

@@ -66,10 +66,10 @@ export class Titles {
     const { log, state, actor, createLlm } = this.#deps
     const { signal } = this.#abort
     const first = await firstMessage(log, answer, state.current.rewound)
-    const said = first?.content ?? []
-    const { text, ...spent } = await answerTo(
+    const messageParts = first?.content ?? []
+    const { text, ...spentCosts } = await answerTo(
       createLlm(cheap(llm_config, title_model)),
-      { messageParts: said, answer },
+      { messageParts, answer },
       signal,
     )
     await actor.enqueue(async () => {
@@ -80,7 +80,7 @@ export class Titles {
         type: 'ConfigUpdate',
         source: 'environment',
         changes: title ? { title } : {},
-        ...spent,
+        ...spentCosts,
       }
       await log.append([draft])
     })

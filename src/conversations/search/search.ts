@@ -54,9 +54,9 @@ export class ConversationSearch implements AsyncDisposable {
     if (words.length === 0) return { items: [], next_page_id: null, is_complete: true }
     await this.#deps.registry.upToDate()
     const ids = isVisible && [...this.#listed()].filter((one) => isVisible(one)).map(({ id }) => id)
-    const wanted = { words, limit: query.limit + 1, after, ids }
+    const wantedPage = { words, limit: query.limit + 1, after, ids }
     // A damaged index is removed when that is found out, and made again.
-    const { found, isComplete } = await this.#find(wanted).catch(() => this.#find(wanted))
+    const { found, isComplete } = await this.#find(wantedPage).catch(() => this.#find(wantedPage))
     const page = found.slice(0, query.limit)
     const last = page.at(-1)?.place
     return {
@@ -84,8 +84,8 @@ export class ConversationSearch implements AsyncDisposable {
   }
 
   *#listed() {
-    const { registry: known, hidden } = this.#deps
-    for (const summary of known.all()) if (!hidden.has(summary.id)) yield summary
+    const { registry, hidden } = this.#deps
+    for (const summary of registry.all()) if (!hidden.has(summary.id)) yield summary
   }
 
   /** Resolves to true if all that was stored before the call is indexed. Never rejects. */
@@ -103,9 +103,9 @@ export class ConversationSearch implements AsyncDisposable {
     const { index } = this.#deps
     const current = new Map(Array.from(this.#listed(), ({ id, lastSeq }) => [id, lastSeq]))
     // A log may have been restored from a backup.
-    const gone = [...heads].filter(([id, head]) => head > (current.get(id) ?? 0)).map(([id]) => id)
-    if (gone.length > 0) await index.forget(gone)
-    for (const id of gone) heads.delete(id)
+    const goneIds = [...heads].filter(([id, head]) => head > (current.get(id) ?? 0)).map(([id]) => id)
+    if (goneIds.length > 0) await index.forget(goneIds)
+    for (const id of goneIds) heads.delete(id)
     const slices = createSlices()
     let batch: IndexedPart[] = []
     let bytes = 0
@@ -146,9 +146,9 @@ export class ConversationSearch implements AsyncDisposable {
   }
 
   /** Leaves out what was deleted meanwhile. */
-  async #itemsOf(found: readonly FoundPlace[], words: readonly string[]): Promise<FoundEvent[]> {
+  async #itemsOf(foundPlaces: readonly FoundPlace[], words: readonly string[]): Promise<FoundEvent[]> {
     const items = new Map<FoundPlace, FoundEvent>()
-    const byConversation = Map.groupBy(found, ({ conversationId }) => conversationId)
+    const byConversation = Map.groupBy(foundPlaces, ({ conversationId }) => conversationId)
     await mapBounded([...byConversation], SNIPPET_CONCURRENCY, async ([id, places]) => {
       const summary = this.#deps.registry.get(id)
       if (!summary || this.#deps.hidden.has(id)) return
@@ -164,7 +164,7 @@ export class ConversationSearch implements AsyncDisposable {
         if (!(error instanceof Problem) && !isUnreadable(error)) throw error
       }
     })
-    return found.flatMap((place) => items.get(place) ?? [])
+    return foundPlaces.flatMap((place) => items.get(place) ?? [])
   }
 }
 

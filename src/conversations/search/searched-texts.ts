@@ -40,14 +40,14 @@ export function searchedTexts(event: Event): string[] {
 
 function within(limit: number, value: unknown): string[] {
   const texts: string[] = []
-  let left = limit
+  let remainingChars = limit
   for (const text of textsIn(value)) {
-    if (text.length > left) {
-      texts.push(text.slice(0, left / 2), text.slice(text.length - left / 2))
+    if (text.length > remainingChars) {
+      texts.push(text.slice(0, remainingChars / 2), text.slice(text.length - remainingChars / 2))
       break
     }
     texts.push(text)
-    left -= text.length
+    remainingChars -= text.length
   }
   return texts
 }
@@ -69,21 +69,21 @@ export type SearchedPage = { readonly removed: readonly RewoundSpan[]; readonly 
 
 /** What was rewound or withdrawn is left out. */
 export async function searchedPage(events: readonly StoredEvent[], slices: Slices): Promise<SearchedPage> {
-  const removed: RewoundSpan[] = []
-  let kept: IndexedEvent[] = []
+  const removedSpans: RewoundSpan[] = []
+  let keptEvents: IndexedEvent[] = []
   for (const { event, json } of events) {
     await slices.rest()
     const span = endedBy(event)
     if (span) {
-      removed.push(span)
-      kept = kept.filter(({ seq }) => seq <= span.afterSeq || seq >= span.beforeSeq)
+      removedSpans.push(span)
+      keptEvents = keptEvents.filter(({ seq }) => seq <= span.afterSeq || seq >= span.beforeSeq)
       continue
     }
     const isTool = event.type === 'ToolUse' || event.type === 'ToolResult'
     const words = indexedWords(searchedTexts(event), isTool ? Math.max(MIN_WORDS, json.length / 8) : Infinity)
-    if (words !== '') kept.push({ seq: event.seq, at: Date.parse(event.timestamp), words })
+    if (words !== '') keptEvents.push({ seq: event.seq, at: Date.parse(event.timestamp), words })
   }
-  return { removed, events: kept }
+  return { removed: removedSpans, events: keptEvents }
 }
 
 function endedBy(event: Event): RewoundSpan | undefined {

@@ -15,16 +15,16 @@ const MAX_WORDS = 16
 type Word = { readonly word: string; readonly start: number; readonly end: number }
 
 function* wordsIn(text: string): Generator<Word> {
-  for (const { 0: found, index } of text.matchAll(WORD)) {
-    const word = fold(found)
-    if (word !== '') yield { word, start: index, end: index + found.length }
+  for (const { 0: foundWord, index } of text.matchAll(WORD)) {
+    const word = fold(foundWord)
+    if (word !== '') yield { word, start: index, end: index + foundWord.length }
   }
 }
 
 const isAscii = (text: string): boolean => /^[\0-\x7f]*$/.test(text)
 
-function fold(found: string): string {
-  const lower = found.toLowerCase()
+function fold(word: string): string {
+  const lower = word.toLowerCase()
   const plain = isAscii(lower) ? lower : lower.normalize('NFD').replaceAll(/[^\p{L}\p{N}]/gu, '')
   return plain.slice(0, MAX_WORD).toWellFormed()
 }
@@ -32,13 +32,13 @@ function fold(found: string): string {
 /** Returns the different words of the texts, separated by spaces, up to about this number of characters. */
 export function indexedWords(texts: readonly string[], limit: number): string {
   const words = new Set<string>()
-  let left = limit
+  let remainingWords = limit
   for (const text of texts)
     for (const { word } of wordsIn(text)) {
       if (words.has(word)) continue
       words.add(word)
-      left -= word.length
-      if (left < 0) return [...words].join(' ')
+      remainingWords -= word.length
+      if (remainingWords < 0) return [...words].join(' ')
     }
   return [...words].join(' ')
 }
@@ -59,16 +59,16 @@ const [BEFORE, LENGTH] = [60, 240]
 /** Returns the part of the first text that has one of the words, with all of them that are in this part. */
 export function snippetOf(texts: readonly string[], words: readonly string[]): Snippet | undefined {
   for (const text of texts) {
-    const found = wordsIn(text)
-      .filter(({ word }) => words.some((wanted) => word.startsWith(wanted)))
+    const foundWords = wordsIn(text)
+      .filter(({ word }) => words.some((wantedWord) => word.startsWith(wantedWord)))
       .toArray()
-    const [first] = found
+    const [first] = foundWords
     if (!first) continue
     const from = borderAt(text, Math.max(0, first.start - BEFORE))
     const to = borderAt(text, Math.max(first.end, Math.min(text.length, from + LENGTH)))
     return {
       snippet: text.slice(from, to),
-      matches: found.flatMap(({ start, end }) => (end <= to ? [{ start: start - from, end: end - from }] : [])),
+      matches: foundWords.flatMap(({ start, end }) => (end <= to ? [{ start: start - from, end: end - from }] : [])),
     }
   }
   return undefined

@@ -108,10 +108,10 @@ function firstOf(a: SlotRequest, b: SlotRequest): SlotRequest {
     return isGiven
   }
   const both = [givenTo(a, b), givenTo(b, a)]
-  const given = Promise.all(both).then((each) => each.some(Boolean))
+  const entry = Promise.all(both).then((each) => each.some(Boolean))
   const leave = () => {
     a.leave()
     b.leave()
   }
-  return { isFree: false, entry: given, leave }
+  return { isFree: false, entry, leave }
 }

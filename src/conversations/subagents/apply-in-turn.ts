@@ -12,22 +12,22 @@ export type SubagentActor = {
 
 /** Rejects with the signal's reason if it is aborted before the turn begins; then nothing is stored. */
 export async function applyEnqueued(actor: SubagentActor, intent: Intent, signal: AbortSignal): Promise<void> {
-  const { promise: aborted, reject } = Promise.withResolvers<never>()
+  const { promise: abortion, reject } = Promise.withResolvers<never>()
   let hasBegun = false
   const onAbort = () => (hasBegun ? undefined : reject(signal.reason))
   signal.addEventListener('abort', onAbort, { once: true })
-  const done = actor.enqueue(async () => {
+  const applying = actor.enqueue(async () => {
     if (signal.aborted) return
     hasBegun = true
     await actor.apply(intent)
   })
-  done.catch(() => {}) // reported to the caller below, unless the signal is aborted first
+  applying.catch(() => {}) // reported to the caller below, unless the signal is aborted first
   try {
     // The stop of a run may hold the turn, and wait for this.
     signal.throwIfAborted()
-    await Promise.race([done, aborted])
+    await Promise.race([applying, abortion])
   } finally {
     signal.removeEventListener('abort', onAbort)
-    aborted.catch(() => {})
+    abortion.catch(() => {})
   }
 }

@@ -74,8 +74,8 @@ export class BackgroundSubagents {
 
   /** Stops one and calls `end`, which stores its end, while its loop does not work. A second call at the same time shares the first. */
   endOne(toolUseId: string, end: () => Promise<void>): Promise<void> {
-    const known = this.#ending.get(toolUseId)
-    if (known) return known
+    const knownEnding = this.#ending.get(toolUseId)
+    if (knownEnding) return knownEnding
     const ending = this.#endOne(toolUseId, end).finally(() => {
       this.#ending.delete(toolUseId)
       this.startAll()
@@ -113,12 +113,12 @@ export class BackgroundSubagents {
     const abort = new AbortController()
     const { signal } = abort
     const within = { signal, slots: this.#deps.slots(), waiting: new DecisionWaits() }
-    const done = this.#work(toolUseId, within).finally(() => {
+    const working = this.#work(toolUseId, within).finally(() => {
       this.#working.delete(toolUseId)
       // It may have been decided since it began to wait.
       if (!signal.aborted) this.startAll()
     })
-    this.#working.set(toolUseId, { abort, within, done })
+    this.#working.set(toolUseId, { abort, within, done: working })
   }
 
   /** Never rejects. What could not be stored is tried again, with backoff. */

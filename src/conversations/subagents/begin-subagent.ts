@@ -23,13 +23,13 @@ export async function beginSubagent(
   input: TaskInput,
   signal: AbortSignal,
 ): Promise<Subagent | { readonly fault: string }> {
-  const known = findSubagent(state.current, call.toolUseId)
-  if (known) return known
-  const planned = await planSubagent(starts, state.current, call, input)
-  if ('fault' in planned) return planned
-  await applyEnqueued(actor(), { kind: 'start_subagent', subagent: planned }, signal)
-  const begun = findSubagent(state.current, call.toolUseId)
-  if (begun) return begun
+  const knownSubagent = findSubagent(state.current, call.toolUseId)
+  if (knownSubagent) return knownSubagent
+  const plannedSubagent = await planSubagent(starts, state.current, call, input)
+  if ('fault' in plannedSubagent) return plannedSubagent
+  await applyEnqueued(actor(), { kind: 'start_subagent', subagent: plannedSubagent }, signal)
+  const begunSubagent = findSubagent(state.current, call.toolUseId)
+  if (begunSubagent) return begunSubagent
   // Others have begun since it was planned.
   const again = await planSubagent(starts, state.current, call, input)
   return 'fault' in again ? again : { fault: 'The call has its result already.' }

@@ -41,11 +41,11 @@ export type SharedParts = Omit<ToolParts, 'log' | 'state' | 'rules' | 'shells' |
 
 export function buildSubagent(
   deps: ConversationDeps,
-  shared: SharedParts,
+  sharedParts: SharedParts,
   subagent: Subagent,
   own: TaskAccess,
 ): SubagentParts {
-  const { state: main, log, workdir, additionalDirectories, homes, withoutTools, catalog } = shared
+  const { state: main, log, workdir, additionalDirectories, homes, withoutTools, catalog } = sharedParts
   const { toolUseId, agentId: id, name } = subagent
   const state = new SubagentView(main, subagent)
   const of = (drafts: readonly EventDraft[]) => inSubagent(drafts, subagent)
@@ -53,16 +53,16 @@ export function buildSubagent(
   const emit = async (drafts: readonly EventDraft[]) => void (await log.append(of(drafts)))
   // Another one for each start: the end of the former shells may take a moment.
   const rules = () => rulesOfAgent(main.current, toolUseId)
-  const shells = shared.shells.ofAgent(`sub-${subagent.agent.run?.startSeq}.`)
+  const shells = sharedParts.shells.ofAgent(`sub-${subagent.agent.run?.startSeq}.`)
   const hooks = new Feature<ConversationHooks>(
-    () => shared.hooks.use().forSubagent({ id, name }, { state, toolCalls: () => toolCalls, emit }),
-    () => shared.hooks.current !== undefined,
+    () => sharedParts.hooks.use().forSubagent({ id, name }, { state, toolCalls: () => toolCalls, emit }),
+    () => sharedParts.hooks.current !== undefined,
   )
   const toolCalls = buildToolCalls(deps, {
-    ...shared,
+    ...sharedParts,
     state,
     rules,
-    project: shared.project.forAgent({ state, rules, shells }),
+    project: sharedParts.project.forAgent({ state, rules, shells }),
     log: {
       append: (drafts) => log.append(of(drafts)),
       publish,
@@ -72,7 +72,7 @@ export function buildSubagent(
       },
     },
     shells,
-    changing: allowedTools(shared.changing, main, subagent.tools),
+    changing: allowedTools(sharedParts.changing, main, subagent.tools),
     hooks: () => hooks.current?.tools,
     subagents: own,
   })
@@ -87,7 +87,7 @@ export function buildSubagent(
     emit,
     publish,
     log,
-    createLlm: (config) => withNewIds(shared.createLlm(config)),
+    createLlm: (config) => withNewIds(sharedParts.createLlm(config)),
     rules,
     spent: () => spentBy(main.current, state.current),
     waitsOutside: () => {
@@ -95,8 +95,8 @@ export function buildSubagent(
       // It was rejected meanwhile: it must not continue.
       const hasEnded = findSubagent(current, toolUseId) === undefined
       if (hasEnded || waitsForClient(state.current)) return true
-      const called = awaitedBy(current, toolUseId)
-      return called.length > 0 && called.every((each) => isBlocked(current, each))
+      const calledSubagents = awaitedBy(current, toolUseId)
+      return calledSubagents.length > 0 && calledSubagents.every((each) => isBlocked(current, each))
     },
     leaving: deps.leaving,
     close: () => shells.close(),
@@ -137,15 +137,15 @@ function spentBy(main: State, own: State) {
 }
 
 /** The tools of MCP servers and of clients that the subagent has. */
-function allowedTools(all: ChangingTools, state: LiveState, allowed: readonly string[]): ChangingTools {
+function allowedTools(all: ChangingTools, state: LiveState, allowedNames: readonly string[]): ChangingTools {
   const isOfClient = (name: string) => state.current.settings.client_tools?.some((tool) => tool.name === name) ?? false
   const has = (name: string) =>
-    allowed.includes(name) || (!isOfClient(name) && allowed.some((entry) => coversMcpTool(entry, name)))
-  let [from, listed] = [all.listed, all.listed.filter(({ name }) => has(name))]
+    allowedNames.includes(name) || (!isOfClient(name) && allowedNames.some((entry) => coversMcpTool(entry, name)))
+  let [from, listedTools] = [all.listed, all.listed.filter(({ name }) => has(name))]
   return {
     get listed() {
-      if (from !== all.listed) [from, listed] = [all.listed, all.listed.filter(({ name }) => has(name))]
-      return listed
+      if (from !== all.listed) [from, listedTools] = [all.listed, all.listed.filter(({ name }) => has(name))]
+      return listedTools
     },
     find: (name) => (has(name) ? all.find(name) : undefined),
     get prepare() {

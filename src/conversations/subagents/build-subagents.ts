@@ -8,10 +8,10 @@ import { Subagents } from './subagents.ts'
 
 export function buildSubagents(
   deps: ConversationDeps,
-  shared: SharedParts,
+  sharedParts: SharedParts,
   { actor, main, onWork }: Pick<SubagentsDeps, 'actor' | 'main' | 'onWork'>,
 ): Subagents {
-  const { id, log, state, ending, logger } = shared
+  const { id, log, state, ending, logger } = sharedParts
   return new Subagents({
     starts: new SubagentStarts(log, state),
     state,
@@ -21,7 +21,7 @@ export function buildSubagents(
     onWork,
     slots: deps.slots,
     leaving: deps.leaving,
-    build: (subagent, own) => buildSubagent(deps, shared, subagent, own),
+    build: (subagent, own) => buildSubagent(deps, sharedParts, subagent, own),
     onError: (error) => logger.error({ err: error, conversation_id: id }, 'a subagent could not be ended'),
   })
 }

@@ -20,11 +20,11 @@ export type CheckedAgainst = {
 
 /** Throws a `Problem` that names the field. */
 export function checkAgents(agents: Agents, against: CheckedAgainst): Agents {
-  const checked = Object.entries(agents).map(([name, agent]) => {
+  const checkedAgents = Object.entries(agents).map(([name, agent]) => {
     refuseSecretsIn({ [`agents, the name of one`]: name }, against.redact)
     return [name, checkAgent(`agents.${name}`, agent, against)] as const
   })
-  return Object.fromEntries(checked)
+  return Object.fromEntries(checkedAgents)
 }
 
 function checkAgent(path: string, agent: AgentDefinition, against: CheckedAgainst): AgentDefinition {
@@ -45,10 +45,10 @@ function checkAgent(path: string, agent: AgentDefinition, against: CheckedAgains
   }
 }
 
-function checkTool(path: string, given: string, { servers, clientTools }: CheckedAgainst): string {
-  const name = canonicalName(given)
-  if (TOOL_NAMES.some((known) => known === name) || isOfServer(name, servers)) return name
-  if (clientTools.includes(given)) return given
+function checkTool(path: string, givenName: string, { servers, clientTools }: CheckedAgainst): string {
+  const name = canonicalName(givenName)
+  if (TOOL_NAMES.some((toolName) => toolName === name) || isOfServer(name, servers)) return name
+  if (clientTools.includes(givenName)) return givenName
   throw new Problem(
     'invalid_request',
     `${path} is not a tool of this server; the tools are ${TOOL_NAMES.join(', ')}, and mcp__<server> of the servers in mcp.`,
@@ -61,8 +61,8 @@ const isOfServer = (name: string, servers: readonly string[]) =>
 
 function checkRule(path: string, text: string): string {
   const rule = canonicalRule(text.trim())
-  const read = parseRule(rule)
-  if (typeof read === 'string') throw invalid(`${path}: ${read}`)
+  const parsedRule = parseRule(rule)
+  if (typeof parsedRule === 'string') throw invalid(`${path}: ${parsedRule}`)
   return rule
 }
 

@@ -57,8 +57,8 @@ export function modelsOf(settings: BudgetedSettings, keys?: VendorKeys): LlmConf
   const { llm_config: config, compaction, generate_title: hasTitle, title_model: ofTitle } = settings
   const ofAgents = agentsIn(settings).map(({ definition }) => definition.model)
   const others = [hasTitle ? ofTitle : undefined, compaction?.model, ...ofAgents]
-  const named = others.filter((model): model is string => model !== undefined && model !== 'inherit')
-  return [...targetsIfAny(config, keys), ...named.map((model) => withOtherModel(config, model))]
+  const otherModels = others.filter((model): model is string => model !== undefined && model !== 'inherit')
+  return [...targetsIfAny(config, keys), ...otherModels.map((model) => withOtherModel(config, model))]
 }
 
 /** A configuration without an endpoint sends no request. */

@@ -87,12 +87,12 @@ export function grant(state: State, callerId: string | undefined, { definition }
   const { llm_config: llm } = settings
   // That of a file is not checked before: the key must not be sent to another endpoint.
   const isUsable = isOwn(model) && originOf({ ...llm, model }) === originOf(llm)
-  const kept = isUsable ? model : caller?.model
+  const keptModel = isUsable ? model : caller?.model
   return {
     system_prompt: promptOf(prompt, settings, tools),
     tools,
     ...(disallowed_tools?.length && { disallowed_tools: [...disallowed_tools] }),
-    ...(kept !== undefined && { model: kept }),
+    ...(keptModel !== undefined && { model: keptModel }),
     ...(permission_mode && { permission_mode: modeNamed(permission_mode) }),
     ...(max_steps !== undefined && { max_steps }),
   }
@@ -104,11 +104,11 @@ function toolsIn({ tools, mcp, client_tools = [] }: Settings): string[] {
 }
 
 /** `mayCall`: whether it may have subagents, too. */
-function toolsOf(wanted: readonly string[] | undefined, available: readonly string[], mayCall: boolean): string[] {
-  if (!wanted) return available.filter((name) => !NOT_INHERITED.has(name))
+function toolsOf(wantedTools: readonly string[] | undefined, available: readonly string[], mayCall: boolean): string[] {
+  if (!wantedTools) return available.filter((name) => !NOT_INHERITED.has(name))
   const isAvailable = (name: string) =>
     available.includes(name) || (name.startsWith('mcp__') && available.some((each) => coversMcpTool(each, name)))
-  return wanted.filter((name) => name !== 'AskUserQuestion' && (name !== 'Task' || mayCall) && isAvailable(name))
+  return wantedTools.filter((name) => name !== 'AskUserQuestion' && (name !== 'Task' || mayCall) && isAvailable(name))
 }
 
 /** True if `entry` of a list of tools stands for this tool, which is one of MCP servers. */

@@ -9,10 +9,10 @@ import { answerOpenCalls, endOfSubagent, inRun, inSubagent, resultOfSubagent } f
 import type { State, Subagent } from '../../state/state-shape.ts'
 import { findSubagent, stateOf } from '../../state/subagents.ts'
 
-const interrupted = (message: string) => ({ output: message, error: { type: 'interrupted' as const, message } })
+const interruption = (message: string) => ({ output: message, error: { type: 'interrupted' as const, message } })
 
-const INTERRUPTED = interrupted('The subagent was interrupted.')
-const INTERRUPTED_EARLY = interrupted('The call was interrupted before the subagent began.')
+const INTERRUPTED = interruption('The subagent was interrupted.')
+const INTERRUPTED_EARLY = interruption('The call was interrupted before the subagent began.')
 
 export const FAILED_INSIDE: LoopEnd = {
   stopReason: 'error',
@@ -51,9 +51,9 @@ export function outcomeOf(state: State, toolUseId: string, end: LoopEnd): CallOu
     text: boundMessage(text),
   }
   const isDone = stopReason === 'completed' || stopReason === 'finished'
-  const failed = isDone ? {} : { error: { type: 'failed' as const, message: failureOf(end, own.run?.maxSteps) } }
-  const cut = isTooLong(text) && { truncated: true }
-  return { output, ...failed, ...cut, events: endEvents(own, subagent, end) }
+  const failure = isDone ? {} : { error: { type: 'failed' as const, message: failureOf(end, own.run?.maxSteps) } }
+  const truncation = isTooLong(text) && { truncated: true }
+  return { output, ...failure, ...truncation, events: endEvents(own, subagent, end) }
 }
 
 /** Its error, results of calls that did not begin, and its `Result`. */
@@ -71,8 +71,8 @@ function endEvents(own: State, subagent: Subagent, end: LoopEnd): EventDraft[] {
         },
       ]
     : []
-  const left = answerOpenCalls(own, { type: 'interrupted', why: 'interrupted', message: BEFORE_END })
-  return inSubagent([...error, ...left, resultOfSubagent(own, subagent, stopReason, Date.now(), end)], subagent)
+  const endsOfCalls = answerOpenCalls(own, { type: 'interrupted', why: 'interrupted', message: BEFORE_END })
+  return inSubagent([...error, ...endsOfCalls, resultOfSubagent(own, subagent, stopReason, Date.now(), end)], subagent)
 }
 
 /** The outcome of a call that was interrupted, with the events of the end of its subagent. */

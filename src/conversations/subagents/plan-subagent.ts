@@ -30,12 +30,12 @@ export async function planSubagent(
   const task = { parent_tool_use_id: toolUseId, description, prompt, background }
   if (input.resume !== undefined) return await planToContinue(starts, state, callerId, { task, agentId: input.resume })
   const agents = agentsIn(state.settings)
-  const known = agents.find(({ name }) => name === input.subagent_type)
-  if (!known)
+  const knownAgent = agents.find(({ name }) => name === input.subagent_type)
+  if (!knownAgent)
     return {
       fault: `There is no agent named ${JSON.stringify(input.subagent_type)}. The agents are: ${agents.map(({ name }) => name).join(', ')}.`,
     }
-  return { ...task, agent_name: known.name, agent_id: uuid7(), ...grant(state, callerId, known) }
+  return { ...task, agent_name: knownAgent.name, agent_id: uuid7(), ...grant(state, callerId, knownAgent) }
 }
 
 type ContinuedAgent = {

@@ -29,7 +29,8 @@ async function endNow({ state, actor, runs }: StopDeps, toolUseId: string): Prom
   }
   const working = () => runs().filter((run) => isOfIt(run) && run.begunCalls().length > 0)
   // A tool that ignores its signal writes its result later than the grace time of `interrupt`.
-  for (let left = working(); left.length > 0; left = working()) await Promise.all(left.map(endCalls))
+  for (let workingRuns = working(); workingRuns.length > 0; workingRuns = working())
+    await Promise.all(workingRuns.map(endCalls))
   await actor().enqueue(async () => {
     const events = stoppedByClient(state.current, toolUseId)
     if (events.length > 0) await actor().apply({ kind: 'end_background', toolUseId, events, newRunId: uuid7() })

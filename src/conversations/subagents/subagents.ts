@@ -130,8 +130,8 @@ export class Subagents {
     for (const run of this.#open.values()) run.take(event)
     this.#waiting.check()
     if (event.type === 'ConfigUpdate') this.#limits.update(this.#deps.state.current.settings)
-    const ended = event.type === 'Result' ? parentOf(event) : undefined
-    if (ended !== undefined) this.#forget(ended)
+    const endedCallId = event.type === 'Result' ? parentOf(event) : undefined
+    if (endedCallId !== undefined) this.#forget(endedCallId)
     this.#background.take(event)
   }
 
@@ -182,8 +182,8 @@ export class Subagents {
 
   #runOf(subagent: Subagent): SubagentRun {
     const { toolUseId } = subagent
-    const known = this.#open.get(toolUseId)
-    if (known) return known
+    const knownRun = this.#open.get(toolUseId)
+    if (knownRun) return knownRun
     const run = new SubagentRun(subagent, this.#deps.build(subagent, this.accessOf(toolUseId)))
     this.#open.set(toolUseId, run)
     return run

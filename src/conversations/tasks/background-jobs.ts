@@ -65,7 +65,7 @@ export class BackgroundJobs {
     try {
       return job.type === 'Command'
         ? endOfCommand(job, await runCommand(job.command, { timeout: job.timeout, signal }))
-        : await tick(job, (done) => onTick(taskId, { done, total: job.count }), signal)
+        : await tick(job, (doneCount) => onTick(taskId, { done: doneCount, total: job.count }), signal)
     } catch (error) {
       return { status: 'error', message: error instanceof Error ? error.message : String(error) }
     }

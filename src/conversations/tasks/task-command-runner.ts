@@ -15,8 +15,8 @@ export function createRunTaskCommand(commands: Pick<ClientCommands, 'run' | 'end
     // The interrupt ends what the shell waits for; a process that began in that moment, or ignores it, is left.
     if (signal.aborted && id !== undefined) await commands.end(id)
     const { status, exit_code, stdout, stderr, cwd, execution_time, timed_out, killed_by, truncated } = outcome
-    const killed = killed_by === undefined ? {} : { killed_by }
-    const what = { stdout, stderr, cwd, execution_time, timed_out, ...killed, truncated }
+    const killer = killed_by === undefined ? {} : { killed_by }
+    const what = { stdout, stderr, cwd, execution_time, timed_out, ...killer, truncated }
     // A command that was ended has no result.
     return { type: 'Command', exit_code: status === 'exited' ? exit_code : null, ...what }
   }

@@ -29,10 +29,11 @@ export function postedView({ task_id, title, runnable, timestamp }: PostedTask):
 
 /** Throws a `Problem` if there is no such task. */
 export async function findTask(log: Log, open: OpenTasks, taskId: string): Promise<Task> {
-  const known = open.find(({ id }) => id === taskId)
-  const posted = known ? await postedAt(log, known.seq) : await findPosted(log, taskId)
-  if (!posted) throw new Problem('task_not_found', 'There is no task with this id; GET tasks lists the existing ones.')
-  return taskView(posted, open, await lastUpdates(log, [posted], open))
+  const knownTask = open.find(({ id }) => id === taskId)
+  const postedTask = knownTask ? await postedAt(log, knownTask.seq) : await findPosted(log, taskId)
+  if (!postedTask)
+    throw new Problem('task_not_found', 'There is no task with this id; GET tasks lists the existing ones.')
+  return taskView(postedTask, open, await lastUpdates(log, [postedTask], open))
 }
 
 /** Returns the update that posted a task, by its seq. */
@@ -61,9 +62,9 @@ export async function listTasks(
   const items: Task[] = []
   let reads = 0
   for await (const page of readPages(log, { types: TYPES, order, limit: PAGE, ...rangeOf(page_id, order) })) {
-    const posted = page.events.map(({ event }) => event).filter(isPosted)
-    const last = await lastUpdates(log, posted, open)
-    for (const each of posted) {
+    const postedTasks = page.events.map(({ event }) => event).filter(isPosted)
+    const last = await lastUpdates(log, postedTasks, open)
+    for (const each of postedTasks) {
       const task = taskView(each, open, last)
       if (status !== undefined && task.status !== status) continue
       items.push(task)
@@ -90,22 +91,24 @@ function rangeOf(pageId: string | undefined, order: ListTasks['order']): { after
 /** Returns the final update of each ended task, by id. Reads the log once, starting at the first of them. */
 async function lastUpdates(
   log: Log,
-  posted: readonly PostedTask[],
+  postedTasks: readonly PostedTask[],
   open: OpenTasks,
 ): Promise<ReadonlyMap<string, TaskUpdate>> {
-  const wanted = new Set(posted.map(({ task_id }) => task_id).filter((id) => !open.some((task) => task.id === id)))
-  const found = new Map<string, TaskUpdate>()
-  if (wanted.size === 0) return found
-  const afterSeq = Math.min(...posted.filter(({ task_id }) => wanted.has(task_id)).map(({ seq }) => seq))
+  const wantedIds = new Set(
+    postedTasks.map(({ task_id }) => task_id).filter((id) => !open.some((task) => task.id === id)),
+  )
+  const foundUpdates = new Map<string, TaskUpdate>()
+  if (wantedIds.size === 0) return foundUpdates
+  const afterSeq = Math.min(...postedTasks.filter(({ task_id }) => wantedIds.has(task_id)).map(({ seq }) => seq))
   for await (const event of updates(log, { afterSeq })) {
-    if (wanted.has(event.task_id) && !isOpen(event.status)) found.set(event.task_id, event)
-    if (found.size === wanted.size) break
+    if (wantedIds.has(event.task_id) && !isOpen(event.status)) foundUpdates.set(event.task_id, event)
+    if (foundUpdates.size === wantedIds.size) break
   }
-  return found
+  return foundUpdates
 }
 
-function taskView(posted: PostedTask, open: OpenTasks, last: ReadonlyMap<string, TaskUpdate>): Task {
-  const task = postedView(posted)
+function taskView(postedTask: PostedTask, open: OpenTasks, last: ReadonlyMap<string, TaskUpdate>): Task {
+  const task = postedView(postedTask)
   const now = open.find(({ id }) => id === task.id)
   if (now) {
     const { status, runId, progress, updatedAt } = now

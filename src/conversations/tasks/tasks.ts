@@ -82,16 +82,16 @@ export class Tasks {
       },
       onEnd: async (taskId, end) => {
         this.#ends.push({ kind: 'end_task', taskId, ...end })
-        const stored = this.#actor.enqueue(() => this.#storeEnds())
-        await stored.catch((error: unknown) => this.#actor.reportUnlessClosed(error))
+        const storing = this.#actor.enqueue(() => this.#storeEnds())
+        await storing.catch((error: unknown) => this.#actor.reportUnlessClosed(error))
       },
     })
   }
 
   /** Idempotent: the same key and body within a day returns the same task, and it is posted once. */
-  post(posted: PostTask, idempotency?: Idempotency): Promise<Task> {
-    const { title, after_seq: afterSeq } = posted
-    const runnable = storedForm(posted.runnable)
+  post(postTask: PostTask, idempotency?: Idempotency): Promise<Task> {
+    const { title, after_seq: afterSeq } = postTask
+    const runnable = storedForm(postTask.runnable)
     const task = { title, runnable, afterSeq }
     const { hooks, state } = this.#deps
     const prompts = hooks.current
@@ -99,10 +99,10 @@ export class Tasks {
     if (idempotency && findEarlier(state.current.postedKeys, idempotency, Date.now()))
       return this.#post(task, idempotency)
     const parts = partsOf(runnable.message.content)
-    return prompts.withPrompt(parts, (said) => {
-      const context = said.context === undefined ? [] : [{ type: 'text' as const, text: said.context }]
+    return prompts.withPrompt(parts, (promptHooks) => {
+      const context = promptHooks.context === undefined ? [] : [{ type: 'text' as const, text: promptHooks.context }]
       const message = { ...runnable.message, content: [...parts, ...context] }
-      return this.#post({ ...task, runnable: { ...runnable, message } }, idempotency, said)
+      return this.#post({ ...task, runnable: { ...runnable, message } }, idempotency, promptHooks)
     })
   }
 
@@ -114,9 +114,9 @@ export class Tasks {
       const taskId = uuid7(Math.max(Date.now(), Date.parse(state.current.updatedAt) || 0))
       const task = { taskId, title: redact(title), runnable: redactRunnable(runnable, redact) }
       const more = { ...(idempotency && { idempotency }), ...(hooks && { hooks }) }
-      const posted = (await this.#actor.apply({ kind: 'post_task', ...task, ...more })).at(-1)
+      const postedTask = (await this.#actor.apply({ kind: 'post_task', ...task, ...more })).at(-1)
       // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the event of this intent
-      return postedView(posted as Parameters<typeof postedView>[0])
+      return postedView(postedTask as Parameters<typeof postedView>[0])
     }
     if (!idempotency) return this.#actor.enqueue(make)
     const again = async ({ answer }: PostedKey) => postedView(await postedAt(log, answer.seq))
@@ -151,8 +151,8 @@ export class Tasks {
     for (const { id, seq } of nextTasks(this.#deps.state.current)) {
       const { runnable } = await postedAt(this.#deps.log, seq)
       const intent = { kind: 'start_task', taskId: id, runnable, newRunId: uuid7() } as const
-      const stored = await this.#actor.apply({ ...intent, begun: this.#actor.begunCalls() })
-      if (stored.length > 0 && runnable.type !== 'AgentRun') this.#jobs.start(id, runnable)
+      const storedEvents = await this.#actor.apply({ ...intent, begun: this.#actor.begunCalls() })
+      if (storedEvents.length > 0 && runnable.type !== 'AgentRun') this.#jobs.start(id, runnable)
     }
   }
 
@@ -181,8 +181,8 @@ export class Tasks {
     } as const
     if (currentTask(this.#deps.state.current)?.id === taskId) {
       const requestedAt = await this.#actor.stopAgent()
-      const begun = this.#actor.begunCalls()
-      return void (await this.#actor.applyEnd({ ...intent, requestedAt, begun, now: Date.now() }))
+      const begunCalls = this.#actor.begunCalls()
+      return void (await this.#actor.applyEnd({ ...intent, requestedAt, begun: begunCalls, now: Date.now() }))
     }
     const job = await this.#jobs.stop(taskId)
     if (!job) return void (await this.#actor.apply(intent))

@@ -48,7 +48,7 @@ function answerOf(event: Event): CountedAnswer[] {
   const { seq, timestamp, model, usage, cost_usd: costUsd } = event
   if (model === undefined || !usage) return []
   const { input_tokens, output_tokens, cached_tokens, cache_write_tokens = 0 } = addUsage(NO_USAGE, usage)
-  const cached = { cachedTokens: cached_tokens, cacheWriteTokens: cache_write_tokens }
+  const cachedTokens = { cachedTokens: cached_tokens, cacheWriteTokens: cache_write_tokens }
   return [
     {
       seq,
@@ -56,7 +56,7 @@ function answerOf(event: Event): CountedAnswer[] {
       model,
       inputTokens: input_tokens,
       outputTokens: output_tokens,
-      ...cached,
+      ...cachedTokens,
       costUsd,
     },
   ]

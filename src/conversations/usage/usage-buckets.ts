@@ -67,8 +67,8 @@ class Zone {
 
   #nextHour(ms: number): number {
     const next = ms + HOUR_MS
-    const aligned = next - modulo(next + this.#offset(next), HOUR_MS)
-    return aligned > ms ? aligned : next
+    const alignedHour = next - modulo(next + this.#offset(next), HOUR_MS)
+    return alignedHour > ms ? alignedHour : next
   }
 
   #offset(ms: number): number {

@@ -37,7 +37,7 @@ export class UsageReports {
   /** `only`: what a limited key sees. Throws a `Problem` for a wrong time. */
   async report(
     query: GetUsage,
-    { only: given = {}, hasProfiles, isVisible = () => true }: Visible,
+    { only: givenFilter = {}, hasProfiles, isVisible = () => true }: Visible,
     signal: AbortSignal,
   ): Promise<UsageReport> {
     await this.#deps.registry.upToDate()
@@ -46,7 +46,7 @@ export class UsageReports {
     await this.#countSince(from, isVisible, signal)
     const { usage } = this.#deps.storage
     // The table does not know profiles.
-    const only = hasProfiles ? { ...given, conversations: this.#idsOf(isVisible) } : given
+    const only = hasProfiles ? { ...givenFilter, conversations: this.#idsOf(isVisible) } : givenFilter
     const [total] = await usage.sum({ edges: [from, to], by: undefined, only, limit: 1 })
     const rows = await usage.sum({ edges, by: query.by, only, limit: query.limit })
     const items = rows.map((row) => this.#rowOf(row, edges, { by: query.by, isVisible }))
@@ -70,8 +70,8 @@ export class UsageReports {
     const amounts = { start: isoOf(edges[bucket] ?? 0), ...amountsOf(sum) }
     if (by === undefined) return amounts
     if (group === undefined) return { ...amounts, rest: true }
-    const known = by === 'conversation' ? this.#deps.registry.get(group) : undefined
-    const title = known && isVisible(known) ? (known.title ?? known.preview) : undefined
+    const knownSummary = by === 'conversation' ? this.#deps.registry.get(group) : undefined
+    const title = knownSummary && isVisible(knownSummary) ? (knownSummary.title ?? knownSummary.preview) : undefined
     return { ...amounts, group, ...(title && { title }) }
   }
 
@@ -97,18 +97,18 @@ export class UsageReports {
 
   async #count(summaries: readonly Summary[], signal: AbortSignal): Promise<void> {
     try {
-      const counted = (this.#counted ??= new Map(await this.#deps.storage.usage.counted()))
-      const grown = summaries.filter(({ id, lastSeq }) => lastSeq > (counted.get(id) ?? 0))
+      const countedHeads = (this.#counted ??= new Map(await this.#deps.storage.usage.counted()))
+      const grown = summaries.filter(({ id, lastSeq }) => lastSeq > (countedHeads.get(id) ?? 0))
       let batch: CountedConversation[] = []
       const store = async () => {
-        const stored = batch
+        const storedBatch = batch
         batch = []
-        if (stored.length > 0) await this.#deps.storage.usage.add(stored)
-        for (const { id, throughSeq } of stored) counted.set(id, throughSeq)
+        if (storedBatch.length > 0) await this.#deps.storage.usage.add(storedBatch)
+        for (const { id, throughSeq } of storedBatch) countedHeads.set(id, throughSeq)
       }
       await mapBounded(grown, CONCURRENCY, async (summary) => {
         signal.throwIfAborted()
-        const one = await countAnswers(this.#deps.storage, summary, counted.get(summary.id) ?? 0)
+        const one = await countAnswers(this.#deps.storage, summary, countedHeads.get(summary.id) ?? 0)
         if (one) batch.push(one)
         const answers = batch.reduce((sum, each) => sum + each.answers.length, 0)
         if (batch.length >= BATCH.conversations || answers >= BATCH.answers) await store()
