@@ -185,13 +185,10 @@ export class Conversation {
     ...wishes
   }: RunRequestOptions & Pick<Partial<RunRequest>, 'after_seq'> = {}): Promise<string> {
     if (wishes.output_schema) await checkOutputSchema(wishes.output_schema)
-    const requestedWork = requestedRun(wishes, this.#state.current.settings, {
-      ...this.#deps.models,
-      redact: this.redact,
-    })
+    const work = requestedRun(wishes, this.#state.current.settings, { ...this.#deps.models, redact: this.redact })
     return this.#actor.enqueue(async () => {
       const newRunId = uuid7()
-      await this.#actor.apply({ kind: 'run', newRunId, ...requestedWork, ...(afterSeq !== undefined && { afterSeq }) })
+      await this.#actor.apply({ kind: 'run', newRunId, ...work, ...(afterSeq !== undefined && { afterSeq }) })
       return newRunId
     })
   }
@@ -200,14 +197,8 @@ export class Conversation {
   async waitForRun(runId: string, timeout: number, signal: AbortSignal): Promise<RunOutcome> {
     const isOver = () => this.#actor.shown.run?.id !== runId || this.#actor.shown.status !== 'running'
     const watch = (onChange: () => void) => this.#actor.watchUnstored(onChange)
-    const awaitedEnd = await waitForRun(this.log, {
-      runId,
-      isOver,
-      watch,
-      timeoutMs: Math.ceil(timeout * 1000),
-      signal,
-    })
-    return { run_id: runId, status: this.#actor.shown.status, ...awaitedEnd }
+    const end = await waitForRun(this.log, { runId, isOver, watch, timeoutMs: Math.ceil(timeout * 1000), signal })
+    return { run_id: runId, status: this.#actor.shown.status, ...end }
   }
 
   /**

@@ -85,25 +85,19 @@ export async function createConversation(deps: ConversationDeps, options: Create
     const workdir = await workdirMade
     if (request.workdir !== undefined) await enterAsGuest(guestsOf(deps), workdir, id)
     const additionalDirectories = await checkDirectories(request.additional_directories, workdirRules)
-    const loadedProject = await loadForConversation(deps, request, { workdir, stateDirectory: own.directory })
-    const { hooks, warnings: ofHooks } = await joinHooks(deps.hooks, {
-      request,
-      loaded: loadedProject,
-      secrets,
-      redactor,
-      mayUse,
-    })
-    const mcpServers = await joinMcp({ requested: mcp, loaded: loadedProject, secrets, mayConnect })
-    const project = loadedProject && redactProject(loadedProject, redactor.redact)
+    const rawProject = await loadForConversation(deps, request, { workdir, stateDirectory: own.directory })
+    const { hooks, warnings: ofHooks } = await joinHooks(deps.hooks, { request, rawProject, secrets, redactor, mayUse })
+    const mcpServers = await joinMcp({ requested: mcp, rawProject, secrets, mayConnect })
+    const project = rawProject && redactProject(rawProject, redactor.redact)
     const { tools, warnings: ofTools } = offeredTools(askedTools, request, project?.settings)
-    const budgetedSettings = { ...request, llm_config: llm.config, agents, project_settings: project?.settings }
+    const budget = { ...request, llm_config: llm.config, agents, project_settings: project?.settings }
     const warnings = [
       ...llm.warnings,
       ...toolWarning(llm.config, tools),
       ...ofTools,
       ...ruleWarning(request).map(redact),
       ...ofHooks,
-      ...checkBudget(budgetedSettings, deps.models, redact),
+      ...checkBudget(budget, deps.models, redact),
     ]
     const settings = newSettings({
       request,

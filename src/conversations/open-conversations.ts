@@ -98,13 +98,10 @@ export class OpenConversations {
         await Promise.allSettled([phase.ended])
         continue
       }
-      const foundConversation = phase && (await phase.conversation)
+      const current = phase && (await phase.conversation)
       // The first caller reopens it; the others wait for the same promise.
-      if (foundConversation?.log.failed && this.#phases.of(id) !== phase) continue
-      const conversation =
-        foundConversation && !foundConversation.log.failed
-          ? foundConversation
-          : await this.#reopen(id, foundConversation)
+      if (current?.log.failed && this.#phases.of(id) !== phase) continue
+      const conversation = current && !current.log.failed ? current : await this.#reopen(id, current)
       // It may have been deleted while it was being opened.
       if (this.#deps.knownConversations.has(id)) return conversation
     }
@@ -230,39 +227,35 @@ export class OpenConversations {
     await this.#phases.close(id, phase, () => this.#close(id, phase.conversation))
   }
 
-  #reopen(id: string, failedConversation: Conversation | undefined): Promise<Conversation> {
+  #reopen(id: string, former: Conversation | undefined): Promise<Conversation> {
     this.refuseWhenClosing(this.#deps.conversations.leaving)
-    return this.#phases.open(id, () => this.#openFromDisk(id, failedConversation))
+    return this.#phases.open(id, () => this.#openFromDisk(id, former))
   }
 
   /** `failed` is the object whose log cannot be trusted any more; it is closed first. */
-  async #openFromDisk(id: string, failedConversation: Conversation | undefined): Promise<Conversation> {
-    const { conversations, knownConversations } = this.#deps
+  async #openFromDisk(id: string, former: Conversation | undefined): Promise<Conversation> {
+    const { conversations, knownConversations: registry } = this.#deps
     try {
-      await failedConversation?.dispose('closing')
+      await former?.dispose('closing')
       const onReleased = (releasedId: string) => this.#recovery.wasReleased(releasedId)
-      const conversation = await openConversation(conversations, id, {
-        onChange: knownConversations.update,
-        onReleased,
-      })
+      const conversation = await openConversation(conversations, id, { onChange: registry.update, onReleased })
       try {
         const why = this.#recovery.reasonFor(id)
         if (why === 'owner_lost') conversations.metrics.cluster?.tookOver()
         // A request that has deleted it meanwhile disposes of it.
-        if (knownConversations.has(id)) await conversation.start(why)
+        if (registry.has(id)) await conversation.start(why)
       } catch (error) {
         await conversation.dispose('closing')
         throw error
       }
-      knownConversations.refresh(conversation.state)
+      registry.refresh(conversation.state)
       this.#watch(conversation)
       return conversation
     } catch (error) {
-      const isKnown = knownConversations.has(id)
-      const reportedError = isKnown && isNotFound(error) ? logIsGone(error) : error
-      if (isKnown && reportedError instanceof Problem && reportedError.code === 'conversation_damaged')
-        knownConversations.setDamaged(id)
-      throw reportedError
+      const isKnown = registry.has(id)
+      const failure = isKnown && isNotFound(error) ? logIsGone(error) : error
+      if (isKnown && failure instanceof Problem && failure.code === 'conversation_damaged') registry.setDamaged(id)
+      throw failure
     }
   }
 

@@ -11,7 +11,7 @@ import { checkHooks, credentialsOf, hookWarnings } from './hook-settings.ts'
 
 export type JoinOptions = {
   readonly request: CreateConversation
-  readonly loaded: LoadedProject | undefined
+  readonly rawProject: LoadedProject | undefined
   readonly secrets: ConversationSecrets
   readonly redactor: Redactor
   /** Throws a `Problem` if the client may not use these hooks. */
@@ -23,10 +23,10 @@ export type JoinedHooks = { readonly hooks: Hooks | undefined; readonly warnings
 /** Throws a `Problem` that names the file and the field of a hook that cannot be used. */
 export async function joinHooks(
   { fetch }: Pick<HookDeps, 'fetch'>,
-  { request, loaded, secrets, redactor, mayUse }: JoinOptions,
+  { request, rawProject, secrets, redactor, mayUse }: JoinOptions,
 ): Promise<JoinedHooks> {
   const ofRequest = [...eachHook(request.hooks ?? {})]
-  const files = loaded?.hooks ?? []
+  const files = rawProject?.hooks ?? []
   if (files.length === 0) return { hooks: request.hooks, warnings: hookWarnings(ofRequest) }
   const hooks = joinAll([...files.map((file) => file.hooks), ...(request.hooks ? [request.hooks] : [])])
   mayUse(hooks)

@@ -10,7 +10,7 @@ import type { ConversationSecrets } from '../config/secrets.ts'
 
 export type JoinMcpOptions = {
   readonly requested: ReadMcp | undefined
-  readonly loaded: LoadedProject | undefined
+  readonly rawProject: LoadedProject | undefined
   readonly secrets: Pick<ConversationSecrets, 'addMcp'>
   /** Throws a `Problem` if the client may not use these servers. */
   readonly mayConnect: (mcp: CreateConversation['mcp']) => void
@@ -19,11 +19,11 @@ export type JoinMcpOptions = {
 /** Joins the servers of the request and of files: of two with one name, that of the request counts. Throws a `Problem`. */
 export async function joinMcp({
   requested: requestedMcp,
-  loaded,
+  rawProject,
   secrets,
   mayConnect,
 }: JoinMcpOptions): Promise<McpServers | undefined> {
-  const entries = Object.entries(loaded?.mcpServers ?? {}).filter(
+  const entries = Object.entries(rawProject?.mcpServers ?? {}).filter(
     ([name]) => !Object.hasOwn(requestedMcp?.servers ?? {}, name),
   )
   if (entries.length === 0) return requestedMcp?.servers

@@ -213,15 +213,15 @@ export class ActiveRun {
     try {
       const waiting = this.#waitFor(slot.request)
       this.#looping = waiting
-      let failedEnd = await waiting
+      let failure = await waiting
       this.isQueued = false
       this.#deps.subagents.enter(slot)
       const { current } = this.#deps.state
       this.#startedAt = performance.now() - (current.run?.steps ? workedMs(current) : 0)
       this.watchDeadline()
       for (;;) {
-        const looping = failedEnd ? Promise.resolve(failedEnd) : this.#loopOnce()
-        failedEnd = undefined
+        const looping = failure ? Promise.resolve(failure) : this.#loopOnce()
+        failure = undefined
         this.#looping = looping
         const end = await looping
         if (!end) return // another process continues
@@ -261,10 +261,8 @@ export class ActiveRun {
       const context = await (this.#context ??= createRunContext(this.#deps, this, signal))
       const emit = async (drafts: Parameters<EventLog['append']>[0]) => void (await log.append(drafts))
       const end = await runAgent(context, { emit, publish: (draft) => log.publish(draft) }, signal)
-      const reachedEnd = signal.reason === TIME_LIMIT ? timeLimit() : end
-      return context.snapshots && reachedEnd && 'stopReason' in reachedEnd
-        ? await context.snapshots.finish(reachedEnd)
-        : reachedEnd
+      const stop = signal.reason === TIME_LIMIT ? timeLimit() : end
+      return context.snapshots && stop && 'stopReason' in stop ? await context.snapshots.finish(stop) : stop
     } catch (error) {
       if (!signal.aborted || error !== signal.reason) return this.#failure(error)
       return error === TIME_LIMIT ? timeLimit() : { stopReason: 'paused' }
@@ -289,14 +287,11 @@ export class ActiveRun {
     if (this.#startedAt === 0) return
     const seconds = this.#deps.state.current.settings.max_seconds_per_run
     if (seconds === undefined) return
-    const remainingMs = this.#startedAt + seconds * 1000 - performance.now()
+    const restMs = this.#startedAt + seconds * 1000 - performance.now()
     const endForTime = () => {
       this.#abort.abort(TIME_LIMIT)
       this.#deps.toolCalls.interrupt().catch(this.#deps.onError)
     }
-    this.#deadline = setTimeout(
-      remainingMs > MAX_TIMER_MS ? () => this.watchDeadline() : endForTime,
-      timerMs(remainingMs),
-    )
+    this.#deadline = setTimeout(restMs > MAX_TIMER_MS ? () => this.watchDeadline() : endForTime, timerMs(restMs))
   }
 }
