@@ -63,10 +63,10 @@ function permissionRequestOf(
     tool_use_ids: toolUses.map(({ tool_use_id }) => tool_use_id),
     payload: { tool_uses: [...toolUses] },
   }
-  const decided = toolUses.flatMap((call) => hookDecided(state, { call, runId, requestId }, decisions))
+  const decidedEvents = toolUses.flatMap((call) => hookDecided(state, { call, runId, requestId }, decisions))
   const isDecided = ({ tool_use_id }: AskedToolUse) => decisions.some(({ toolUseId }) => toolUseId === tool_use_id)
   const areAll = decisions.length > 0 && toolUses.every(isDecided)
-  return [request, ...decided, ...(areAll ? [] : waits)]
+  return [request, ...decidedEvents, ...(areAll ? [] : waits)]
 }
 
 type HookedCall = { readonly call: AskedToolUse; readonly runId: string; readonly requestId: string }
@@ -78,9 +78,9 @@ function hookDecided(
   decisions: readonly HookDecision[],
 ): EventDraft[] {
   const { tool_use_id, input_hash } = call
-  const made = decisions.find(({ toolUseId }) => toolUseId === tool_use_id)
-  if (!made) return []
-  const { behavior, updatedInput, message, decidedBy } = made
+  const hookDecision = decisions.find(({ toolUseId }) => toolUseId === tool_use_id)
+  if (!hookDecision) return []
+  const { behavior, updatedInput, message, decidedBy } = hookDecision
   const decision: StoredDecision = {
     tool_use_id,
     input_hash,
@@ -88,7 +88,7 @@ function hookDecided(
     ...(updatedInput && { updated_input: updatedInput }),
     ...(message !== undefined && { message }),
   }
-  const answered: EventDraft = {
+  const answerEvent: EventDraft = {
     type: 'RequestAnswered',
     source: 'environment',
     run_id: runId,
@@ -98,12 +98,12 @@ function hookDecided(
     answer: { decisions: [decision] },
     answered_by: decidedBy === 'callback' ? 'mode' : decidedBy,
   }
-  const denied = behavior === 'deny' ? state.openCalls.filter(({ toolUseId }) => toolUseId === tool_use_id) : []
+  const deniedCalls = behavior === 'deny' ? state.openCalls.filter(({ toolUseId }) => toolUseId === tool_use_id) : []
   const reason =
     decidedBy === 'callback'
       ? `${message} It needs a permission: ${call.reason}.`
       : `A hook did not allow this call${message ? `: ${message}` : '.'}`
-  return [answered, ...denied.map((call) => answer(call, 'denied', reason))]
+  return [answerEvent, ...deniedCalls.map((call) => answer(call, 'denied', reason))]
 }
 
 /** Decides calls of the open request; the run continues after the last decision, even if all of them are denials. */
@@ -111,9 +111,13 @@ export function decidePermission(state: State, intent: DecideIntent): EventDraft
   const subagent = state.subagents.find(({ agent }) => agent.request?.id === intent.requestId)
   const continues = state.status === 'waiting_for_confirmation' ? [toStatus(state, 'running', 'decided')] : []
   if (!subagent) return decidedBy(state, intent, continues)
-  const decided = decidedBy(stateOf(state, subagent), intent, undecidedCalls(state.request).length > 0 ? [] : continues)
-  if (decided instanceof Problem) return decided
-  return decided.flatMap((draft) => {
+  const decisionEvents = decidedBy(
+    stateOf(state, subagent),
+    intent,
+    undecidedCalls(state.request).length > 0 ? [] : continues,
+  )
+  if (decisionEvents instanceof Problem) return decisionEvents
+  return decisionEvents.flatMap((draft) => {
     if (draft.type === 'ConfigUpdate') return [draft]
     if (draft.type !== 'StatusUpdate') return inSubagent([draft], subagent)
     return isDetached(state, subagent) ? [] : [draft]
@@ -128,19 +132,19 @@ function decidedBy(
 ): EventDraft[] | Problem {
   const { request } = state
   if (request?.id !== requestId) return requestNotFound()
-  const made = newDecisions(request, decisions)
-  if (made instanceof Problem) return made
-  const remembered = rememberedRules(state, request, decisions, made)
-  if (remembered instanceof Problem) return remembered
-  if (made.length === 0) return []
-  const answered = permissionAnswer(state, requestId, made, keyName)
-  if (undecidedCalls(request).length > made.length) return [answered, ...remembered]
+  const storedDecisions = newDecisions(request, decisions)
+  if (storedDecisions instanceof Problem) return storedDecisions
+  const ruleEvents = rememberedRules(state, request, decisions, storedDecisions)
+  if (ruleEvents instanceof Problem) return ruleEvents
+  if (storedDecisions.length === 0) return []
+  const answerEvent = permissionAnswer(state, requestId, storedDecisions, keyName)
+  if (undecidedCalls(request).length > storedDecisions.length) return [answerEvent, ...ruleEvents]
   const all = new Map(request.calls.map((call) => [call.toolUseId, call.decision]))
-  for (const decision of made) all.set(decision.tool_use_id, decision)
-  const denied = state.openCalls
+  for (const decision of storedDecisions) all.set(decision.tool_use_id, decision)
+  const denials = state.openCalls
     .filter((call) => all.get(call.toolUseId)?.behavior === 'deny')
     .map((call) => answer(call, 'denied', denialMessage(all.get(call.toolUseId)?.message)))
-  return [answered, ...remembered, ...denied, ...continues]
+  return [answerEvent, ...ruleEvents, ...denials, ...continues]
 }
 
 const NOT_BEGUN = 'superseded: the user wrote a message before this call began; it did not run'

@@ -10,17 +10,17 @@ const IN_TIME = 'No client sent a result before the deadline. It is not known wh
 
 export function outcomeOf(result: ClientResult): ToolOutcome {
   if (result === 'timeout') return { output: IN_TIME, error: { type: 'timeout', message: IN_TIME } }
-  const { output: given, isError } = result
-  const output = bounded(given)
+  const { output: givenOutput, isError } = result
+  const output = boundOutput(givenOutput)
   return {
     output,
-    ...(output !== given && { truncated: true }),
+    ...(output !== givenOutput && { truncated: true }),
     ...(isError && { error: { type: 'failed' as const, message: messageOf(output) } }),
   }
 }
 
 /** Returns the same value if it is short enough. Many parts are bounded together, as one text. */
-function bounded(output: unknown): unknown {
+function boundOutput(output: unknown): unknown {
   if (typeof output === 'string') return cutMiddle(output)
   const parts = partsOfOutput(output) ?? []
   const texts = parts.flatMap((part) => (part.type === 'text' ? [part.text] : []))

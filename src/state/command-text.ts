@@ -7,8 +7,8 @@ export type CommandCall = { readonly name: string; readonly args: string }
 
 /** `/name arguments`; undefined for any other text. */
 export function parseCommandCall(text: string): CommandCall | undefined {
-  const [found = '', name] = /^\s*\/([A-Za-z0-9][A-Za-z0-9_.:-]{0,63})(?=\s|$)/.exec(text) ?? []
-  return name === undefined ? undefined : { name, args: text.slice(found.length).trim() }
+  const [match = '', name] = /^\s*\/([A-Za-z0-9][A-Za-z0-9_.:-]{0,63})(?=\s|$)/.exec(text) ?? []
+  return name === undefined ? undefined : { name, args: text.slice(match.length).trim() }
 }
 
 export type CommandPart =
@@ -22,11 +22,11 @@ export function commandParts(template: string, args: string): CommandPart[] {
   const fill = createFill(args)
   const parts: CommandPart[] = []
   let end = 0
-  for (const { index, 0: found, groups } of template.matchAll(/!`(?<command>[^`\n]+)`|(?<![^\s(])@(?<path>[^\s`]+)/g)) {
+  for (const { index, 0: match, groups } of template.matchAll(/!`(?<command>[^`\n]+)`|(?<![^\s(])@(?<path>[^\s`]+)/g)) {
     parts.push({ kind: 'text', text: fill(template.slice(end, index)) })
-    end = index + found.length
+    end = index + match.length
     if (groups?.['command'] !== undefined) parts.push({ kind: 'shell', command: fill(groups['command']) })
-    else parts.push(filePart(found, fill(groups?.['path'] ?? '')))
+    else parts.push(filePart(match, fill(groups?.['path'] ?? '')))
   }
   parts.push({ kind: 'text', text: fill(template.slice(end)) })
   const isUsed = args === '' || PLACEHOLDER.test(template)
@@ -34,9 +34,9 @@ export function commandParts(template: string, args: string): CommandPart[] {
 }
 
 /** A sentence may end behind a path. */
-function filePart(found: string, filled: string): CommandPart {
-  const path = filled.replace(/(?<![,.;:!?)])[,.;:!?)]+$/, '')
-  return { kind: 'file', path, text: found.startsWith('@') ? `@${filled}` : filled }
+function filePart(match: string, filledPath: string): CommandPart {
+  const path = filledPath.replace(/(?<![,.;:!?)])[,.;:!?)]+$/, '')
+  return { kind: 'file', path, text: match.startsWith('@') ? `@${filledPath}` : filledPath }
 }
 
 const PLACEHOLDER = /\$(?:ARGUMENTS\b|[1-9])/
@@ -64,11 +64,11 @@ function splitWords(args: string): string[] {
   for (const { 0: piece, index } of args.matchAll(PIECES)) {
     if (words.length === MAX_WORDS) return words
     if (piece.trim() !== '') continue
-    if (index > start) words.push(unquoted(args.slice(start, index)))
+    if (index > start) words.push(unquote(args.slice(start, index)))
     start = index + piece.length
   }
-  return start < args.length ? [...words, unquoted(args.slice(start))] : words
+  return start < args.length ? [...words, unquote(args.slice(start))] : words
 }
 
-const unquoted = (word: string): string =>
+const unquote = (word: string): string =>
   word.replaceAll(/"([^"]*)"|'([^']*)'/g, (_, double?: string, single?: string) => double ?? single ?? '')

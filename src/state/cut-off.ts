@@ -43,6 +43,6 @@ export function endCutOff(state: State, why: LostWorkReason): EventDraft[] {
 function endCallsCutOff(state: State, own: State, stopReason: LostWorkReason): EventDraft[] {
   const isCutOff = (each: Subagent | undefined) => each !== undefined && !rests(state, each)
   const calls = own.openCalls.filter(({ toolUseId }) => isCutOff(findSubagent(state, toolUseId)))
-  const cut = { type: 'interrupted', why: 'server_restart', stopReason, message: CUT_OFF } as const
-  return calls.flatMap((call) => answerCall(own, call, cut))
+  const interruption = { type: 'interrupted', why: 'server_restart', stopReason, message: CUT_OFF } as const
+  return calls.flatMap((call) => answerCall(own, call, interruption))
 }

@@ -13,9 +13,12 @@ type DecidedState = {
 
 /** Returns the calls as they will run: with the input from their decisions. */
 export function afterDecisions<S extends DecidedState>(state: S, event: PermissionAnswered): S {
-  const decided = event.answer.decisions.reduce((before, decision) => afterDecision(before, event, decision), state)
+  const decidedState = event.answer.decisions.reduce(
+    (before, decision) => afterDecision(before, event, decision),
+    state,
+  )
   // While a run is active, only hooks decide, and it continues: nothing else releases the calls.
-  return state.status === 'running' ? { ...decided, request: releasedRequest(decided.request) } : decided
+  return state.status === 'running' ? { ...decidedState, request: releasedRequest(decidedState.request) } : decidedState
 }
 
 function afterDecision<S extends DecidedState>(state: S, event: PermissionAnswered, decision: StoredDecision): S {

@@ -36,9 +36,9 @@ export type RequestedRun = {
   readonly allowedTools?: readonly string[]
 }
 
-export function start(state: State, runId: string, reason: string, requested: RequestedRun = {}): StatusDraft {
-  const { maxSteps: max_steps, outputSchema: output_schema, toolChoice: tool_choice, model } = requested
-  const { permissionMode: permission_mode, allowedTools } = requested
+export function start(state: State, runId: string, reason: string, requestedRun: RequestedRun = {}): StatusDraft {
+  const { maxSteps: max_steps, outputSchema: output_schema, toolChoice: tool_choice, model } = requestedRun
+  const { permissionMode: permission_mode, allowedTools } = requestedRun
   return {
     type: 'StatusUpdate',
     source: 'environment',
@@ -81,8 +81,8 @@ export function startForUnread(state: State, status: Status, readThrough: number
 /** Starts a run that reads the end of a subagent. It continues what the last run did, with what that run had. */
 export function startToRead(state: State, newRunId: string): EventDraft {
   const { model, permissionMode, allowed } = state.lastRun?.overrides ?? {}
-  const requested = withoutUndefined({ model, permissionMode, allowedTools: allowed?.allow })
-  return start(state, newRunId, 'subagent', requested)
+  const requestedSettings = withoutUndefined({ model, permissionMode, allowedTools: allowed?.allow })
+  return start(state, newRunId, 'subagent', requestedSettings)
 }
 
 /** True if a message of a subagent is unread, and no run starts for it before the user asks for one. */
@@ -131,8 +131,8 @@ export function answerCall(state: State, call: ToolCall, unrun: Omit<Unrun, 'toQ
     return [...endOfSubagent(state, subagent, stopReason, { message, why }), result]
   }
   const waiting = state.requests.filter(({ tool_use_ids }) => tool_use_ids.includes(call.toolUseId))
-  const closed = waiting.map((request) => ({ ...closing(request, why), ...inRun(state) }))
-  return [...closed, resultFromClient(call) ?? answer(call, type, message)]
+  const closings = waiting.map((request) => ({ ...closing(request, why), ...inRun(state) }))
+  return [...closings, resultFromClient(call) ?? answer(call, type, message)]
 }
 
 /** How the agent that called it can continue it. */
@@ -148,9 +148,15 @@ export function endOfSubagent(
   end: RunOutput = {},
 ): EventDraft[] {
   const own = stateOf(state, subagent)
-  const left = [...closePermission(own, why, message), ...answerOpenCalls(own, { type: 'interrupted', why, message })]
+  const endsOfCalls = [
+    ...closePermission(own, why, message),
+    ...answerOpenCalls(own, { type: 'interrupted', why, message }),
+  ]
   // The time of the last event: what is decided depends on the log only.
-  return inSubagent([...left, resultOfSubagent(own, subagent, reason, Date.parse(state.updatedAt), end)], subagent)
+  return inSubagent(
+    [...endsOfCalls, resultOfSubagent(own, subagent, reason, Date.parse(state.updatedAt), end)],
+    subagent,
+  )
 }
 
 /** The main agent reads that of a subagent in the background as a message. */
@@ -171,14 +177,14 @@ export function resultOfSubagent(
  */
 export function endBackground(
   state: State,
-  begun: readonly string[],
+  begunCalls: readonly string[],
   reason: StopReason,
   message: string,
   mayEnd: (subagent: Subagent) => boolean = () => true,
 ): EventDraft[] {
-  const isBegun = ({ toolUseId }: ToolCall) => begun.includes(toolUseId)
+  const isBegun = ({ toolUseId }: ToolCall) => begunCalls.includes(toolUseId)
   return state.subagents
-    .filter((each) => each.isBackground && !begun.includes(each.toolUseId) && mayEnd(each))
+    .filter((each) => each.isBackground && !begunCalls.includes(each.toolUseId) && mayEnd(each))
     .filter(({ agent }) => !agent.openCalls.some((call) => hasBegun(state, call, isBegun)))
     .filter(({ toolUseId }) => !state.openCalls.some((call) => call.toolUseId === toolUseId))
     .flatMap((subagent) => endOfSubagent(state, subagent, reason, { message, why: whyOf(reason) }))
@@ -206,7 +212,7 @@ export function inSubagent(drafts: readonly EventDraft[], { toolUseId, name }: S
  */
 export function interruptCalls(
   state: State,
-  begun: readonly string[],
+  begunCalls: readonly string[],
   message: string,
   toQuestion?: string,
 ): EventDraft[] {
@@ -214,7 +220,7 @@ export function interruptCalls(
   if (state.openCalls.length === 0) return []
   const isMessage = message === BEFORE_MESSAGE
   // A message changes nothing about what a client executes.
-  const areBegun = (call: ToolCall) => begun.includes(call.toolUseId) || (isMessage && isHandedOver(state, call))
+  const areBegun = (call: ToolCall) => begunCalls.includes(call.toolUseId) || (isMessage && isHandedOver(state, call))
   const openCalls = state.openCalls.filter((call) => !hasBegun(state, call, areBegun))
   const why = isMessage ? 'message' : message === BEFORE_REWIND ? 'rewound' : 'interrupted'
   const results = answerOpenCalls({ ...state, openCalls }, { type: 'interrupted', why, message, toQuestion })

@@ -32,12 +32,12 @@ const MAX_LINE_CHARS = 200
 function endOfProcesses({ sessions, commandLines }: RunningShells): EventDraft[] {
   if (sessions.length + commandLines.length === 0) return []
   const command_lines = commandLines.slice(0, MAX_LINES).map((line) => line.slice(0, MAX_LINE_CHARS))
-  const ended = { sessions: [...sessions], processes: commandLines.length, command_lines }
-  return [{ type: 'ProcessesEnded', source: 'environment', reason: 'interrupted', ...ended }]
+  const endedWork = { sessions: [...sessions], processes: commandLines.length, command_lines }
+  return [{ type: 'ProcessesEnded', source: 'environment', reason: 'interrupted', ...endedWork }]
 }
 
-function endBegun(state: State, begun: readonly string[]): EventDraft[] {
-  const calls = state.openCalls.filter(({ toolUseId }) => begun.includes(toolUseId))
+function endBegun(state: State, begunCalls: readonly string[]): EventDraft[] {
+  const calls = state.openCalls.filter(({ toolUseId }) => begunCalls.includes(toolUseId))
   return calls.flatMap((call) => answerCall(state, call, { type: 'interrupted', why: 'interrupted', message: CUT_OFF }))
 }
 

@@ -34,7 +34,7 @@ export function decideAnswerHeld(
   if (!request) return requestNotFound()
   const [toolUseId = ''] = request.tool_use_ids
   const caller = callerOf(state, toolUseId)
-  const answered: EventDraft = {
+  const answerEvent: EventDraft = {
     type: 'RequestAnswered',
     source: 'user',
     ...inRun(caller?.agent ?? state),
@@ -43,7 +43,7 @@ export function decideAnswerHeld(
     ...answer,
     ...byKey(keyName),
   }
-  return [...(caller ? inSubagent([answered], caller) : [answered]), ...afterAnswerTo(state, caller, 'answered')]
+  return [...(caller ? inSubagent([answerEvent], caller) : [answerEvent]), ...afterAnswerTo(state, caller, 'answered')]
 }
 
 /** Closes the calls of clients whose deadline has passed; the model reads that none has sent a result. */
@@ -52,13 +52,13 @@ export function decideExpire(state: State, { now, ending }: ExpireIntent): Event
     .filter(({ request_id }) => !ending?.has(request_id))
     .filter(({ deadline }) => deadline !== undefined && Date.parse(deadline) <= now)
   const callers = late.map(({ tool_use_ids: [toolUseId = ''] }) => callerOf(state, toolUseId))
-  const closed = late.flatMap((request, at) => {
+  const closings = late.flatMap((request, at) => {
     const caller = callers[at]
     const draft = { ...closing(request, 'timeout'), ...inRun(caller?.agent ?? state) }
     return caller ? inSubagent([draft], caller) : [draft]
   })
-  const [continued = []] = callers
+  const [continuation = []] = callers
     .map((caller) => afterAnswerTo(state, caller, 'timeout'))
     .filter(({ length }) => length)
-  return [...closed, ...continued]
+  return [...closings, ...continuation]
 }

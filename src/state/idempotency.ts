@@ -58,11 +58,13 @@ export function answerOnce<E extends RememberedResult, T>(
 
 /** Returns the result of the earlier identical request. Throws a `Problem` if the key was used with another body. */
 export function findEarlier<T extends RememberedResult>(
-  known: readonly T[],
+  knownKeys: readonly T[],
   { key, bodyHash, formerHashes = [] }: Idempotency,
   now: number,
 ): T | undefined {
-  const earlier = known.findLast((posted) => posted.key === key && now - Date.parse(posted.at) < KEY_LIFETIME_MS)
+  const earlier = knownKeys.findLast(
+    (postedKey) => postedKey.key === key && now - Date.parse(postedKey.at) < KEY_LIFETIME_MS,
+  )
   if (earlier && earlier.bodyHash !== bodyHash && !formerHashes.includes(earlier.bodyHash)) {
     throw new Problem(
       'idempotency_mismatch',
@@ -79,11 +81,16 @@ export type KeyedEvent = EventOf<typeof KEYED_TYPES extends Set<infer T extends 
 export const isKeyed = (event: Event): event is KeyedEvent => (KEYED_TYPES as ReadonlySet<string>).has(event.type)
 
 /** Returns the keys after one more event, without those older than a day. */
-export function withPostedKey(known: readonly PostedKey[], event: KeyedEvent): readonly PostedKey[] {
-  if (event.idempotency_key === undefined || event.body_hash === undefined) return known
+export function withPostedKey(knownKeys: readonly PostedKey[], event: KeyedEvent): readonly PostedKey[] {
+  if (event.idempotency_key === undefined || event.body_hash === undefined) return knownKeys
   const oldest = Date.parse(event.timestamp) - KEY_LIFETIME_MS
-  const posted = { key: event.idempotency_key, bodyHash: event.body_hash, at: event.timestamp, answer: answerTo(event) }
-  return [...known.filter((one) => Date.parse(one.at) > oldest), posted].slice(-MAX_KEYS)
+  const postedKey = {
+    key: event.idempotency_key,
+    bodyHash: event.body_hash,
+    at: event.timestamp,
+    answer: answerTo(event),
+  }
+  return [...knownKeys.filter((one) => Date.parse(one.at) > oldest), postedKey].slice(-MAX_KEYS)
 }
 
 export function answerTo(event: KeyedEvent): PostedMessage {

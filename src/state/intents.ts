@@ -182,12 +182,12 @@ function withMessage(state: State, intent: IntentOf<'message'>, message: EventDr
   const { run, begun, newRunId, now } = intent
   if (readsMessages(state)) return [message]
   if (isWaiting(state.status)) {
-    const ended = [...supersede(state), result(state, 'superseded', now)]
+    const endEvents = [...supersede(state), result(state, 'superseded', now)]
     // If a run is requested, the message only steers the agent's current task.
-    if (run) return [...ended, message, start(state, newRunId, 'message')]
+    if (run) return [...endEvents, message, start(state, newRunId, 'message')]
     const atRest = [...endOfCurrentTask(state, 'superseded'), message, toStatus(state, 'idle', 'superseded')]
     const after = { ...state, lastRun: afterMessage(state) }
-    return [...ended, ...atRest, ...startForUnread(after, 'idle', state.readThrough, newRunId)]
+    return [...endEvents, ...atRest, ...startForUnread(after, 'idle', state.readThrough, newRunId)]
   }
   // The model reads the message before any further call: it may decide that the rest of the turn must not run.
   const events = [...interruptCalls(state, begun, BEFORE_MESSAGE, UNANSWERED), message]
@@ -249,15 +249,15 @@ function decidePause(state: State, intent: IntentOf<'pause'>): EventDraft[] {
   const over = endAnswered(state, now, hasHooks)
   if (over) return over
   const why = beforePause(reason)
-  const interrupted = interrupt
+  const interruptions = interrupt
     ? [...interruptCalls(state, begun, why), ...endBackground(state, begun, 'cancelled', why)]
     : []
   if (state.status !== 'running' && !isWaiting(state.status)) {
     const pauses = state.status !== 'paused' && areInBackground(state)
-    return pauses ? [...interrupted, toStatus(state, 'paused', reason)] : interrupted
+    return pauses ? [...interruptions, toStatus(state, 'paused', reason)] : interruptions
   }
   return [
-    ...interrupted,
+    ...interruptions,
     result(state, 'paused', now, { isInterrupted: interrupt && reason !== 'server_closing' }),
     toStatus(state, 'paused', reason),
   ]

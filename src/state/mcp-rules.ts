@@ -4,13 +4,13 @@ import type { PermissionRules } from '../contract/values/permission.ts'
 import { toolNameOf } from './mcp-tool-names.ts'
 
 /** Computed once for each configuration: they are needed for each step of the agent. */
-const known = new WeakMap<McpServers, PermissionRules>()
+const knownRules = new WeakMap<McpServers, PermissionRules>()
 
 /** Undefined if no server requires approval. */
 export function mcpRules(servers: McpServers | undefined): PermissionRules | undefined {
   if (!servers) return undefined
-  let rules = known.get(servers)
-  if (!rules) known.set(servers, (rules = { allow: [], ask: rulesToConfirm(servers), deny: [] }))
+  let rules = knownRules.get(servers)
+  if (!rules) knownRules.set(servers, (rules = { allow: [], ask: rulesToConfirm(servers), deny: [] }))
   return rules.ask.length > 0 ? rules : undefined
 }
 

@@ -57,9 +57,9 @@ export function withDecision(
   requestId: string,
   { tool_use_id, input_hash, ...decision }: StoredDecision,
 ): OpenPermission | undefined {
-  const asked = request?.calls.find((call) => call.toolUseId === tool_use_id)
+  const askedCall = request?.calls.find((call) => call.toolUseId === tool_use_id)
   // A decision about different content than was shown decides nothing.
-  if (request?.id !== requestId || asked?.inputHash !== input_hash) return request
+  if (request?.id !== requestId || askedCall?.inputHash !== input_hash) return request
   return {
     ...request,
     calls: request.calls.map((call) => (call.toolUseId === tool_use_id ? { ...call, decision } : call)),
@@ -85,47 +85,49 @@ export const releasedRequest = (request: OpenPermission | undefined) =>
 
 /** True if the call, with this exact content, was approved. */
 export function isAllowed(request: OpenPermission | undefined, toolUseId: string, inputHash: () => string): boolean {
-  const asked = request?.calls.find((call) => call.toolUseId === toolUseId)
-  if (asked?.decision?.behavior !== 'allow') return false
-  const { updated_input } = asked.decision
-  return inputHash() === (updated_input === undefined ? asked.inputHash : hashInput(asked.name, updated_input))
+  const askedCall = request?.calls.find((call) => call.toolUseId === toolUseId)
+  if (askedCall?.decision?.behavior !== 'allow') return false
+  const { updated_input } = askedCall.decision
+  return inputHash() === (updated_input === undefined ? askedCall.inputHash : hashInput(askedCall.name, updated_input))
 }
 
 /** Returns the decisions that are new; a repeated one adds nothing. Never throws: refusals are returned. */
 export function newDecisions(request: OpenPermission, decisions: readonly ToolDecision[]): StoredDecision[] | Problem {
-  const made: StoredDecision[] = []
-  for (const given of decisions) {
-    const call = request.calls.find(({ toolUseId }) => toolUseId === given.tool_use_id)
+  const storedDecisions: StoredDecision[] = []
+  for (const toolDecision of decisions) {
+    const call = request.calls.find(({ toolUseId }) => toolUseId === toolDecision.tool_use_id)
     if (!call) return notOfThisRequest()
-    if (call.inputHash !== given.input_hash) return inputChanged()
+    if (call.inputHash !== toolDecision.input_hash) return inputChanged()
     if (call.decision) {
-      if (isSame(call.decision, given)) continue
+      if (isSame(call.decision, toolDecision)) continue
       return alreadyDecided()
     }
-    if (made.some(({ tool_use_id }) => tool_use_id === given.tool_use_id)) {
+    if (storedDecisions.some(({ tool_use_id }) => tool_use_id === toolDecision.tool_use_id)) {
       return new Problem('invalid_request', 'Two of the decisions are about the same call; send one for each.')
     }
-    const { remember: _, ...decision } = given
-    made.push(decision)
+    const { remember: _, ...decision } = toolDecision
+    storedDecisions.push(decision)
   }
-  return made
+  return storedDecisions
 }
 
 /** How these decisions compare with the answers in the log, for a request that is closed. */
 export function repeats(
-  opened: PermissionOpened,
+  openedRequest: PermissionOpened,
   answers: readonly PermissionAnswered[],
   decisions: readonly ToolDecision[],
 ): 'same' | 'other' | 'none' | Problem {
-  const logged = answers.flatMap(({ answer }) => answer.decisions)
-  for (const given of decisions) {
-    const asked = opened.payload.tool_uses.find(({ tool_use_id }) => tool_use_id === given.tool_use_id)
-    if (!asked) return notOfThisRequest()
-    if (asked.input_hash !== given.input_hash) return inputChanged()
-    const found = logged.find(({ tool_use_id }) => tool_use_id === given.tool_use_id)
+  const loggedDecisions = answers.flatMap(({ answer }) => answer.decisions)
+  for (const toolDecision of decisions) {
+    const askedCall = openedRequest.payload.tool_uses.find(
+      ({ tool_use_id }) => tool_use_id === toolDecision.tool_use_id,
+    )
+    if (!askedCall) return notOfThisRequest()
+    if (askedCall.input_hash !== toolDecision.input_hash) return inputChanged()
+    const loggedDecision = loggedDecisions.find(({ tool_use_id }) => tool_use_id === toolDecision.tool_use_id)
     // It was closed before this call was decided.
-    if (!found) return 'none'
-    if (!isSame(found, given)) return 'other'
+    if (!loggedDecision) return 'none'
+    if (!isSame(loggedDecision, toolDecision)) return 'other'
   }
   return 'same'
 }

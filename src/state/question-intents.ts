@@ -34,8 +34,8 @@ export type AnswerIntent = {
 /** All calls of a turn that ask do so at once, before any call of the turn runs. */
 export function decideQuestions(state: State, { runId, calls }: RequestAnswersIntent): EventDraft[] {
   if (state.status !== 'running' || state.run?.id !== runId) return []
-  const opened = calls.map(({ questionId, ...call }) => userQuestion(questionId, call, runId))
-  return [...opened, toStatus(state, 'waiting_for_input', 'user_question')]
+  const openings = calls.map(({ questionId, ...call }) => userQuestion(questionId, call, runId))
+  return [...openings, toStatus(state, 'waiting_for_input', 'user_question')]
 }
 
 function userQuestion(
@@ -76,7 +76,7 @@ export function decideAnswer(state: State, { questionId, answers, keyName }: Ans
   }
   return [
     answer,
-    answered(call, question, answers),
+    answerResult(call, question, answers),
     ...(isLast && state.status === 'waiting_for_input' ? [toStatus(state, 'running', 'answered')] : []),
   ]
 }
@@ -93,7 +93,7 @@ export function refuseRunDuringQuestions(state: State): Problem {
   })
 }
 
-function answered(
+function answerResult(
   { toolUseId, runId, isChanged, input }: ToolCall,
   question: OpenQuestion,
   answers: Answers,

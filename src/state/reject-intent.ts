@@ -40,25 +40,25 @@ export function decideReject(state: State, intent: RejectIntent): EventDraft[] |
 /** The turn is refused as a whole: also calls that were already allowed, and questions. */
 function rejectRun(state: State, { reason, newRunId, now, keyName }: RejectIntent): EventDraft[] {
   const results = answerOpenCalls(state, { ...unrun(reason), toQuestion: refusalToAnswer(reason) })
-  const rejected = [...denyAll(state, reason, keyName), ...results]
-  if (!isWaiting(state.status)) return rejected
-  const held = { waitsForUser: waitsForUser(state, state.readThrough) }
-  const ended = [result(state, 'rejected', now, held), ...endOfCurrentTask(state, 'rejected')]
+  const rejections = [...denyAll(state, reason, keyName), ...results]
+  if (!isWaiting(state.status)) return rejections
+  const waiting = { waitsForUser: waitsForUser(state, state.readThrough) }
+  const endEvents = [result(state, 'rejected', now, waiting), ...endOfCurrentTask(state, 'rejected')]
   const another = startForUnread(state, 'idle', state.readThrough, newRunId)
-  return [...rejected, ...ended, toStatus(state, 'idle', 'rejected'), ...another]
+  return [...rejections, ...endEvents, toStatus(state, 'idle', 'rejected'), ...another]
 }
 
 /** The run continues with the other subagents, or waits for what they wait for. */
 function rejectSubagents(state: State, { reason }: RejectIntent): EventDraft[] | Problem {
-  const rejected = rejectedIn(state, undefined)
-  if (rejected.length === 0) return nothingPending()
-  const drafts = rejected.flatMap(({ toolUseId, callerId }) => {
+  const rejectedSubagents = rejectedIn(state, undefined)
+  if (rejectedSubagents.length === 0) return nothingPending()
+  const drafts = rejectedSubagents.flatMap(({ toolUseId, callerId }) => {
     const caller = callerId === undefined ? undefined : findSubagent(state, callerId)
     const own = caller ? stateOf(state, caller) : state
-    const ended = own.openCalls
+    const endEvents = own.openCalls
       .filter((call) => call.toolUseId === toolUseId)
       .flatMap((call) => answerCall(own, call, unrun(reason)))
-    return caller ? inSubagent(ended, caller) : ended
+    return caller ? inSubagent(endEvents, caller) : endEvents
   })
   const others = { ...state, subagents: state.subagents.filter((each) => !isRejected(state, each)) }
   return isWaiting(state.status) ? [...drafts, ...waitOutside(others)] : drafts

@@ -11,20 +11,20 @@ export function rememberedRules(
   { settings }: State,
   request: OpenPermission,
   decisions: readonly ToolDecision[],
-  made: readonly StoredDecision[],
+  storedDecisions: readonly StoredDecision[],
 ): EventDraft[] | Problem {
   const rules = { allow: [], ask: [], deny: [], ...settings.permission_rules }
-  const isNew = (id: string) => made.some(({ tool_use_id }) => tool_use_id === id)
-  const wanted = decisions.filter(({ remember, tool_use_id }) => remember && isNew(tool_use_id))
-  if (wanted.length === 0) return []
-  const added = { allow: [...rules.allow], deny: [...rules.deny] }
-  for (const { tool_use_id, behavior, updated_input } of wanted) {
+  const isNew = (id: string) => storedDecisions.some(({ tool_use_id }) => tool_use_id === id)
+  const wantedDecisions = decisions.filter(({ remember, tool_use_id }) => remember && isNew(tool_use_id))
+  if (wantedDecisions.length === 0) return []
+  const addedRules = { allow: [...rules.allow], deny: [...rules.deny] }
+  for (const { tool_use_id, behavior, updated_input } of wantedDecisions) {
     const call = request.calls.find(({ toolUseId }) => toolUseId === tool_use_id)
     // The rules are for the call as it was shown.
     if (!call?.rules || updated_input !== undefined) return notRememberable()
-    added[behavior].push(...call.rules)
+    addedRules[behavior].push(...call.rules)
   }
-  const permission_rules = { ...rules, allow: [...new Set(added.allow)], deny: [...new Set(added.deny)] }
+  const permission_rules = { ...rules, allow: [...new Set(addedRules.allow)], deny: [...new Set(addedRules.deny)] }
   if (permission_rules.allow.length > MAX_RULES || permission_rules.deny.length > MAX_RULES) return tooMany()
   return [{ type: 'ConfigUpdate', source: 'user', changes: { permission_rules } }]
 }

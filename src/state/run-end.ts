@@ -89,10 +89,15 @@ const BEFORE_HOOK = 'interrupted: a hook ended the run before this call began; i
 /**
  * A time limit ends running calls, as a pause with `interrupt` does; after another end, `run` continues with the turn.
  */
-function givenUpAtEnd(state: State, why: StopReason, begun: readonly string[], startsAnother: boolean): EventDraft[] {
-  if (why === 'time_limit') return interruptCalls(state, begun, BEFORE_TIME_LIMIT)
-  if (why === 'hook') return interruptCalls(state, begun, BEFORE_HOOK)
-  return startsAnother ? interruptCalls(state, begun, BEFORE_MESSAGE) : []
+function givenUpAtEnd(
+  state: State,
+  why: StopReason,
+  begunCalls: readonly string[],
+  startsAnother: boolean,
+): EventDraft[] {
+  if (why === 'time_limit') return interruptCalls(state, begunCalls, BEFORE_TIME_LIMIT)
+  if (why === 'hook') return interruptCalls(state, begunCalls, BEFORE_HOOK)
+  return startsAnother ? interruptCalls(state, begunCalls, BEFORE_MESSAGE) : []
 }
 
 /**
@@ -129,25 +134,25 @@ export function decideRecover(state: State, intent: RecoverIntent): EventDraft[]
   const { why, now } = intent
   const stopReason = why === 'log_failed' ? 'server_restart' : why
   const cutOff = endCutOff(state, stopReason)
-  const lost = [...endOfLostJobs(state), ...closeHosts(state, 'server_restart'), ...cutOff]
+  const endsOfLost = [...endOfLostJobs(state), ...closeHosts(state, 'server_restart'), ...cutOff]
   if (isWaiting(state.status) || isUndecided(state) || hasResting(state) || isHeldBack(state)) {
-    if (state.status !== 'running') return lost
+    if (state.status !== 'running') return endsOfLost
     const waits = waitOutside(waitingOn(state))
-    return [...lost, ...(waits.length > 0 ? waits : endOfCutRun(state, intent))]
+    return [...endsOfLost, ...(waits.length > 0 ? waits : endOfCutRun(state, intent))]
   }
   const over = endAnswered(state, now, hasHooks(state))
-  if (over) return [...lost, ...over]
+  if (over) return [...endsOfLost, ...over]
   // Calls run one at a time, in order: of those without a result, only the first and those of subagents can have begun.
-  const answered = state.openCalls.flatMap((call, at) => {
+  const callAnswers = state.openCalls.flatMap((call, at) => {
     const message = at && !findSubagent(state, call.toolUseId) ? NOT_BEGUN_AT_STOP : CUT_OFF
     return answerCall(state, call, { type: 'interrupted', why: 'server_restart', message, stopReason })
   })
   if (state.status !== 'running') {
     const hasEnded = cutOff.some((draft) => draft.type === 'Result' && draft.background_agent_id !== undefined)
     const wasWorking = hasEnded && (state.status === 'idle' || state.status === 'finished')
-    return [...lost, ...answered, ...(wasWorking ? [toStatus(state, 'paused', why)] : [])]
+    return [...endsOfLost, ...callAnswers, ...(wasWorking ? [toStatus(state, 'paused', why)] : [])]
   }
-  return [...lost, ...answered, ...endOfCutRun(state, intent)]
+  return [...endsOfLost, ...callAnswers, ...endOfCutRun(state, intent)]
 }
 
 /** The run stays unfinished, and so do its calls that stay open. */

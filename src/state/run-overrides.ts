@@ -16,8 +16,8 @@ export const modeOf = (state: OverriddenRun & Pick<State, 'settings'>): Permissi
 /** The state for a subagent: what a run may do, and its model, are not for one in the background of another run. */
 export function stateInRunOf(state: State, subagent: Subagent): State {
   const { lastRun, run, settings } = state
-  const detached = lastRun?.overrides && detachedOf(state, subagent)
-  if (!lastRun || !detached || detached.agent.run?.id === run?.id) return state
+  const detachedSubagent = lastRun?.overrides && detachedOf(state, subagent)
+  if (!lastRun || !detachedSubagent || detachedSubagent.agent.run?.id === run?.id) return state
   return {
     ...state,
     lastRun: { ...lastRun, overrides: lastRun.overrides && restrictionsOf(lastRun.overrides, settings) },
@@ -46,9 +46,9 @@ export function afterChange(
 ): State['lastRun'] {
   if (!lastRun?.overrides) return lastRun
   const { model, ...rights } = lastRun.overrides
-  const kept = 'permission_rules' in changes ? restrictionsOf(rights, settings) : rights
-  const left = 'permission_mode' in changes ? {} : kept
-  return { ...lastRun, overrides: { ...left, ...(!('llm_config' in changes) && { model }) } }
+  const keptRights = 'permission_rules' in changes ? restrictionsOf(rights, settings) : rights
+  const remainingRights = 'permission_mode' in changes ? {} : keptRights
+  return { ...lastRun, overrides: { ...remainingRights, ...(!('llm_config' in changes) && { model }) } }
 }
 
 /** The rights of a run are for those who write during the run: a run that follows by itself reads what came later, too. */

@@ -114,13 +114,13 @@ type Spending = { readonly run: Run | undefined; readonly usage: UsageByModel; r
 
 /** Counts what a summary or a title took: for the run that it was made in, if any, and for the conversation. It is not a step. */
 export function spentBesides(before: Spending, event: EventOf<'Condensation' | 'ConfigUpdate'>): Spending {
-  const { model, usage: used, cost_usd } = event
+  const { model, usage: usedTokens, cost_usd } = event
   const { run, usage, costUsd } = before
-  if (model === undefined || !used) return { run, usage, costUsd }
+  if (model === undefined || !usedTokens) return { run, usage, costUsd }
   const isOfRun = event.type === 'Condensation' && run !== undefined && run.id === event.run_id
   return {
     run: isOfRun ? { ...run, ...spentByRun(run, event) } : run,
-    usage: countUsage(usage, model, used),
+    usage: countUsage(usage, model, usedTokens),
     costUsd: addCost(costUsd, cost_usd),
   }
 }

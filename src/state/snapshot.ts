@@ -239,17 +239,17 @@ const Meta = z.object({
 
 /** Returns the last stored state, or undefined if it is missing or unreadable: fold the log from the start then. */
 export async function readSnapshot(storage: Snapshots, id: string): Promise<State | undefined> {
-  const stored = await storage.snapshots.read(id)
-  if (hasEarlierRequests(stored)) return undefined
-  const parsed = Meta.safeParse(stored)
+  const storedSnapshot = await storage.snapshots.read(id)
+  if (hasEarlierRequests(storedSnapshot)) return undefined
+  const parseResult = Meta.safeParse(storedSnapshot)
   // The file is missing, torn or of another version; it is only a cache.
-  if (!parsed.success || parsed.data.id !== id) return undefined
+  if (!parseResult.success || parseResult.data.id !== id) return undefined
   // An older server wrote it, without what newer events say: a permission rule would be lost.
-  if (parsed.data.format < Math.min(parsed.data.version, EVENT_VERSION)) return undefined
-  const { format: _, ...noted } = parsed.data
+  if (parseResult.data.format < Math.min(parseResult.data.version, EVENT_VERSION)) return undefined
+  const { format: _, ...notedMeta } = parseResult.data
   // JSON has no `undefined`: without these fields, an agent would get those of the main agent.
-  const subagents = noted.subagents.map((each) => ({ ...each, agent: { ...NO_AGENT, ...each.agent } }))
-  const meta = { ...noted, subagents, readThrough: noted.readThrough ?? noted.lastSeq }
+  const subagents = notedMeta.subagents.map((each) => ({ ...each, agent: { ...NO_AGENT, ...each.agent } }))
+  const meta = { ...notedMeta, subagents, readThrough: notedMeta.readThrough ?? notedMeta.lastSeq }
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- optional fields of the schema are `undefined` ones of the state
   return { ...EMPTY_STATE, ...meta } as State
 }
@@ -261,8 +261,8 @@ export const isShort = (lastSeq: number): boolean => lastSeq > 0 && lastSeq <= S
  * Undefined if neither can be read. `lastSeq`: that of the log, 0 if it is unknown.
  */
 export async function readAtRest(storage: Snapshots & Logs, id: string, lastSeq: number): Promise<State | undefined> {
-  const noted = isShort(lastSeq) ? undefined : await readSnapshot(storage, id)
-  return noted ?? (await readShortLog(storage, id).catch(() => undefined))
+  const notedState = isShort(lastSeq) ? undefined : await readSnapshot(storage, id)
+  return notedState ?? (await readShortLog(storage, id).catch(() => undefined))
 }
 
 async function readShortLog(storage: Logs, id: string): Promise<State | undefined> {
@@ -278,8 +278,8 @@ export async function writeSnapshot(storage: Snapshots, state: State): Promise<v
 }
 
 /** Earlier versions wrote what waits in other fields; the log has it too. */
-function hasEarlierRequests(stored: unknown): boolean {
-  if (typeof stored !== 'object' || stored === null) return false
-  const { questions, networkRequests } = stored as { questions?: unknown; networkRequests?: unknown }
+function hasEarlierRequests(storedSnapshot: unknown): boolean {
+  if (typeof storedSnapshot !== 'object' || storedSnapshot === null) return false
+  const { questions, networkRequests } = storedSnapshot as { questions?: unknown; networkRequests?: unknown }
   return [questions, networkRequests].some((fields) => Array.isArray(fields) && fields.length > 0)
 }

@@ -211,21 +211,21 @@ function afterRequestEnd(state: State, event: EventOf<'RequestAnswered' | 'Reque
 function afterConfig(before: State, event: EventOf<'ConfigUpdate'>): State {
   const state = { ...before, lastRun: afterChange(before, event.changes) }
   const settings = readSettings(state, event, () => withChanges(state.settings, event.changes))
-  const spent = spentBesides(state, event)
-  if (!('hooks' in event.changes)) return { ...state, ...spent, settings }
+  const spentCosts = spentBesides(state, event)
+  if (!('hooks' in event.changes)) return { ...state, ...spentCosts, settings }
   const subagents = unjudgedSubagents(state.subagents)
   const openCalls = withoutVerdicts(state.openCalls)
-  return { ...state, ...spent, settings, hooksAt: event.seq, openCalls, subagents }
+  return { ...state, ...spentCosts, settings, hooksAt: event.seq, openCalls, subagents }
 }
 
 /** Applies a `ConfigUpdate` to settings; `llm_config` merges field by field, over everything that was not dropped. */
 export function withChanges(settings: Settings, changes: Record<string, unknown>): Settings {
   const { llm_config, dropped, ...rest } = changes
   const names = new Set<string>(z.array(DroppedField).default([]).parse(dropped))
-  const kept = Object.fromEntries(Object.entries(settings.llm_config).filter(([name]) => !names.has(name)))
-  const merged = llm_config ? { ...kept, ...LlmConfig.parse(llm_config) } : kept
+  const keptConfig = Object.fromEntries(Object.entries(settings.llm_config).filter(([name]) => !names.has(name)))
+  const mergedConfig = llm_config ? { ...keptConfig, ...LlmConfig.parse(llm_config) } : keptConfig
   const output_schema = 'output_schema' in rest ? (rest['output_schema'] ?? undefined) : settings.output_schema
-  return Settings.parse({ ...settings, ...rest, output_schema, llm_config: merged })
+  return Settings.parse({ ...settings, ...rest, output_schema, llm_config: mergedConfig })
 }
 
 function afterStatus(state: State, event: EventOf<'StatusUpdate'>): State {
@@ -236,16 +236,16 @@ function afterStatus(state: State, event: EventOf<'StatusUpdate'>): State {
   const continues = run?.id === state.run?.id || status === 'paused' || state.status === 'paused'
   const repeats = continues ? state.repeats : NO_REPEATS
   const holdsCalls = status === 'waiting_for_input' || (state.holdsCalls && status !== 'running')
-  const granted = run || !state.run ? state.granted : undefined
+  const rules = run || !state.run ? state.granted : undefined
   const tasks = state.tasks.length > 0 ? tasksInRun(state.tasks, run?.id) : state.tasks
   const releases = status === 'running' && state.subagents.length > 0
   const subagents = releases ? releasedSubagents(state.subagents) : state.subagents
   const isNew = run !== undefined && run.id !== state.run?.id
-  const begun = isNew && {
+  const beginning = isNew && {
     runsInARow: countInARow(state.runsInARow, reason),
     lastRun: { id: run.id, startSeq: run.startSeq, ...overridesIn(event) },
   }
-  return { ...state, status, reason, run, ...begun, request, holdsCalls, repeats, granted, tasks, subagents }
+  return { ...state, status, reason, run, ...beginning, request, holdsCalls, repeats, granted: rules, tasks, subagents }
 }
 
 /** One that forgets less than an earlier one only shortens results. */
@@ -259,10 +259,10 @@ function afterAnswer(state: State, event: EventOf<'AssistantMessage'>): State {
   const costUsd = addCost(state.costUsd, event.cost_usd)
   // Events of earlier versions do not record it: everything before the answer counts as read.
   const readThrough = event.read_through ?? event.seq
-  const answered = answeredBy(event)
+  const end = answeredBy(event)
   const contextTokens = tokensAfter(event.usage) || state.contextTokens
   const run = state.run && runAfterAnswer(state.run, event)
-  return { ...state, run, readThrough, usage, costUsd, contextTokens, answered }
+  return { ...state, run, readThrough, usage, costUsd, contextTokens, answered: end }
 }
 
 /** Most endpoints leave reasoning out of the next request. */
@@ -279,12 +279,12 @@ function afterResult(state: State, event: EventOf<'ToolResult'>): State {
   const request = openCalls.length ? state.request : undefined
   const requests = requestsAfterResult(state.requests, event.tool_use_id)
   const holdsCalls = state.holdsCalls && openCalls.length > 0
-  const granted = grantedByResult(state, event)
+  const rules = grantedByResult(state, event)
   const subagents = withoutAnswered(state.subagents, event.tool_use_id)
   const name = state.openCalls.find((call) => call.toolUseId === event.tool_use_id)?.name
   const lastOutputs = outputsAfter(state, name, event)
-  const answered = answeredAfterResult(state.answered, name, event)
-  return { ...state, openCalls, subagents, request, requests, holdsCalls, granted, lastOutputs, answered }
+  const end = answeredAfterResult(state.answered, name, event)
+  return { ...state, openCalls, subagents, request, requests, holdsCalls, granted: rules, lastOutputs, answered: end }
 }
 
 function outputsAfter(

@@ -77,7 +77,7 @@ export function decidePostTask(state: State, intent: PostTaskIntent): EventDraft
     )
   }
   const { taskId, title, runnable, idempotency } = intent
-  const posted: TaskDraft = {
+  const postedTask: TaskDraft = {
     type: 'TaskUpdate',
     source: 'user',
     task_id: taskId,
@@ -86,7 +86,7 @@ export function decidePostTask(state: State, intent: PostTaskIntent): EventDraft
     runnable,
     ...keyOf(idempotency),
   }
-  return [...(intent.hooks?.events ?? []), posted]
+  return [...(intent.hooks?.events ?? []), postedTask]
 }
 
 export function decideStartTask(state: State, { taskId, runnable, begun, newRunId }: StartTaskIntent): EventDraft[] {
@@ -129,14 +129,14 @@ export function decideCancelTask(state: State, intent: CancelTaskIntent): EventD
   const task = state.tasks.find(({ id }) => id === intent.taskId)
   if (!task) return []
   const { result: ran, begun, requestedAt, newRunId, now } = intent
-  if (task !== currentTask(state)) return [{ ...cancelled(task), ...(ran && { result: ran }) }]
+  if (task !== currentTask(state)) return [{ ...cancelTask(task), ...(ran && { result: ran }) }]
   // The message that began the run is cancelled with it; a later message asked for more than what is cancelled.
   const readThrough = Math.max(requestedAt, state.readThrough, state.run?.startSeq ?? 0)
   return [
     ...interruptCalls(state, begun, CANCELLED),
     ...endBackground(state, begun, 'cancelled', CANCELLED),
     ...(state.run ? [result(state, 'cancelled', now)] : []),
-    { ...cancelled(task), ...inRunOf(task), result: resultOf(state, task) },
+    { ...cancelTask(task), ...inRunOf(task), result: resultOf(state, task) },
     toStatus(state, 'cancelled', 'cancel'),
     ...(state.run ? startForUnread(state, 'cancelled', readThrough, newRunId) : []),
   ]
@@ -158,7 +158,7 @@ export function endOfLostJobs(state: State): EventDraft[] {
 
 /** Ends open tasks in a fork: they belong to the original. */
 export function leaveTasks(state: State): EventDraft[] {
-  return state.tasks.map((task) => ({ ...cancelled(task), message: LEFT_BEHIND }))
+  return state.tasks.map((task) => ({ ...cancelTask(task), message: LEFT_BEHIND }))
 }
 
 /** The tasks that a rewind ends: those that were posted after the event, and the one that the agent works on. */
@@ -167,7 +167,7 @@ export const tasksBeyond = (state: Pick<State, 'tasks'>, seq: number): readonly 
 
 /** Ends them. */
 export function leaveRewoundTasks(state: State, seq: number): EventDraft[] {
-  return tasksBeyond(state, seq).map((task) => ({ ...cancelled(task), ...inRunOf(task), message: REWOUND }))
+  return tasksBeyond(state, seq).map((task) => ({ ...cancelTask(task), ...inRunOf(task), message: REWOUND }))
 }
 
 const CANCELLED = 'cancelled: its task was cancelled'
@@ -179,7 +179,7 @@ function update(task: OpenTask, status: TaskDraft['status']): TaskDraft {
   return { type: 'TaskUpdate', source: 'environment', task_id: task.id, title: task.title, status }
 }
 
-const cancelled = (task: OpenTask): TaskDraft => ({ ...update(task, 'cancelled'), source: 'user' })
+const cancelTask = (task: OpenTask): TaskDraft => ({ ...update(task, 'cancelled'), source: 'user' })
 
 const inRunOf = ({ runId }: OpenTask) => (runId === undefined ? {} : { run_id: runId })
 

@@ -71,10 +71,10 @@ type Tasks = readonly OpenTask[]
 export function tasksAfter(tasks: Tasks, event: EventOf<'TaskUpdate'>): Tasks {
   const { task_id: id, title, status, runnable, seq, timestamp, run_id: runId, progress } = event
   if (!isOpen(status)) return tasks.filter((task) => task.id !== id)
-  const known = tasks.find((task) => task.id === id)
-  if (known) {
+  const knownTask = tasks.find((task) => task.id === id)
+  if (knownTask) {
     const news = { status, updatedAt: timestamp, ...(runId !== undefined && { runId }), ...(progress && { progress }) }
-    return tasks.map((task) => (task === known ? { ...known, ...news } : task))
+    return tasks.map((task) => (task === knownTask ? { ...knownTask, ...news } : task))
   }
   if (!runnable) return tasks // the task has ended
   return [...tasks, { id, type: runnable.type, title, status, seq, createdAt: timestamp, updatedAt: timestamp }]

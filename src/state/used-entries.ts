@@ -48,7 +48,7 @@ export function grantedByResult(
   return withEntry(granted, findEntry(settings.commands, name) ?? findEntry(settings.skills, name))
 }
 
-function withEntry(granted: GrantedRules, entry: ProjectEntry | undefined): GrantedRules {
-  if (!entry?.allowed_tools) return granted
-  return { allow: [...new Set([...(granted?.allow ?? []), ...entry.allowed_tools])], ask: [], deny: [] }
+function withEntry(grantedRules: GrantedRules, entry: ProjectEntry | undefined): GrantedRules {
+  if (!entry?.allowed_tools) return grantedRules
+  return { allow: [...new Set([...(grantedRules?.allow ?? []), ...entry.allowed_tools])], ask: [], deny: [] }
 }

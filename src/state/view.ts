@@ -73,27 +73,27 @@ const CONVERTED: { readonly [K in ConvertedSettings]: (stored: NonNullable<Setti
 const CONVERTERS = new Map<string, (stored: never) => unknown>(Object.entries(CONVERTED))
 
 // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the name selects the converter of this type
-const convert = (name: string, stored: unknown): unknown => CONVERTERS.get(name)?.(stored as never) ?? stored
+const convert = (name: string, value: unknown): unknown => CONVERTERS.get(name)?.(value as never) ?? value
 
 const SHOWN = namesIn('shown')
 
 /** What is not set, or `false`, is left out. */
 function shownSettings(settings: Settings): ShownSettings {
-  const shown = Object.fromEntries(
+  const shownEntries = Object.fromEntries(
     SHOWN.flatMap((name) => {
-      const stored = settings[name]
-      return stored === undefined || stored === false ? [] : [[name, convert(name, stored)]]
+      const storedValue = settings[name]
+      return storedValue === undefined || storedValue === false ? [] : [[name, convert(name, storedValue)]]
     }),
   )
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- each has the type of its entry in the table
-  return shown as ShownSettings
+  return shownEntries as ShownSettings
 }
 
 /** As clients send it. */
 export function shownMcp(servers: McpServers): ShownMcp {
-  const shown = Object.entries(servers).map(([name, { transport, ...server }]) => [
+  const shownServers = Object.entries(servers).map(([name, { transport, ...server }]) => [
     name,
     { type: transport, ...server },
   ])
-  return { mcpServers: Object.fromEntries(shown) }
+  return { mcpServers: Object.fromEntries(shownServers) }
 }

@@ -41,12 +41,12 @@ function printOfValue(value: unknown): number {
 function mixText(print: number, text: string): number {
   const { length } = text
   const isShort = length <= PRINTED_HEAD + PRINTED_TAIL
-  let mixed = Math.imul(print ^ length, FNV_PRIME)
+  let mixedPrint = Math.imul(print ^ length, FNV_PRIME)
   const headEnd = isShort ? length : PRINTED_HEAD
-  for (let at = 0; at < headEnd; at++) mixed = Math.imul(mixed ^ text.charCodeAt(at), FNV_PRIME)
+  for (let at = 0; at < headEnd; at++) mixedPrint = Math.imul(mixedPrint ^ text.charCodeAt(at), FNV_PRIME)
   const tailStart = isShort ? length : length - PRINTED_TAIL
-  for (let at = tailStart; at < length; at++) mixed = Math.imul(mixed ^ text.charCodeAt(at), FNV_PRIME)
-  return mixed
+  for (let at = tailStart; at < length; at++) mixedPrint = Math.imul(mixedPrint ^ text.charCodeAt(at), FNV_PRIME)
+  return mixedPrint
 }
 
 /** Returns the same text for the same call with the same result. */

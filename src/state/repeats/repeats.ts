@@ -92,13 +92,13 @@ export function repeatsAfterResult(repeats: Repeats, result: Result, openCalls: 
 }
 
 function turnAfter(repeats: Repeats, turn: Turn, call: ToolCall, result: Result): Turn {
-  const failed = turn.failed && hasFailed(result)
-  const isCompared = failed || areCompared(repeats)
+  const hasFailedCall = turn.failed && hasFailed(result)
+  const isCompared = hasFailedCall || areCompared(repeats)
   return {
     print: (turn.print + printOf(call)) | 0,
     ms: turn.ms + result.duration_ms,
     results: isCompared ? [...turn.results, hashOfResult(call, result)] : turn.results,
-    failed,
+    failed: hasFailedCall,
   }
 }
 
