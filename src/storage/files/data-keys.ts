@@ -17,8 +17,8 @@ export async function openDataKeys(dataDir: string, operatorKeys: KeyMaterial): 
 }
 
 /** Durable. */
-export async function writeSealedKeys(dataDir: string, sealed: readonly string[]): Promise<void> {
-  await replaceFile(join(dataDir, FILE), Buffer.from(`${sealed.join('\n')}\n`))
+export async function writeSealedKeys(dataDir: string, sealedKeys: readonly string[]): Promise<void> {
+  await replaceFile(join(dataDir, FILE), Buffer.from(`${sealedKeys.join('\n')}\n`))
 }
 
 /** Returns the keys as they are stored, Base64, oldest first. */

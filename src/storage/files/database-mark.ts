@@ -21,12 +21,12 @@ export async function requireNoDatabase(directory: string): Promise<void> {
 
 /** `id`: the identity of the database; undefined if it has none yet. Throws a `DataDirectoryError` if another one is meant. */
 export async function requireDatabase(directory: string, id: string | undefined): Promise<void> {
-  const marked = await readDatabaseMark(directory)
-  if (marked !== undefined && marked !== id)
+  const markText = await readDatabaseMark(directory)
+  if (markText !== undefined && markText !== id)
     throw new DataDirectoryError(
       `${directory} belongs to another database than that of OPENHANDS_DATABASE_URL. Set the URL of the former one, or use an empty data directory.`,
     )
-  if (marked === undefined && hasFiles(directory))
+  if (markText === undefined && hasFiles(directory))
     throw new DataDirectoryError(
       `${directory} was used without a database, and its conversations are in files. Start without OPENHANDS_DATABASE_URL, run agent-server import --from ${directory}, or use an empty data directory.`,
     )

@@ -79,13 +79,13 @@ export class FileConversation implements ConversationStorage {
   async createLog(values: SecretValues): Promise<StoredLog> {
     const { logs, secrets } = this.#parts
     if (isEmpty(values)) return await logs.create(this.id)
-    const named = secrets.create(this.id)
-    const write = async () => await secrets.writeFirst(await named, this.id, values)
-    const made = logs.create(this.id, { named, write })
+    const secretsFile = secrets.create(this.id)
+    const write = async () => await secrets.writeFirst(await secretsFile, this.id, values)
+    const creating = logs.create(this.id, { named: secretsFile, write })
     // A file that is created after a failure would prevent the removal of the directory.
-    const [file] = await Promise.allSettled([named, made])
+    const [file] = await Promise.allSettled([secretsFile, creating])
     if (file.status === 'fulfilled') await file.value.close()
-    return await made
+    return await creating
   }
 
   copyLog(events: AsyncIterable<Event>, ending: () => readonly EventDraft[]): Promise<StoredLog> {

@@ -28,13 +28,13 @@ export class FileSummaries implements SummaryCache {
   }
 
   async read(): Promise<NotedSummaries> {
-    const noted = await this.#table.read()
+    const notedSummaries = await this.#table.read()
     return {
       current: async (ids, signal) => {
         const stamps = await stampsOf(ids.map(this.#logOf), signal)
-        return ids.map((id, at) => summaryOf(noted.get(id), stamps[at]))
+        return ids.map((id, at) => summaryOf(notedSummaries.get(id), stamps[at]))
       },
-      last: (id) => noted.get(id)?.summary,
+      last: (id) => notedSummaries.get(id)?.summary,
     }
   }
 
@@ -64,6 +64,6 @@ export class FileSummaries implements SummaryCache {
   readonly #logOf = (id: string): string => logPathIn(this.#logs, id)
 }
 
-function summaryOf(noted: NotedSummary | undefined, stamp: LogStamp | undefined): Summary | undefined {
-  return noted && stamp && isSameStamp(noted.stamp, stamp) ? noted.summary : undefined
+function summaryOf(notedSummary: NotedSummary | undefined, stamp: LogStamp | undefined): Summary | undefined {
+  return notedSummary && stamp && isSameStamp(notedSummary.stamp, stamp) ? notedSummary.summary : undefined
 }

@@ -26,8 +26,8 @@ export async function removeLeftFiles(dataDir: string): Promise<void> {
 }
 
 async function removeIfOld(path: string): Promise<void> {
-  const found = await stat(path).catch(unlessMissing)
-  if (found && found.mtimeMs < Date.now() - STARTING_MS) await rm(path, { force: true })
+  const stats = await stat(path).catch(unlessMissing)
+  if (stats && stats.mtimeMs < Date.now() - STARTING_MS) await rm(path, { force: true })
 }
 
 /** Those of replaced files, in the directory of a conversation and in directories in it. */

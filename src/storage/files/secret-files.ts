@@ -23,9 +23,9 @@ export class SecretFiles {
 
   /** Returns an empty object if the conversation has no secrets. Throws a `Problem` if no key decrypts the file. */
   async read(conversationId: string): Promise<SecretValues> {
-    const sealed = await readFile(this.#pathOf(conversationId)).catch(ignoreMissing)
-    if (!sealed) return {}
-    const text = this.#sealerOf(conversationId).unseal(sealed)?.toString()
+    const sealedText = await readFile(this.#pathOf(conversationId)).catch(ignoreMissing)
+    if (!sealedText) return {}
+    const text = this.#sealerOf(conversationId).unseal(sealedText)?.toString()
     if (text !== undefined) return Values.parse(JSON.parse(text))
     this.#unreadable.add(conversationId)
     throw new Problem(

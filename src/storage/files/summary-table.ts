@@ -86,7 +86,7 @@ export class SummaryTable {
 
   /** Returns the recorded summaries, each valid while its stamp matches the log. Call it once, first. */
   async read(): Promise<Map<string, NotedSummary>> {
-    const noted = new Map<string, NotedSummary>()
+    const notedSummaries = new Map<string, NotedSummary>()
     try {
       const slices = createSlices()
       const select = this.#open().database.prepare(SELECT)
@@ -94,21 +94,21 @@ export class SummaryTable {
         const batch = select.get(String(last))
         if (typeof batch?.['entries'] !== 'string') break
         last = batch['last']
-        for (const entry of parseEntries(batch['entries'])) noted.set(entry[0], fromEntry(entry))
+        for (const entry of parseEntries(batch['entries'])) notedSummaries.set(entry[0], fromEntry(entry))
         await slices.rest()
       }
-      this.#untidied = [...noted.keys()]
+      this.#untidied = [...notedSummaries.keys()]
     } catch (error) {
       this.#deps.onFault(error)
       if (isDamaged(error) || error instanceof SyntaxError) this.#startOver()
     }
-    return noted
+    return notedSummaries
   }
 
   /** Nobody may write the log between the creation of its stamp and that of the summary. Written in the next turn. */
-  note(noted: NotedSummary): void {
-    this.#untidied?.push(noted.summary.id)
-    this.#changes.set(noted.summary.id, noted)
+  note(notedSummary: NotedSummary): void {
+    this.#untidied?.push(notedSummary.summary.id)
+    this.#changes.set(notedSummary.summary.id, notedSummary)
     void this.#write()
   }
 
@@ -157,7 +157,7 @@ export class SummaryTable {
     } catch (error) {
       this.#deps.onFault(error)
       // What must be forgotten is not kept for lack of room.
-      if (isDamaged(error) || changes.values().some((noted) => !noted)) this.#startOver()
+      if (isDamaged(error) || changes.values().some((notedSummary) => !notedSummary)) this.#startOver()
     }
   }
 
@@ -193,8 +193,8 @@ function writeAll(
 ): void {
   database.exec('BEGIN IMMEDIATE')
   try {
-    for (const [id, noted] of changes) {
-      if (noted) insert.run(id, JSON.stringify(toEntry(noted)))
+    for (const [id, notedSummary] of changes) {
+      if (notedSummary) insert.run(id, JSON.stringify(toEntry(notedSummary)))
       else remove.run(id)
     }
     database.exec('COMMIT')
@@ -257,15 +257,15 @@ function toEntry({ summary, stamp }: NotedSummary): Entry {
   const { id, status, lastSeq, createdAt, updatedAt, idempotency, preview, lastWords, isArchived, waiting } = summary
   const log = [id, stamp.size, stamp.mtimeMs, status, lastSeq, createdAt, updatedAt] as const
   const texts = [summary.title ?? null, summary.userId ?? null, summary.profile ?? null] as const
-  const shown = [preview, lastWords, summary.model ?? null, summary.costUsd ?? null, isArchived, waiting] as const
+  const columns = [preview, lastWords, summary.model ?? null, summary.costUsd ?? null, isArchived, waiting] as const
   const keys = [idempotency?.key ?? null, idempotency?.bodyHash ?? null] as const
   const times = [summary.waitsSince ?? null, summary.deadline ?? null, stamp.mtimeMs] as const
   return [
     ...log,
     ...texts,
-    listed(summary.labels),
-    listed(Object.entries(summary.fields).flat()),
-    ...shown,
+    listOrNull(summary.labels),
+    listOrNull(Object.entries(summary.fields).flat()),
+    ...columns,
     ...keys,
     ...times,
   ]
@@ -277,18 +277,18 @@ function fromEntry([id, size, mtimeMs, status, lastSeq, createdAt, updatedAt, ..
   const [key, bodyHash, waitsSince, deadline] = last
   const owner = { userId: userId ?? undefined, profile: profile ?? undefined }
   const texts = { title: title ?? undefined, ...owner, model: model ?? undefined }
-  const found = { labels: labels ?? NO_LABELS, fields: fields ? inPairs(fields) : NO_FIELDS }
-  const known = { ...texts, ...found, preview, lastWords, isArchived, waiting, costUsd: costUsd ?? undefined }
+  const foundPairs = { labels: labels ?? NO_LABELS, fields: fields ? inPairs(fields) : NO_FIELDS }
+  const knownTexts = { ...texts, ...foundPairs, preview, lastWords, isArchived, waiting, costUsd: costUsd ?? undefined }
   const waits = { waitsSince: waitsSince ?? undefined, deadline: deadline ?? undefined }
   const idempotency = key !== null && bodyHash !== null ? { key, bodyHash } : undefined
-  const summary = { id, status, lastSeq, createdAt, updatedAt, ...known, ...waits, idempotency }
+  const summary = { id, status, lastSeq, createdAt, updatedAt, ...knownTexts, ...waits, idempotency }
   return { summary, stamp: { size, mtimeMs } }
 }
 
 /** Shared: most conversations have none. */
 const [NO_LABELS, NO_FIELDS] = [[], {}] as const
 
-const listed = (texts: readonly string[]): readonly string[] | null => (texts.length > 0 ? texts : null)
+const listOrNull = (texts: readonly string[]): readonly string[] | null => (texts.length > 0 ? texts : null)
 
 const inPairs = (texts: readonly string[]): Record<string, string> =>
   Object.fromEntries(texts.flatMap((name, at) => (at % 2 === 0 ? [[name, texts[at + 1] ?? '']] : [])))

@@ -106,10 +106,10 @@ export function startTimeLimit(ms: number, lease: Lease | undefined, end: () => 
   }
   const look = () => {
     if (isOver.signal.aborted) return
-    const left = lease && endsAt !== undefined ? endsAt - lease.heldMs : 0
-    if (!lease || left <= 0) return end()
+    const remainingMs = lease && endsAt !== undefined ? endsAt - lease.heldMs : 0
+    if (!lease || remainingMs <= 0) return end()
     void lease.whenHeld(isOver.signal).then(
-      () => wait(left),
+      () => wait(remainingMs),
       () => {}, // cancelled, or the instance ends
     )
   }

@@ -134,13 +134,13 @@ export class AppendLanes {
     this.#waiting.unshift(...again.flat())
   }
 
-  async #decideAndContinue(group: readonly Waiting[], lost: LostStatement): Promise<void> {
-    await this.#tryAgain(await this.#decide(group, lost), lost)
+  async #decideAndContinue(group: readonly Waiting[], lostStatement: LostStatement): Promise<void> {
+    await this.#tryAgain(await this.#decide(group, lostStatement), lostStatement)
     if (this.#waiting.length > 0 && this.#busy < LANES) await this.#run()
   }
 
   /** Settles the appends that are stored, or cannot be any more. Returns the others, with their new epoch. */
-  async #decide(group: readonly Waiting[], lost: unknown): Promise<Waiting[]> {
+  async #decide(group: readonly Waiting[], cause: unknown): Promise<Waiting[]> {
     const outage = this.#database.outage()
     const onLimit = (problem: unknown) => group.forEach(({ entry }) => entry.onLimit(problem))
     for (;;) {
@@ -151,7 +151,7 @@ export class AppendLanes {
       } catch (error) {
         const problem = await outage.wait(error, onLimit).catch(toProblem)
         if (problem === undefined) continue
-        for (const { reject } of group) reject(uncertain(lost))
+        for (const { reject } of group) reject(uncertain(cause))
         return []
       }
     }

@@ -54,12 +54,12 @@ export class SummaryRows implements SummaryCache {
   }
 
   async read(): Promise<NotedSummaries> {
-    const noted = new Map<string, Summary>()
+    const notedSummaries = new Map<string, Summary>()
     try {
       for (const row of await this.#database.read('select value from summaries where format = $1', [SUMMARY_FORMAT])) {
         // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- written by this class, in this format
         const summary = JSON.parse(String(row['value'])) as Summary
-        noted.set(summary.id, summary)
+        notedSummaries.set(summary.id, summary)
       }
     } catch (error) {
       this.#onFault(error)
@@ -69,11 +69,11 @@ export class SummaryRows implements SummaryCache {
         const heads = await this.#heads()
         signal.throwIfAborted()
         return ids.map((id) => {
-          const summary = noted.get(id)
+          const summary = notedSummaries.get(id)
           return summary?.lastSeq === heads.get(id) ? summary : undefined
         })
       },
-      last: (id) => noted.get(id),
+      last: (id) => notedSummaries.get(id),
     }
   }
 
@@ -117,16 +117,16 @@ export class SummaryRows implements SummaryCache {
     while (this.#changes.size > 0) {
       const changes = [...this.#changes]
       this.#changes = new Map()
-      const noted = changes.flatMap(([, summary]) => summary ?? [])
-      const forgotten = changes.flatMap(([id, summary]) => (summary ? [] : [id]))
+      const notedSummaries = changes.flatMap(([, summary]) => summary ?? [])
+      const forgottenIds = changes.flatMap(([id, summary]) => (summary ? [] : [id]))
       try {
         await this.#database.write(
           CHANGE,
           [
-            forgotten,
-            noted.map(({ id }) => id),
-            noted.map(({ lastSeq }) => lastSeq),
-            noted.map((summary) => JSON.stringify(summary)),
+            forgottenIds,
+            notedSummaries.map(({ id }) => id),
+            notedSummaries.map(({ lastSeq }) => lastSeq),
+            notedSummaries.map((summary) => JSON.stringify(summary)),
             SUMMARY_FORMAT,
           ],
           'cache',

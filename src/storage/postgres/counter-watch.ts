@@ -26,8 +26,8 @@ export class CounterWatch {
     const before = isContinuous ? this.#seenCounters : new Map<number, SeenCounter>()
     this.#seenCounters = new Map(
       counters.map(({ id, counter }) => {
-        const seen = before.get(id)
-        return [id, seen?.counter === counter ? seen : { counter, since: answeredAt }]
+        const seenCounter = before.get(id)
+        return [id, seenCounter?.counter === counter ? seenCounter : { counter, since: answeredAt }]
       }),
     )
     return counters.filter(({ id }) => sentAt - (this.#seenCounters.get(id)?.since ?? sentAt) >= this.#ttlMs)

@@ -15,8 +15,8 @@ export async function claimKey(
     // It was released since.
     if (!row) continue
     const { body_hash, conversation_id, at, is_made } = row
-    const found = { key, bodyHash: String(body_hash), id: String(conversation_id), isMade: is_made === true }
-    return { ...found, at: new Date(Number(at)).toISOString() }
+    const foundClaim = { key, bodyHash: String(body_hash), id: String(conversation_id), isMade: is_made === true }
+    return { ...foundClaim, at: new Date(Number(at)).toISOString() }
   }
 }
 

@@ -81,11 +81,11 @@ export class PostgresDatabase implements AsyncDisposable {
    */
   async write(text: string, values: readonly unknown[], pool: PoolName = 'other'): Promise<PostgresRow[]> {
     const outage = this.outage()
-    const lost: SessionIdentity[] = []
+    const lostSessions: SessionIdentity[] = []
     for (;;) {
       try {
-        for (const identity of lost.splice(0)) await this.#endSession(identity, lost)
-        return await this.#run(pool, text, values, (identity) => lost.push(identity))
+        for (const identity of lostSessions.splice(0)) await this.#endSession(identity, lostSessions)
+        return await this.#run(pool, text, values, (identity) => lostSessions.push(identity))
       } catch (error) {
         await outage.wait(error)
       }
@@ -118,13 +118,13 @@ export class PostgresDatabase implements AsyncDisposable {
     return await this.#pools[pool].run(...statement)
   }
 
-  async #endSession(identity: SessionIdentity, lost: SessionIdentity[]): Promise<void> {
+  async #endSession(identity: SessionIdentity, lostSessions: SessionIdentity[]): Promise<void> {
     try {
       const { pid, startedAt } = identity
-      const [found] = await this.#pools.other.run(END_SESSION, [pid, startedAt, END_SESSION_MS])
-      if (found?.['ended'] === false) throw new LostStatement('The server does not end a session.')
+      const [foundRow] = await this.#pools.other.run(END_SESSION, [pid, startedAt, END_SESSION_MS])
+      if (foundRow?.['ended'] === false) throw new LostStatement('The server does not end a session.')
     } catch (error) {
-      lost.push(identity)
+      lostSessions.push(identity)
       throw error
     }
   }

@@ -23,9 +23,9 @@ export async function setDocumentAside(
   name: string,
   suffix: string,
 ): Promise<string> {
-  const kept = `${name}.${suffix}-${Date.now()}`
-  await ownership.write(SET_ASIDE, id, [name, kept])
-  return kept
+  const keptName = `${name}.${suffix}-${Date.now()}`
+  await ownership.write(SET_ASIDE, id, [name, keptName])
+  return keptName
 }
 
 const SET_ASIDE = 'update documents set name = $4 from allowed where conversation_id = $1 and name = $3'

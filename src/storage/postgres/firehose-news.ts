@@ -30,7 +30,7 @@ export class FirehoseNews implements Disposable {
 
   /** Calls `onNews` when any instance may have appended. Returns a function that ends it; no call comes after its promise. */
   listen(onNews: () => void): () => Promise<void> {
-    const ended = new AbortController()
+    const ending = new AbortController()
     let connecting: Promise<PostgresSession | undefined> | undefined
     const connect = async (former: PostgresSession | undefined) => {
       if (former && !former.isBroken) return former
@@ -41,14 +41,14 @@ export class FirehoseNews implements Disposable {
     const poll = () => {
       // In turn: a connection may take longer than a poll.
       connecting = (connecting ?? Promise.resolve(undefined)).then((former) =>
-        ended.signal.aborted ? former : connect(former),
+        ending.signal.aborted ? former : connect(former),
       )
       onNews()
     }
     const timer = setInterval(poll, POLL_MS).unref()
     poll()
     return async () => {
-      ended.abort()
+      ending.abort()
       clearInterval(timer)
       await (await connecting)?.end()
     }

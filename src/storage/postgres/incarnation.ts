@@ -167,8 +167,8 @@ const counterOf = (row: PostgresRow) => ({ id: Number(row['id']), counter: Numbe
 
 /** Resolves to true if this session has the lock, now or already. */
 async function tryLock(session: PostgresSession, sharing: Sharing): Promise<boolean> {
-  const [held] = await session.run(sharing === 'alone' ? LOCK_ALONE : LOCK_SHARED, [INSTANCE_LOCK], STATEMENT_MS)
-  return held?.['is_locked'] === true
+  const [lockRow] = await session.run(sharing === 'alone' ? LOCK_ALONE : LOCK_SHARED, [INSTANCE_LOCK], STATEMENT_MS)
+  return lockRow?.['is_locked'] === true
 }
 
 async function inUse(session: PostgresSession): Promise<DatabaseError> {

@@ -114,8 +114,8 @@ export class SharedWorkdirsTable implements SharedWorkdirs {
   }
 
   async leave(workdir: string, id: string): Promise<boolean> {
-    const [found] = await this.#database.write(LEAVE, [hashOfWorkdir(workdir), id])
-    return found?.['is_empty'] === true
+    const [foundRow] = await this.#database.write(LEAVE, [hashOfWorkdir(workdir), id])
+    return foundRow?.['is_empty'] === true
   }
 }
 

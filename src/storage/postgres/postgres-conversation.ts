@@ -92,10 +92,10 @@ export class PostgresConversation implements ConversationStorage {
 
   async openLog(): ReturnType<EventStore['open']> {
     await this.#parts.requireHeld()
-    const opened = await this.#parts.logs.open(this.id)
+    const openedLog = await this.#parts.logs.open(this.id)
     // Missing if the data directory of this machine is another one than when the conversation was created.
     await makeDirectories(this.directory, 0o700)
-    return opened
+    return openedLog
   }
 
   async release(): Promise<void> {

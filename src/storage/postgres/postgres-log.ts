@@ -78,8 +78,8 @@ export class PostgresLog implements StoredLog {
     return this.#head
   }
 
-  listWith(listed: ListedState): void {
-    if (this.#parts.isShared) this.#listed = listed
+  listWith(listedState: ListedState): void {
+    if (this.#parts.isShared) this.#listed = listedState
   }
 
   append(drafts: readonly EventDraft[], options: AppendOptions = {}): Promise<AppendOutcome> {
@@ -119,14 +119,14 @@ export class PostgresLog implements StoredLog {
   }
 
   async close(why?: 'deleted'): Promise<void> {
-    this.#over ??= why === 'deleted' ? deleted() : closed()
+    this.#over ??= why === 'deleted' ? deletedProblem() : closedProblem()
     await this.#commits.settled()
     this.#parts.onClosed()
   }
 
   /** Ends the log under its writer: a statement in progress finishes, waiting appends are refused. */
   async retire(why: 'fenced' | 'deleted'): Promise<void> {
-    if (why === 'deleted') this.#over = this.#failure = deleted()
+    if (why === 'deleted') this.#over = this.#failure = deletedProblem()
     this.#isFenced = true
     await this.#commits.settled()
   }
@@ -152,11 +152,11 @@ export class PostgresLog implements StoredLog {
   async #commit(all: readonly Append[]): Promise<void> {
     // The others were refused.
     const group = all.filter((append) => this.#queued.delete(append))
-    const decided = this.#decide(group)
-    const { outcomes, events } = decided
+    const decidedAppends = this.#decide(group)
+    const { outcomes, events } = decidedAppends
     try {
       if (this.#failure) throw this.#failure
-      if (events.length > 0 && !(await this.#store(decided, group))) {
+      if (events.length > 0 && !(await this.#store(decidedAppends, group))) {
         for (const { resolve } of group) resolve({ kind: 'fenced' })
         return
       }
@@ -177,13 +177,13 @@ export class PostgresLog implements StoredLog {
       const { epoch = this.epoch, expectedHead = head } = options
       if (epoch !== this.epoch || this.#isFenced) return { kind: 'fenced' }
       if (expectedHead !== head) return { kind: 'head_moved', head }
-      const stored = drafts.map(({ line }, i) => storedFromDraft(head + 1 + i, line))
-      for (const [i, { seq, type, json }] of stored.entries()) {
+      const storedEvents = drafts.map(({ line }, i) => storedFromDraft(head + 1 + i, line))
+      for (const [i, { seq, type, json }] of storedEvents.entries()) {
         // oxlint-disable-next-line typescript/no-non-null-assertion -- one draft for each event
         const { source, at } = drafts[i]!
         events.push({ seq, at, type, source, json })
       }
-      return { kind: 'appended', events: stored }
+      return { kind: 'appended', events: storedEvents }
     })
     return { outcomes, events }
   }
@@ -220,8 +220,8 @@ export class PostgresLog implements StoredLog {
   #listedAfter(outcomes: readonly AppendOutcome[]): { listed: ListedState | undefined; text: string } {
     if (!this.#listed) return { listed: undefined, text: '' }
     try {
-      const listed = this.#listed.after(outcomes.flatMap((one) => (one.kind === 'appended' ? one.events : [])))
-      return { listed, text: listedText(listed.row) }
+      const listedState = this.#listed.after(outcomes.flatMap((one) => (one.kind === 'appended' ? one.events : [])))
+      return { listed: listedState, text: listedText(listedState.row) }
     } catch {
       // The subscribers of the log report what they cannot read. Other instances read the log itself.
       return { listed: undefined, text: '' }
@@ -247,12 +247,12 @@ export class PostgresLog implements StoredLog {
 
 type DecidedAppends = { readonly outcomes: readonly AppendOutcome[]; readonly events: readonly EventRow[] }
 
-const differs = (expected: number, found: number | undefined): Problem =>
+const differs = (expectedHead: number, foundHead: number | undefined): Problem =>
   new Problem(
     'storage_failed',
-    `The database has ${found ?? 'no'} events of this conversation where ${expected} were stored: it has lost some, or was changed. The conversation must be reopened.`,
+    `The database has ${foundHead ?? 'no'} events of this conversation where ${expectedHead} were stored: it has lost some, or was changed. The conversation must be reopened.`,
   )
 
-const closed = (): Problem => new Problem('unavailable', 'This conversation was closed. Try again in a moment.')
+const closedProblem = (): Problem => new Problem('unavailable', 'This conversation was closed. Try again in a moment.')
 
-const deleted = (): Problem => new Problem('conversation_deleted', 'This conversation was deleted.')
+const deletedProblem = (): Problem => new Problem('conversation_deleted', 'This conversation was deleted.')

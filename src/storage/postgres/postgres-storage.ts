@@ -88,12 +88,12 @@ const TTL_MS = 10_000
 
 /** Locks the data directory and the database until disposed. Throws a `DataDirectoryError` or a `DatabaseError`. */
 export async function openPostgresStorage(options: PostgresStorageOptions): Promise<Storage> {
-  await using opened = new AsyncDisposableStack()
-  const lock = opened.use(await lockDataDirectory(options.directory))
+  await using openedParts = new AsyncDisposableStack()
+  const lock = openedParts.use(await lockDataDirectory(options.directory))
   const { url, outageMs = OUTAGE_MS, sharing = 'alone', metrics } = options
-  const database = opened.use(new PostgresDatabase({ url, outageMs, onAnswered: metrics?.databaseAnswered }))
+  const database = openedParts.use(new PostgresDatabase({ url, outageMs, onAnswered: metrics?.databaseAnswered }))
   const session = await connectFirst(database, options.onAway)
-  opened.defer(() => session.end())
+  openedParts.defer(() => session.end())
   await lockDatabase(session, sharing)
   // Before anything is written: it may be the wrong database.
   await requireDatabase(options.directory, await readIdentity(session))
@@ -102,22 +102,22 @@ export async function openPostgresStorage(options: PostgresStorageOptions): Prom
   if (warning !== undefined) options.onWarning?.(warning)
   const keys = await openDatabaseKeys(session, options.operatorKeys)
   const identity = await requireIdentity(session)
-  const shared = options.sharedDirectory
-  const sessions = shared === undefined ? undefined : await openSharedDirectory(shared, identity)
+  const sharedDirectory = options.sharedDirectory
+  const sessions = sharedDirectory === undefined ? undefined : await openSharedDirectory(sharedDirectory, identity)
   await markDatabase(options.directory, identity)
   await removeLeftFiles(options.directory)
   const { renewMs = RENEW_MS, ttlMs = TTL_MS, now = () => performance.now(), onFault } = options
   const beganAt = now()
   const owner = await beginIncarnation(session, options.serverVersion, sharing)
-  const kept = { database, session, number: owner, sharing, outageMs, renewMs, ttlMs, beganAt, now, onFault }
-  const incarnation = opened.use(new KeptIncarnation({ ...kept, onSuspended: metrics?.suspended }))
-  if (sharing === 'shared') opened.use(new FirehoseTrim(database))
-  const news = sharing === 'shared' ? opened.use(new FirehoseNews(database)) : undefined
+  const keptParts = { database, session, number: owner, sharing, outageMs, renewMs, ttlMs, beganAt, now, onFault }
+  const incarnation = openedParts.use(new KeptIncarnation({ ...keptParts, onSuspended: metrics?.suspended }))
+  if (sharing === 'shared') openedParts.use(new FirehoseTrim(database))
+  const news = sharing === 'shared' ? openedParts.use(new FirehoseNews(database)) : undefined
   const directory = await realpath(options.directory)
   await makeDirectories(join(directory, 'sessions'), 0o700)
   return new PostgresStorage(
     { ...options, directory, sessions, database, keys, lock, owner, incarnation, news },
-    opened.move(),
+    openedParts.move(),
   )
 }
 
@@ -156,7 +156,7 @@ class PostgresStorage implements Storage {
 
   constructor(
     { directory: root, sessions, onFault, metrics, database, keys, lock, owner, incarnation, news }: Parts,
-    opened: AsyncDisposableStack,
+    openedParts: AsyncDisposableStack,
   ) {
     this.keys = keys
     this.directory = join(root, 'sessions')
@@ -188,7 +188,7 @@ class PostgresStorage implements Storage {
       secrets: new SecretRows(ownership, keys.material),
       requireHeld: () => lock.requireHeld(),
     }
-    this.#opened = opened
+    this.#opened = openedParts
   }
 
   async ids(): Promise<string[]> {

@@ -72,9 +72,9 @@ export class PostgresStore implements EventStore, LogViews {
       const write = (columns: readonly unknown[]) => this.#ownership.write(INSERT, conversationId, columns)
       const { head, lastAt } = await writeEvents(write, this.#copies(conversationId, events, ending))
       const values = [conversationId, this.#ownership.incarnation, randomUUID(), head, lastAt]
-      const [created] = await this.#database.write(END_COPY, values)
-      if (!created) throw exists()
-      return this.#take(conversationId, created)
+      const [createdRow] = await this.#database.write(END_COPY, values)
+      if (!createdRow) throw exists()
+      return this.#take(conversationId, createdRow)
     })
   }
 
@@ -83,7 +83,7 @@ export class PostgresStore implements EventStore, LogViews {
       await this.#current.get(conversationId)?.retire('fenced')
       const [row] = await this.#database.write(OPEN, [conversationId, this.#ownership.incarnation])
       if (!row) throw await this.#whyNotOpened(conversationId)
-      if (Number(row['last_seq'] ?? 0) !== row['head']) throw damaged(row)
+      if (Number(row['last_seq'] ?? 0) !== row['head']) throw damagedProblem(row)
       return { log: this.#take(conversationId, row), repaired: undefined, isReleased: row['is_released'] === true }
     })
   }
@@ -216,7 +216,7 @@ const notFound = (): Problem => new Problem('conversation_not_found', 'No conver
 
 const exists = (): Problem => new Problem('conversation_exists', 'A conversation with this id already exists.')
 
-const damaged = (row: PostgresRow): Problem =>
+const damagedProblem = (row: PostgresRow): Problem =>
   new Problem(
     'conversation_damaged',
     `The event log of this conversation is damaged: ${String(row['head'])} events were stored, and the last one in the database is ${String(row['last_seq'])}. Restore a backup of the database.`,

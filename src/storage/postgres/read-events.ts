@@ -28,26 +28,26 @@ export async function readPage(log: LogExtent, options: ReadOptions): Promise<Lo
   const events: StoredEvent[] = []
   let bytes = 0
   // What does not match is scanned as well: several statements may be needed.
-  for (let left: Range | undefined = range; left;) {
-    const rows: RowsRead = await readRows(log, left, {
+  for (let remainingRange: Range | undefined = range; remainingRange;) {
+    const rows: RowsRead = await readRows(log, remainingRange, {
       ...options,
       order,
       limit: matches ? SEARCH_ROWS : limit - events.length,
       maxBytes: maxBytes - bytes,
     })
-    if (isWithoutFilter(options)) requireDense(left, rows, order)
+    if (isWithoutFilter(options)) requireDense(remainingRange, rows, order)
     let last: number | undefined
     for (const row of rows.events) {
       last = Number(row['seq'])
       bytes += Number(row['bytes'])
-      const stored = storedOf(row)
-      if (!matches || matches(stored)) events.push(stored)
+      const storedEvent = storedOf(row)
+      if (!matches || matches(storedEvent)) events.push(storedEvent)
       if (events.length >= limit || bytes >= maxBytes) {
         const isLast = !rows.hasMore && row === rows.events.at(-1)
         return { events, scannedTo: isLast ? undefined : last }
       }
     }
-    left = rows.hasMore && last !== undefined ? after(left, last, order) : undefined
+    remainingRange = rows.hasMore && last !== undefined ? after(remainingRange, last, order) : undefined
   }
   return { events, scannedTo: undefined }
 }
@@ -55,14 +55,14 @@ export async function readPage(log: LogExtent, options: ReadOptions): Promise<Lo
 export async function countEvents(log: LogExtent, filter: EventFilter): Promise<number> {
   const range = await rangeOf(log, filter)
   if (filter.q !== undefined) return await countMatches(log, range, filter, filter.types && storedTypes(filter.types))
-  const [found] = await log.database.read(COUNT, [
+  const [foundRow] = await log.database.read(COUNT, [
     log.id,
     range.first,
     range.last,
     filter.types && [...filter.types],
     filter.source,
   ])
-  const count = Number(found?.['count'])
+  const count = Number(foundRow?.['count'])
   const earlier = filter.types ? [...earlierTypes(filter.types)] : []
   // What an event of an earlier version becomes depends on its content.
   return earlier.length === 0 ? count : count + (await countMatches(log, range, filter, earlier))
@@ -75,8 +75,8 @@ export async function findEvent(log: LogExtent, eventId: string): Promise<Stored
   const rows = await log.database.read(FIND, [log.id, log.head, time])
   for (const row of rows) {
     if (parseHeader(String(row['beginning']))?.id !== eventId) continue
-    const [found] = await log.database.read(GET, [log.id, row['seq']])
-    return found && storedOf(found)
+    const [foundRow] = await log.database.read(GET, [log.id, row['seq']])
+    return foundRow && storedOf(foundRow)
   }
   return undefined
 }
@@ -115,17 +115,17 @@ async function countMatches(
 ): Promise<number> {
   const matches = createMatch(filter)
   let count = 0
-  for (let left: Range | undefined = range; left && left.first <= left.last;) {
-    const named = types && new Set(types)
-    const rows: RowsRead = await readRows(log, left, {
+  for (let remainingRange: Range | undefined = range; remainingRange && remainingRange.first <= remainingRange.last;) {
+    const namedTypes = types && new Set(types)
+    const rows: RowsRead = await readRows(log, remainingRange, {
       ...filter,
-      ...(named && { types: named }),
+      ...(namedTypes && { types: namedTypes }),
       order: 'asc',
       limit: SEARCH_ROWS,
       maxBytes: MAX_READ_BYTES,
     })
     count += rows.events.filter((row) => !matches || matches(storedOf(row))).length
-    left = rows.hasMore ? after(left, Number(rows.events.at(-1)?.['seq']), 'asc') : undefined
+    remainingRange = rows.hasMore ? after(remainingRange, Number(rows.events.at(-1)?.['seq']), 'asc') : undefined
   }
   return count
 }
@@ -135,7 +135,7 @@ function createMatch({ types, q }: EventFilter): ((stored: StoredEvent) => boole
   const hasEarlier = types !== undefined && earlierTypes(types).size > 0
   const hasText = q === undefined ? undefined : createTextSearch(q)
   if (!hasEarlier && !hasText) return undefined
-  return (stored) => (!types || types.has(stored.type)) && (!hasText || hasText(stored))
+  return (storedEvent) => (!types || types.has(storedEvent.type)) && (!hasText || hasText(storedEvent))
 }
 
 const storedTypes = (types: ReadonlySet<string>): string[] => [...types, ...earlierTypes(types)]
@@ -149,10 +149,10 @@ async function rangeOf(
 ): Promise<Range> {
   const range = { first: Math.max(afterSeq, 0) + 1, last: Math.min(beforeSeq - 1, head) }
   if (since === undefined && until === undefined) return range
-  const [found] = await database.read(TIMES, [id, head, since && Date.parse(since), until && Date.parse(until)])
+  const [foundRow] = await database.read(TIMES, [id, head, since && Date.parse(since), until && Date.parse(until)])
   return {
-    first: Math.max(range.first, Number(found?.['first'] ?? 1)),
-    last: Math.min(range.last, Number(found?.['last'] ?? head)),
+    first: Math.max(range.first, Number(foundRow?.['first'] ?? 1)),
+    last: Math.min(range.last, Number(foundRow?.['last'] ?? head)),
   }
 }
 
@@ -161,12 +161,12 @@ const isWithoutFilter = ({ types, source }: EventFilter): boolean => types === u
 /** Throws `conversation_damaged` if an event of the range is missing. */
 function requireDense({ first, last }: Range, { events, hasMore }: RowsRead, order: 'asc' | 'desc'): void {
   const step = order === 'asc' ? 1 : -1
-  let expected = order === 'asc' ? first : last
+  let expectedSeq = order === 'asc' ? first : last
   for (const { seq } of events) {
-    if (seq !== expected) throw damagedAt(expected, 'is missing')
-    expected += step
+    if (seq !== expectedSeq) throw damagedAt(expectedSeq, 'is missing')
+    expectedSeq += step
   }
-  if (!hasMore && expected !== (order === 'asc' ? last + 1 : first - 1)) throw damagedAt(expected, 'is missing')
+  if (!hasMore && expectedSeq !== (order === 'asc' ? last + 1 : first - 1)) throw damagedAt(expectedSeq, 'is missing')
 }
 
 const storedOf = (row: PostgresRow): StoredEvent =>

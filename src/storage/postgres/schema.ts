@@ -52,8 +52,8 @@ export async function migrate(session: PostgresSession): Promise<void> {
   await run('select pg_advisory_lock($1)', [MIGRATION_LOCK])
   try {
     await run('create table if not exists schema_version (version integer not null)')
-    const [found] = await run('select max(version) as version from schema_version')
-    const version = Number(found?.['version'] ?? 0)
+    const [foundRow] = await run('select max(version) as version from schema_version')
+    const version = Number(foundRow?.['version'] ?? 0)
     if (version > MIGRATIONS.length)
       throw new DatabaseError(
         `The database has version ${version}, which a newer server has written; this one knows version ${MIGRATIONS.length}. Start a newer server, or restore a backup of the database.`,

@@ -34,15 +34,15 @@ export class SearchTables implements SearchIndex {
   }
 
   async #addRound(parts: readonly IndexedPart[]): Promise<void> {
-    const removed = parts.flatMap((part) => part.removed.map((span) => ({ ...span, id: part.conversationId })))
+    const removedSpans = parts.flatMap((part) => part.removed.map((span) => ({ ...span, id: part.conversationId })))
     const events = parts.flatMap((part) => part.events.map((event) => ({ ...event, id: part.conversationId })))
     const [row] = await this.#database.write(ADD, [
       parts.map(({ conversationId }) => conversationId),
       parts.map(({ after }) => after),
       parts.map(({ through }) => through),
-      removed.map(({ id }) => id),
-      removed.map(({ afterSeq }) => afterSeq),
-      removed.map(({ beforeSeq }) => beforeSeq),
+      removedSpans.map(({ id }) => id),
+      removedSpans.map(({ afterSeq }) => afterSeq),
+      removedSpans.map(({ beforeSeq }) => beforeSeq),
       events.map(({ id }) => id),
       events.map(({ seq }) => seq),
       events.map(({ at }) => at),

@@ -23,9 +23,9 @@ export class SecretRows {
 
   /** Returns an empty object if the conversation has no secrets. Throws a `Problem` if no key decrypts them. */
   async read(id: string): Promise<SecretValues> {
-    const sealed = await readDocument(this.#ownership.database, id, NAME)
-    if (sealed === undefined) return {}
-    const text = this.#sealerOf(id).unseal(Buffer.from(sealed, 'base64'))?.toString()
+    const sealedText = await readDocument(this.#ownership.database, id, NAME)
+    if (sealedText === undefined) return {}
+    const text = this.#sealerOf(id).unseal(Buffer.from(sealedText, 'base64'))?.toString()
     if (text !== undefined) return Values.parse(JSON.parse(text))
     this.#unreadable.add(id)
     throw new Problem(

@@ -123,11 +123,11 @@ export class PostgresSession {
     await this.#client.connect()
     const set = Object.entries(parameters).map(([name, value]) => `set ${name} = ${escapeLiteral(value)}`)
     await this.run(set.join(';'), [], CONNECT_MS)
-    const [found] = await this.run(IDENTIFY, [OLDEST_VERSION], CONNECT_MS)
-    if (found?.['is_read_only']) throw Object.assign(new Error('This host is read-only.'), { code: '25006' })
-    if (found?.['is_old'])
-      throw new DatabaseError(`PostgreSQL ${String(found['version'])} is too old. Use PostgreSQL 14 or newer.`)
-    this.#identity = { pid: Number(found?.['pid']), startedAt: String(found?.['started_at']) }
+    const [identityRow] = await this.run(IDENTIFY, [OLDEST_VERSION], CONNECT_MS)
+    if (identityRow?.['is_read_only']) throw Object.assign(new Error('This host is read-only.'), { code: '25006' })
+    if (identityRow?.['is_old'])
+      throw new DatabaseError(`PostgreSQL ${String(identityRow['version'])} is too old. Use PostgreSQL 14 or newer.`)
+    this.#identity = { pid: Number(identityRow?.['pid']), startedAt: String(identityRow?.['started_at']) }
   }
 
   #break(error: unknown): void {

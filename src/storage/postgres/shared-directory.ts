@@ -14,8 +14,8 @@ export async function openSharedDirectory(path: string, identity: string): Promi
   try {
     await makeDirectories(path, 0o700)
     const directory = await realpath(path)
-    const marked = await mark(directory, identity)
-    if (marked !== identity) throw ofAnother(path)
+    const markText = await mark(directory, identity)
+    if (markText !== identity) throw ofAnother(path)
     const sessions = join(directory, 'sessions')
     await makeDirectories(sessions, 0o700)
     return sessions
@@ -31,8 +31,8 @@ export async function openSharedDirectory(path: string, identity: string): Promi
 /** Returns the identity in the file, which this or another instance has written first. */
 async function mark(directory: string, identity: string): Promise<string> {
   const path = join(directory, MARKER)
-  const found = await readFile(path, 'utf8').catch(unlessMissing)
-  if (found !== undefined) return found.trim()
+  const foundText = await readFile(path, 'utf8').catch(unlessMissing)
+  if (foundText !== undefined) return foundText.trim()
   const draft = `${path}.${randomUUID()}`
   await writeFile(draft, `${identity}\n`, { flush: true })
   // Atomic on a network file system, too: of two instances that start at the same time, one writes it.

@@ -46,12 +46,12 @@ export class SharedRows implements SharedConversations {
 const LISTED = 'select id, head, last_at, listed_seq, listed from conversations where id = $1 and has_log and head > 0'
 
 function listedOf({ id, head, last_at, listed_seq, listed }: PostgresRow): ListedConversation {
-  const found = { id: String(id), lastSeq: Number(head), updatedAt: Number(last_at) }
+  const foundRow = { id: String(id), lastSeq: Number(head), updatedAt: Number(last_at) }
   // An earlier version has appended, or a fork has no own event yet.
-  if (listed_seq !== head || typeof listed !== 'string' || listed === '') return found
+  if (listed_seq !== head || typeof listed !== 'string' || listed === '') return foundRow
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- written by `listedText`, in the format that is compared
   const { format, ...summary } = JSON.parse(listed) as Summary & { format: number }
-  return format === SUMMARY_FORMAT ? { ...found, summary: { ...summary, ...found } } : found
+  return format === SUMMARY_FORMAT ? { ...foundRow, summary: { ...summary, ...foundRow } } : foundRow
 }
 
 /** Returns what is stored with the events. Its seq and time are those of the row. */

@@ -17,8 +17,13 @@ export class UsageRows implements UsageTable {
 
   async add(conversations: readonly CountedConversation[]): Promise<void> {
     const answers = conversations.flatMap(({ id, answers }) => answers.map((each) => [id, ...valuesOfAnswer(each)]))
-    const noted = conversations.map(({ id, throughSeq, userId, labels }) => [id, throughSeq, userId ?? null, labels])
-    await this.#database.write(ADD, [JSON.stringify(noted), JSON.stringify(answers)])
+    const notedRows = conversations.map(({ id, throughSeq, userId, labels }) => [
+      id,
+      throughSeq,
+      userId ?? null,
+      labels,
+    ])
+    await this.#database.write(ADD, [JSON.stringify(notedRows), JSON.stringify(answers)])
   }
 
   async sum({ edges, by, only, limit }: UsageQuery): Promise<UsageSum[]> {

@@ -21,12 +21,12 @@ export type KeyList = {
  * Creates a key if none can be decrypted, and re-encrypts the readable ones with the first of the operator's keys.
  * Unreadable keys are kept: the operator's key for them may be found again.
  */
-export function openKeys(stored: readonly string[], operatorKeys: KeyMaterial): KeyList {
+export function openKeys(storedLines: readonly string[], operatorKeys: KeyMaterial): KeyList {
   const [any, first] = [createSealers(operatorKeys)(OWNER), createSealers([operatorKeys[0]])(OWNER)]
-  const entries = stored.map((line) => ({ line, key: any.unseal(Buffer.from(line, 'base64'))?.toString() }))
+  const entries = storedLines.map((line) => ({ line, key: any.unseal(Buffer.from(line, 'base64'))?.toString() }))
   if (entries.every(({ key }) => key === undefined))
     entries.push({ line: '', key: randomBytes(KEY_BYTES).toString('base64') })
-  const sealed = entries.map(({ line, key }) =>
+  const sealedLines = entries.map(({ line, key }) =>
     key === undefined || first.unseal(Buffer.from(line, 'base64'))
       ? line
       : first.seal(Buffer.from(key)).toString('base64'),
@@ -34,8 +34,8 @@ export function openKeys(stored: readonly string[], operatorKeys: KeyMaterial): 
   // Newest first: it encrypts.
   const keys = entries.flatMap(({ key }) => key ?? []).toReversed()
   return {
-    sealed,
-    isChanged: sealed.join() !== stored.join(),
+    sealed: sealedLines,
+    isChanged: sealedLines.join() !== storedLines.join(),
     // oxlint-disable-next-line typescript/no-non-null-assertion -- there is one: it was made if no key could be read
     keys: { material: [keys[0]!, ...keys.slice(1), ...operatorKeys], locked: entries.length - keys.length },
   }

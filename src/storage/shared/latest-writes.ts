@@ -15,15 +15,15 @@ export class LatestWrites {
     this.#newest.set(id, value)
     // oxlint-disable-next-line typescript/no-non-null-assertion -- set together with #newest
     if (waiting) return this.#writing.get(id)!
-    const written = this.written(id).then(() => {
+    const writing = this.written(id).then(() => {
       // oxlint-disable-next-line typescript/no-non-null-assertion -- set above, and removed by this write only
       const latest = this.#newest.get(id)!
       this.#newest.delete(id)
       return this.#write(id, latest)
     })
-    const done = written.finally(() => this.#writing.get(id) === done && this.#writing.delete(id))
-    this.#writing.set(id, done)
-    return done
+    const settling = writing.finally(() => this.#writing.get(id) === settling && this.#writing.delete(id))
+    this.#writing.set(id, settling)
+    return settling
   }
 
   /** Resolves when the current write of this conversation has succeeded or failed. */

@@ -56,12 +56,12 @@ async function exportCommands(database: PostgresDatabase, id: string, directory:
 }
 
 async function readDocumentFiles(directory: string): Promise<Documents> {
-  const found = new Map<string, string>()
+  const foundDocuments = new Map<string, string>()
   for (const { name, form } of await documentFiles(directory)) {
     const content = await readFile(join(directory, name))
-    found.set(form.document + name.slice(form.file.length), content.toString(form.encoding))
+    foundDocuments.set(form.document + name.slice(form.file.length), content.toString(form.encoding))
   }
-  return found
+  return foundDocuments
 }
 
 async function documentFiles(directory: string) {
@@ -74,13 +74,13 @@ async function documentFiles(directory: string) {
 
 async function readCommandFiles(directory: string): Promise<Documents> {
   const files = new CommandRecordFiles(join(directory, 'commands'))
-  const found = new Map<string, string>()
+  const foundDocuments = new Map<string, string>()
   for (const entry of await files.entries()) {
     // Undefined if a power failure has torn it: the server ignores it, too.
     const record = await files.read(entry)
-    if (record !== undefined) found.set(nameOf(entry), JSON.stringify(record))
+    if (record !== undefined) foundDocuments.set(nameOf(entry), JSON.stringify(record))
   }
-  return found
+  return foundDocuments
 }
 
 async function readDocumentRows(database: PostgresDatabase, id: string): Promise<Documents> {
@@ -99,9 +99,9 @@ const nameOf = ({ id, keyHash }: { readonly id: string; readonly keyHash: string
 
 const columnsOf = (documents: Documents): [string[], string[]] => [[...documents.keys()], [...documents.values()]]
 
-const differences = (wanted: Documents, found: Documents): string[] => [
-  ...Array.from(wanted).flatMap(([name, value]) => (found.get(name) === value ? [] : [name])),
-  ...Array.from(found.keys()).filter((name) => !wanted.has(name)),
+const differences = (wantedDocuments: Documents, foundDocuments: Documents): string[] => [
+  ...Array.from(wantedDocuments).flatMap(([name, value]) => (foundDocuments.get(name) === value ? [] : [name])),
+  ...Array.from(foundDocuments.keys()).filter((name) => !wantedDocuments.has(name)),
 ]
 
 const INSERT_DOCUMENTS = `

@@ -46,11 +46,11 @@ const STALE = [
  * is still that of the database, which is never changed.
  */
 export async function exportDirectory({ url, directory }: Transfer): Promise<TransferCounts> {
-  await using opened = new AsyncDisposableStack()
-  const lock = opened.use(await lockDataDirectory(directory))
+  await using openedParts = new AsyncDisposableStack()
+  const lock = openedParts.use(await lockDataDirectory(directory))
   const isImported = async (identity: string | undefined) =>
     identity !== undefined && (await readDatabaseMark(directory)) === identity
-  const { database, session, requireLock } = opened.use(await openUsedDatabase(url, isImported))
+  const { database, session, requireLock } = openedParts.use(await openUsedDatabase(url, isImported))
   await takeDirectory(directory, await requireIdentity(session))
   const sessions = join(directory, 'sessions')
   await makeDirectories(sessions, 0o700)
@@ -64,8 +64,8 @@ export async function exportDirectory({ url, directory }: Transfer): Promise<Tra
     else digests.set(id, digest)
   }
   await syncDirectory(sessions)
-  const deleted = await idsIn(database, 'select conversation_id as id from deletions')
-  faults.push(...(await unknownLogs(sessions, new Set([...ids, ...deleted]))))
+  const deletedIds = await idsIn(database, 'select conversation_id as id from deletions')
+  faults.push(...(await unknownLogs(sessions, new Set([...ids, ...deletedIds]))))
   for (const name of STALE) await rm(join(directory, name), { force: true, recursive: true })
   await exportTables(database, directory)
   const keys = await database.read('select sealed from data_keys order by number')
@@ -100,14 +100,14 @@ async function idsIn(database: PostgresDatabase, text: string): Promise<string[]
 async function exportConversation(database: PostgresDatabase, sessions: string, id: string): Promise<LogDigest> {
   const [directory, path] = [join(sessions, id), logPathIn(sessions, id)]
   await makeDirectories(directory, 0o700)
-  const stored = await digestOfRows(database, id)
-  const found = await digestOfFile(path)
-  if (found.count > stored.count) throw different(found, stored)
-  if (!isSame(found, stored))
-    await replaceFile(path, linesOf(database, id, { foundDigest: found, stored }), { draft: `${path}.new` })
+  const storedDigest = await digestOfRows(database, id)
+  const foundDigest = await digestOfFile(path)
+  if (foundDigest.count > storedDigest.count) throw different(foundDigest, storedDigest)
+  if (!isSame(foundDigest, storedDigest))
+    await replaceFile(path, linesOf(database, id, { foundDigest, stored: storedDigest }), { draft: `${path}.new` })
   await rm(join(directory, 'meta.json'), { force: true })
   await exportDocuments(database, id, directory)
-  return stored
+  return storedDigest
 }
 
 async function* linesOf(
@@ -129,14 +129,16 @@ async function* linesOf(
   }
 }
 
-const different = (found: LogDigest, stored: LogDigest): TransferError =>
-  new TransferError(`its file has ${found.count} events that are not the first of the ${stored.count} in the database`)
+const different = (foundDigest: LogDigest, storedDigest: LogDigest): TransferError =>
+  new TransferError(
+    `its file has ${foundDigest.count} events that are not the first of the ${storedDigest.count} in the database`,
+  )
 
 /** Returns the logs of conversations that the database never had: a start would show them. */
-async function unknownLogs(sessions: string, known: ReadonlySet<string>): Promise<string[]> {
+async function unknownLogs(sessions: string, knownIds: ReadonlySet<string>): Promise<string[]> {
   const faults: string[] = []
   for (const id of await listIds(sessions)) {
-    if (known.has(id)) continue
+    if (knownIds.has(id)) continue
     const { count } = await digestOfFile(logPathIn(sessions, id)).catch(() => ({ count: NaN }))
     if (count !== 0) faults.push(`conversation ${id} has a file and is not in the database`)
   }

@@ -39,16 +39,16 @@ export type TransferCounts = { readonly conversations: number; readonly events: 
  */
 export async function importDirectory({ url, directory }: Transfer): Promise<TransferCounts> {
   if (!hasFiles(directory)) throw new TransferError(`${directory} has no data of a server. Name its data directory.`)
-  await using opened = new AsyncDisposableStack()
-  const lock = opened.use(await lockDataDirectory(directory))
-  const { database, session, requireLock } = opened.use(await openNewDatabase(url))
+  await using openedParts = new AsyncDisposableStack()
+  const lock = openedParts.use(await lockDataDirectory(directory))
+  const { database, session, requireLock } = openedParts.use(await openNewDatabase(url))
   const identity = await requireIdentity(session)
   await refuseMarked(directory, identity)
-  const tables = opened.use(await openTables(directory, lock))
+  const tables = openedParts.use(await openTables(directory, lock))
   await importDataKeys(database, directory)
-  const deleted = await importDeletions(database, tables, directory)
+  const deletedIds = await importDeletions(database, tables, directory)
   const sessions = join(directory, 'sessions')
-  const ids = (await listIds(sessions)).filter((id) => !deleted.has(id))
+  const ids = (await listIds(sessions)).filter((id) => !deletedIds.has(id))
   const digests = new Map<string, LogDigest>()
   const faults: string[] = []
   for (const id of ids) {
@@ -57,7 +57,7 @@ export async function importDirectory({ url, directory }: Transfer): Promise<Tra
     if (typeof digest === 'string') faults.push(`conversation ${id} ${digest}`)
     else if (digest) digests.set(id, digest)
   }
-  faults.push(...(await removeOthers(database, digests, deleted)))
+  faults.push(...(await removeOthers(database, digests, deletedIds)))
   if (!(await importApiKeys(database, tables))) faults.push('the database has other API keys')
   await importProfiles(database, tables)
   await importWorkdirsAndMarks(database, tables, directory)
@@ -95,10 +95,10 @@ async function refuseMarked(directory: string, identity: string): Promise<void> 
 
 /** They are encrypted with the key of the operator, and stay so. */
 async function importDataKeys(database: PostgresDatabase, directory: string): Promise<void> {
-  const sealed = await readSealedKeys(directory)
-  await database.write(DATA_KEYS, [sealed])
+  const sealedKeys = await readSealedKeys(directory)
+  await database.write(DATA_KEYS, [sealedKeys])
   const rows = await database.read('select sealed from data_keys order by number')
-  if (rows.map((row) => String(row['sealed'])).join() !== sealed.join())
+  if (rows.map((row) => String(row['sealed'])).join() !== sealedKeys.join())
     throw new TransferError('The database has data of another directory. Import into an empty one.')
 }
 
@@ -140,13 +140,13 @@ async function begin(database: PostgresDatabase, id: string, directory: string):
 /** Removes what was deleted after an interrupted import. Returns what the directory never had. */
 async function removeOthers(
   database: PostgresDatabase,
-  known: ReadonlyMap<string, unknown>,
-  deleted: ReadonlySet<string>,
+  knownRows: ReadonlyMap<string, unknown>,
+  deletedIds: ReadonlySet<string>,
 ): Promise<string[]> {
   const rows = await database.read('select id from conversations')
-  const others = rows.map(({ id }) => String(id)).filter((id) => !known.has(id))
-  for (const id of others) if (deleted.has(id)) await database.write('select remove_conversation($1)', [id])
-  return others.flatMap((id) => (deleted.has(id) ? [] : `the database has a conversation ${id} that was not copied`))
+  const others = rows.map(({ id }) => String(id)).filter((id) => !knownRows.has(id))
+  for (const id of others) if (deletedIds.has(id)) await database.write('select remove_conversation($1)', [id])
+  return others.flatMap((id) => (deletedIds.has(id) ? [] : `the database has a conversation ${id} that was not copied`))
 }
 
 async function compare(database: PostgresDatabase, digests: ReadonlyMap<string, LogDigest>): Promise<string[]> {

@@ -39,14 +39,14 @@ export async function openUsedDatabase(
 }
 
 async function openLocked(url: string, check: (session: PostgresSession) => Promise<void>): Promise<LockedDatabase> {
-  await using opened = new AsyncDisposableStack()
-  const database = opened.use(new PostgresDatabase({ url, outageMs: OUTAGE_MS }))
+  await using openedParts = new AsyncDisposableStack()
+  const database = openedParts.use(new PostgresDatabase({ url, outageMs: OUTAGE_MS }))
   const session = await connectFirst(database)
-  opened.defer(() => session.end())
+  openedParts.defer(() => session.end())
   await lockDatabase(session, 'alone')
   await check(session)
   await migrate(session)
-  const held = opened.move()
+  const heldParts = openedParts.move()
   const requireLock = async () => {
     await session.run('select', [], STATEMENT_MS).catch((cause: unknown) => {
       throw new TransferError('The connection that had the lock of the database broke. Run the command again.', {
@@ -54,7 +54,7 @@ async function openLocked(url: string, check: (session: PostgresSession) => Prom
       })
     })
   }
-  return { database, session, requireLock, [Symbol.asyncDispose]: () => held.disposeAsync() }
+  return { database, session, requireLock, [Symbol.asyncDispose]: () => heldParts.disposeAsync() }
 }
 
 async function wasUsed(session: PostgresSession): Promise<boolean> {

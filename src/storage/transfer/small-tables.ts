@@ -49,15 +49,15 @@ export async function importApiKeys(database: PostgresDatabase, tables: Tables):
   await database.write(API_KEYS, columns)
   const [version] = await tables.read("SELECT number FROM versions WHERE name = 'api_keys'")
   await database.write('update api_key_version set version = greatest(version, $1)', [version?.['number']])
-  const stored = await database.read('select id, value from api_keys order by number')
+  const storedRows = await database.read('select id, value from api_keys order by number')
   const listOf = (rows: readonly PostgresRow[]) => JSON.stringify(rows.map(({ id, value }) => [id, value]))
-  return listOf(stored) === listOf(keys)
+  return listOf(storedRows) === listOf(keys)
 }
 
 /** A profile of the database with the same name is replaced. */
 export async function importProfiles(database: PostgresDatabase, tables: Tables): Promise<void> {
-  const [made] = await tables.read("SELECT 1 FROM sqlite_master WHERE name = 'profiles'")
-  if (made) await copyProfiles(new CredentialRows(tables, 'profiles'), profilesIn(database))
+  const [profilesTable] = await tables.read("SELECT 1 FROM sqlite_master WHERE name = 'profiles'")
+  if (profilesTable) await copyProfiles(new CredentialRows(tables, 'profiles'), profilesIn(database))
 }
 
 const profilesIn = (database: PostgresDatabase) => new CredentialsTable(database, 'profiles', 'profile_version')
@@ -67,8 +67,8 @@ async function copyProfiles(from: CredentialTable, to: CredentialTable): Promise
 }
 
 export async function importWorkdirsAndMarks(database: PostgresDatabase, tables: Tables, directory: string) {
-  const shared = await tables.read('SELECT workdir, id FROM shared_workdirs')
-  for (const part of chunksOf(shared))
+  const sharedRows = await tables.read('SELECT workdir, id FROM shared_workdirs')
+  for (const part of chunksOf(sharedRows))
     await database.write(SHARED_WORKDIRS, [part.map((row) => row['workdir']), part.map(({ id }) => id)])
   for (const kind of KINDS) {
     const ids = await new MarkFiles(join(directory, kind)).ids().catch(() => [])

@@ -47,9 +47,9 @@ export async function lockDataDirectory(directory: string): Promise<DataLock> {
     release()
     throw error
   }
-  const locked = await identityOf(directory)
+  const lockedIdentity = await identityOf(directory)
   const requireHeld = shareNext(async () => {
-    if ((await identityOf(directory)) !== locked) throw movedAway(directory)
+    if ((await identityOf(directory)) !== lockedIdentity) throw movedAway(directory)
   })
   return {
     format,
@@ -94,11 +94,11 @@ function takeLock(directory: string): () => void {
   const path = join(directory, LOCK_FILE)
   let database: Database | undefined
   try {
-    const opened = (database = new DatabaseSync(path, { timeout: 0 }))
-    opened.exec('BEGIN EXCLUSIVE')
+    const openedDatabase = (database = new DatabaseSync(path, { timeout: 0 }))
+    openedDatabase.exec('BEGIN EXCLUSIVE')
     // The transaction of an empty database begins with a write, which a full disk would refuse at each later start.
-    if (statSync(path).size === 0) opened.exec('PRAGMA user_version = 1; COMMIT; BEGIN EXCLUSIVE')
-    return () => opened.close()
+    if (statSync(path).size === 0) openedDatabase.exec('PRAGMA user_version = 1; COMMIT; BEGIN EXCLUSIVE')
+    return () => openedDatabase.close()
   } catch (cause) {
     database?.close()
     if (!isBusy(cause))

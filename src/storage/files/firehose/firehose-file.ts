@@ -56,12 +56,12 @@ export class FirehoseFile implements FirehoseOrder {
     const file = await open(path, constants.O_RDWR | constants.O_CREAT, 0o600)
     try {
       const epoch = (await readEpoch(file)) ?? (await begin(file, path))
-      const saved = await readSavedHeads(headsPathOf(path), originOf(file, epoch))
-      const heads = new Map(saved?.heads)
-      const count = await readHeads(file, heads, saved?.count ?? 0)
+      const savedHeads = await readSavedHeads(headsPathOf(path), originOf(file, epoch))
+      const heads = new Map(savedHeads?.heads)
+      const count = await readHeads(file, heads, savedHeads?.count ?? 0)
       await file.truncate((count + 1) * RECORD_BYTES)
       await file.datasync()
-      return new FirehoseFile(path, file, { epoch, heads, count, savedCount: saved?.count ?? 0 })
+      return new FirehoseFile(path, file, { epoch, heads, count, savedCount: savedHeads?.count ?? 0 })
     } catch (error) {
       await file.close()
       throw error
@@ -87,8 +87,8 @@ export class FirehoseFile implements FirehoseOrder {
     let count = 0
     for (const { conversationId, head, isExact = false } of heads) {
       const key = keyOf(conversationId)
-      const known = this.#heads.get(key) ?? 0
-      for (let from = known; from < head; from += WRITE_RECORDS) {
+      const knownHead = this.#heads.get(key) ?? 0
+      for (let from = knownHead; from < head; from += WRITE_RECORDS) {
         const records = recordsOf(key, from + 1, Math.min(head, from + WRITE_RECORDS))
         waiting.push(records)
         count += records.length / RECORD_BYTES
@@ -97,7 +97,7 @@ export class FirehoseFile implements FirehoseOrder {
         waiting = []
         count = 0
       }
-      if (head > known || isExact) this.#setHead(key, head)
+      if (head > knownHead || isExact) this.#setHead(key, head)
     }
     await this.#write(waiting)
     // The next open reads more without them.
@@ -121,9 +121,9 @@ export class FirehoseFile implements FirehoseOrder {
   }
 
   keepOnly(ids: Iterable<string>): Promise<void> {
-    const kept = new Set<string>()
-    for (const id of ids) kept.add(keyOf(id))
-    for (const key of this.#heads.keys()) if (!kept.has(key)) this.#heads.delete(key)
+    const keptKeys = new Set<string>()
+    for (const id of ids) keptKeys.add(keyOf(id))
+    for (const key of this.#heads.keys()) if (!keptKeys.has(key)) this.#heads.delete(key)
     return Promise.resolve()
   }
 
@@ -149,9 +149,9 @@ export class FirehoseFile implements FirehoseOrder {
   async #saveHeads(): Promise<void> {
     if (this.#count - this.#savedCount < SAVE_RECORDS) return
     await this.sync()
-    const saved = { count: this.#count, heads: new Map(this.#heads) }
-    await writeSavedHeads(headsPathOf(this.#path), originOf(this.#file, this.epoch), saved)
-    this.#savedCount = saved.count
+    const headsToSave = { count: this.#count, heads: new Map(this.#heads) }
+    await writeSavedHeads(headsPathOf(this.#path), originOf(this.#file, this.epoch), headsToSave)
+    this.#savedCount = headsToSave.count
   }
 }
 
@@ -236,10 +236,10 @@ async function begin(file: FileHandle, path: string): Promise<string> {
 }
 
 async function readAll(file: FileHandle, bytes: Buffer, position: number): Promise<void> {
-  for (let done = 0; done < bytes.length;) {
-    const { bytesRead } = await file.read(bytes, done, bytes.length - done, position + done)
+  for (let doneBytes = 0; doneBytes < bytes.length;) {
+    const { bytesRead } = await file.read(bytes, doneBytes, bytes.length - doneBytes, position + doneBytes)
     if (bytesRead === 0) throw new Error('the index of the firehose ends early')
-    done += bytesRead
+    doneBytes += bytesRead
   }
 }
 

@@ -50,9 +50,9 @@ export function glance(bytes: Buffer, start: number): LineGlance | undefined {
 
 /** Returns a function that checks the bytes of a line for one of these types. */
 export function matchTypes(types: ReadonlySet<string>): (bytes: Buffer, line: LineGlance) => boolean {
-  const wanted = Array.from(types, (type) => Buffer.from(`${type}"`))
+  const wantedTypes = Array.from(types, (type) => Buffer.from(`${type}"`))
   return (bytes, { typeAt }) => {
-    for (const type of wanted) if (bytes[typeAt] === type[0] && standsAt(bytes, typeAt, type)) return true
+    for (const type of wantedTypes) if (bytes[typeAt] === type[0] && standsAt(bytes, typeAt, type)) return true
     return false
   }
 }
@@ -61,8 +61,8 @@ export function matchTypes(types: ReadonlySet<string>): (bytes: Buffer, line: Li
  * Written in JavaScript: most comparisons end at the first byte, and a call into the runtime costs more than the others
  * take.
  */
-function standsAt(bytes: Buffer, at: number, wanted: Buffer): boolean {
-  for (let i = 0; i < wanted.length; i++) if (bytes[at + i] !== wanted[i]) return false
+function standsAt(bytes: Buffer, at: number, wantedBytes: Buffer): boolean {
+  for (let i = 0; i < wantedBytes.length; i++) if (bytes[at + i] !== wantedBytes[i]) return false
   return true
 }
 

@@ -112,7 +112,7 @@ export class JsonlLog implements StoredLog {
   }
 
   async close(why?: 'deleted'): Promise<void> {
-    this.#over ??= why === 'deleted' ? deleted() : closed()
+    this.#over ??= why === 'deleted' ? deletedProblem() : closedProblem()
     await this.#commits.settled()
     await this.#file.close(this.#over)
     this.#onClosed()
@@ -120,10 +120,10 @@ export class JsonlLog implements StoredLog {
 
   /** Ends the log under its writer: a write in progress finishes, waiting appends are refused. */
   async retire(why: 'fenced' | 'deleted'): Promise<void> {
-    if (why === 'deleted') this.#over = this.#failure = deleted()
+    if (why === 'deleted') this.#over = this.#failure = deletedProblem()
     this.#isFenced = true
     await this.#commits.settled()
-    await this.#file.close(this.#over ?? closed())
+    await this.#file.close(this.#over ?? closedProblem())
   }
 
   /** The clock may jump back; the log's order by time, which lookups rely on, must not. */
@@ -237,10 +237,10 @@ function notOpened(cause: NodeJS.ErrnoException): Problem {
   return new Problem('unavailable', message, { cause })
 }
 
-function closed(): Problem {
+function closedProblem(): Problem {
   return new Problem('unavailable', 'This conversation was closed. Try again in a moment.')
 }
 
-function deleted(): Problem {
+function deletedProblem(): Problem {
   return new Problem('conversation_deleted', 'This conversation was deleted.')
 }

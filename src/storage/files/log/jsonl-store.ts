@@ -49,9 +49,9 @@ export function createJsonlStore(options: JsonlStoreOptions): EventStore & LogVi
   // Many creates at the same time wait for the same directory.
   const syncNames = shareNext(() => syncDirectory(directory))
 
-  function take(conversationId: string, opened: Pick<JsonlLogParts, 'file' | 'index' | 'tail' | 'named'>): StoredLog {
+  function take(conversationId: string, parts: Pick<JsonlLogParts, 'file' | 'index' | 'tail' | 'named'>): StoredLog {
     const onClosed = () => current.get(conversationId) === log && current.delete(conversationId)
-    const log = new JsonlLog({ conversationId, epoch: ++lastEpoch, now, onClosed, ...opened })
+    const log = new JsonlLog({ conversationId, epoch: ++lastEpoch, now, onClosed, ...parts })
     current.set(conversationId, log)
     return log
   }
@@ -182,11 +182,11 @@ async function createFile(
   for (let up = 0, at = directory; up <= depth; up++) parents.push((at = dirname(at)))
   await beside?.named
   // Sync concurrently: one journal commit covers all of them.
-  const named = Promise.all(parents.map((each) => (each === ofAll ? syncNames() : syncDirectory(each))))
-  if (beside) await Promise.all([named, beside.write()])
+  const syncing = Promise.all(parents.map((each) => (each === ofAll ? syncNames() : syncDirectory(each))))
+  if (beside) await Promise.all([syncing, beside.write()])
   // It may fail before anyone waits for it.
-  named.catch(() => {})
-  return { named }
+  syncing.catch(() => {})
+  return { named: syncing }
 }
 
 function refuseCreation(cause: unknown): never {

@@ -68,11 +68,11 @@ export class LogFile {
   read(position: number, length: number, memory?: Buffer): Promise<Buffer> {
     return this.#use(async (fd) => {
       const bytes = memory && memory.length >= length ? memory.subarray(0, length) : Buffer.allocUnsafeSlow(length)
-      let done = 0
-      while (done < length) {
-        const { bytesRead } = await read(fd, bytes, done, length - done, position + done)
-        if (bytesRead === 0) throw endsEarly(position + done)
-        done += bytesRead
+      let doneBytes = 0
+      while (doneBytes < length) {
+        const { bytesRead } = await read(fd, bytes, doneBytes, length - doneBytes, position + doneBytes)
+        if (bytesRead === 0) throw endsEarly(position + doneBytes)
+        doneBytes += bytesRead
       }
       return bytes
     })
@@ -82,8 +82,8 @@ export class LogFile {
   write(bytes: Buffer, position: number): Promise<void> {
     return this.#use(async (fd) => {
       // A disk that is filling up first accepts a part of the bytes, and reports ENOSPC only for the rest.
-      for (let done = 0; done < bytes.length;)
-        done += (await write(fd, bytes, done, bytes.length - done, position + done)).bytesWritten
+      for (let doneBytes = 0; doneBytes < bytes.length;)
+        doneBytes += (await write(fd, bytes, doneBytes, bytes.length - doneBytes, position + doneBytes)).bytesWritten
       // Bytes written to a removed file are lost. For an open file the kernel answers this from memory.
       if (fs.fstatSync(fd).nlink === 0) throw new Error(`${this.#path} was removed`)
     })

@@ -35,8 +35,8 @@ export async function readPage(log: Snapshot, options: ReadOptions): Promise<Log
   let scannedTo: number | undefined
   if (limit < 1) return { events, scannedTo: undefined }
   await scan(log, range, (line) => {
-    const stored = matches(line)
-    if (stored) events.push(stored)
+    const storedEvent = matches(line)
+    if (storedEvent) events.push(storedEvent)
     bytes += line.end - line.start
     if (events.length < limit && bytes < maxBytes) return true
     scannedTo = line.seq
@@ -63,13 +63,13 @@ export async function countEvents(log: Snapshot, filter: EventFilter): Promise<n
 export async function findEvent(log: Snapshot, eventId: string): Promise<StoredEvent | undefined> {
   const time = uuid7Time(eventId)
   if (time === undefined) return undefined
-  let found: StoredEvent | undefined
+  let foundEvent: StoredEvent | undefined
   const range = { first: 1, last: log.head, order: 'asc' as const, since: time, until: time + 1 }
   await scan(log, range, (line) => {
-    if (line.header.id === eventId) found = line.stored()
-    return found === undefined
+    if (line.header.id === eventId) foundEvent = line.stored()
+    return foundEvent === undefined
   })
-  return found
+  return foundEvent
 }
 
 type Range = { first: number; last: number; order: 'asc' | 'desc'; since: number; until: number }
@@ -165,10 +165,10 @@ async function startOfFirst(log: Snapshot, from: number, isIt: (line: Line) => b
 const NO_EVENT = 'is not an event, or not the one that belongs there'
 
 function lineOf(block: Block, i: number, expectedSeq: number | undefined): Line {
-  const seen = glance(block.bytes, block.starts[i]!)
-  const isSound = seen && endsWhole(block.bytes, block.ends[i]!)
-  if (isSound && (expectedSeq === undefined || seen.seq === expectedSeq)) return new Line(block, i, seen)
-  throw damagedAt(expectedSeq ?? seen?.seq ?? 0, NO_EVENT)
+  const seenLine = glance(block.bytes, block.starts[i]!)
+  const isSound = seenLine && endsWhole(block.bytes, block.ends[i]!)
+  if (isSound && (expectedSeq === undefined || seenLine.seq === expectedSeq)) return new Line(block, i, seenLine)
+  throw damagedAt(expectedSeq ?? seenLine?.seq ?? 0, NO_EVENT)
 }
 
 /** Returns the event of a line if it matches the filter. */
@@ -177,8 +177,8 @@ function createMatch(filter: EventFilter): (line: Line) => StoredEvent | undefin
   const hasText = filter.q === undefined ? undefined : createTextSearch(filter.q)
   return (line) => {
     if (!hasFields(line)) return undefined
-    const stored = line.stored()
-    return !hasText || hasText(stored) ? stored : undefined
+    const storedEvent = line.stored()
+    return !hasText || hasText(storedEvent) ? storedEvent : undefined
   }
 }
 

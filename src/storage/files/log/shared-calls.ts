@@ -9,10 +9,10 @@ export function shareNext(work: () => Promise<void>): () => Promise<void> {
   let next: Promise<void> | undefined
   const begin = () => {
     next = undefined
-    const begun = work().finally(() => {
-      if (current === begun) current = undefined
+    const begunCall = work().finally(() => {
+      if (current === begunCall) current = undefined
     })
-    return (current = begun)
+    return (current = begunCall)
   }
   return () => {
     if (!current) return begin()

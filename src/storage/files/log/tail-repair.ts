@@ -22,47 +22,47 @@ export type Tail = { readonly last: EventHeader | undefined; readonly end: numbe
  * be reported when it is read.
  */
 export async function findTail(source: Source, size: number): Promise<Tail> {
-  let found: (Tail & { last: EventHeader; firstSeq: number }) | undefined
+  let foundTail: (Tail & { last: EventHeader; firstSeq: number }) | undefined
   const lastLf = await findLastLf(source, size)
   walk: for await (const { bytes, offset, starts, ends } of blocksBackward(source, 0, lastLf + 1)) {
     for (let i = starts.length - 1; i >= 0; i--) {
       // oxlint-disable-next-line typescript/no-non-null-assertion -- the index is within bounds
       const [start, end] = [starts[i]!, ends[i]!]
-      if (found && !isJoined(bytes, end) && !hasZeros(bytes, start, end)) break walk
+      if (foundTail && !isJoined(bytes, end) && !hasZeros(bytes, start, end)) break walk
       const header = verifyLine(bytes, start, end)
-      if (found === undefined) {
+      if (foundTail === undefined) {
         // Without its last line a write is not complete, whatever else of it is present.
         const isLastOfWrite = header !== undefined && !isJoined(bytes, end)
-        if (isLastOfWrite) found = { last: header, end: offset + end + 1, firstSeq: header.seq }
-      } else if (header && header.seq === found.firstSeq - 1) {
-        found.firstSeq = header.seq
+        if (isLastOfWrite) foundTail = { last: header, end: offset + end + 1, firstSeq: header.seq }
+      } else if (header && header.seq === foundTail.firstSeq - 1) {
+        foundTail.firstSeq = header.seq
       } else {
         // The write has a hole: continue with the write before it.
-        found = undefined
+        foundTail = undefined
       }
     }
   }
-  if (found) return { last: found.last, end: found.end }
+  if (foundTail) return { last: foundTail.last, end: foundTail.end }
   await refuseUnlessTornFirstWrite(source, size)
   return { last: undefined, end: 0 }
 }
 
 /** Truncates the file at `end`, after copying the rest to another file. Returns a sentence that reports it. */
 export async function cutTail(file: LogFile, path: string, from: Tail, size: number, now: number): Promise<string> {
-  const torn = `${path}.torn-${new Date(now).toISOString().replaceAll(':', '-')}`
-  const isKept = await setAside(file, from.end, size, torn)
+  const tornPath = `${path}.torn-${new Date(now).toISOString().replaceAll(':', '-')}`
+  const isKept = await setAside(file, from.end, size, tornPath)
   await file.truncate(from.end)
   await file.sync()
   const what = `An unfinished write of ${size - from.end} bytes after event ${from.last?.seq ?? 0} was cut off`
-  return isKept ? `${what} and kept in ${torn}.` : `${what}; there was no room to keep it.`
+  return isKept ? `${what} and kept in ${tornPath}.` : `${what}; there was no room to keep it.`
 }
 
 async function findLastLf(source: Source, size: number): Promise<number> {
   const STEP_BYTES = 64 * 1024
   for (let end = size; end > 0; end -= STEP_BYTES) {
     const start = Math.max(0, end - STEP_BYTES)
-    const found = (await source.read(start, end - start)).lastIndexOf(LF)
-    if (found !== -1) return start + found
+    const lineFeed = (await source.read(start, end - start)).lastIndexOf(LF)
+    if (lineFeed !== -1) return start + lineFeed
   }
   return -1
 }

@@ -40,7 +40,7 @@ const MERGE = "INSERT INTO texts (texts) VALUES ('optimize')"
 /** How long after the last removal, in milliseconds. */
 const MERGE_AFTER_MS = 60_000
 
-const found = (isLimited: boolean) => `
+const findSql = (isLimited: boolean) => `
   SELECT c.id AS id, p.seq AS seq, p.number AS number
   FROM texts CROSS JOIN places p ON p.number = texts.rowid CROSS JOIN conversations c ON c.number = p.conversation
   WHERE texts MATCH ? AND texts.rowid < ? ${isLimited ? 'AND c.id IN (SELECT value FROM json_each(?))' : ''}
@@ -74,8 +74,8 @@ export class SearchFile implements SearchIndex, AsyncDisposable {
   /** Nothing else adds: only what forgets can come between this and the rest. */
   async #requireHeads(parts: readonly IndexedPart[]): Promise<void> {
     const first = [...new Map(parts.toReversed().map((part) => [part.conversationId, part])).values()]
-    const found = await this.#ask(first.map(({ conversationId }) => step(HEAD, conversationId)))
-    const isRight = first.every(({ after }, at) => Number(found[at]?.[0]?.['head'] ?? 0) === after)
+    const headRows = await this.#ask(first.map(({ conversationId }) => step(HEAD, conversationId)))
+    const isRight = first.every(({ after }, at) => Number(headRows[at]?.[0]?.['head'] ?? 0) === after)
     if (!isRight) throw new Error('the search index has other heads')
   }
 
@@ -89,10 +89,10 @@ export class SearchFile implements SearchIndex, AsyncDisposable {
   async find({ words, limit, after, ids }: WordQuery): Promise<readonly FoundPlace[]> {
     const match = words.map((word) => `"${word}"*`).join(' AND ')
     const before = after?.number ?? Number.MAX_SAFE_INTEGER
-    const asked = ids
-      ? step(found(true), match, before, JSON.stringify(ids), limit)
-      : step(found(false), match, before, limit)
-    const [rows = []] = await this.#ask([asked])
+    const query = ids
+      ? step(findSql(true), match, before, JSON.stringify(ids), limit)
+      : step(findSql(false), match, before, limit)
+    const [rows = []] = await this.#ask([query])
     return rows.map(placeOf)
   }
 

@@ -37,9 +37,9 @@ export class CredentialRows implements CredentialTable {
 
   async change(version: number, id: string, value: unknown): Promise<number | undefined> {
     const { put, remove, count } = sqlOf(this.#name)
-    const changed = value === undefined ? step(remove, id, version) : step(put, id, JSON.stringify(value), version)
-    const [, counted] = await this.#tables.write(changed, step(count, version))
-    const next = counted?.[0]
+    const changeStep = value === undefined ? step(remove, id, version) : step(put, id, JSON.stringify(value), version)
+    const [, countRows] = await this.#tables.write(changeStep, step(count, version))
+    const next = countRows?.[0]
     this.#version = next && Number(next['number'])
     return this.#version
   }

@@ -54,10 +54,10 @@ export class DeletionRows implements Deletions {
   }
 
   async ids(): Promise<string[]> {
-    const marked = await this.#files.ids()
-    const unwritten = new Map(marked.map((id) => [id, undefined]))
-    if (marked.length > 0) await this.#moveToRows(unwritten).catch(() => {}) // there is still no room: the files stay
-    return [...new Set([...(await this.#idsOfRows()), ...marked])]
+    const markedIds = await this.#files.ids()
+    const unwritten = new Map(markedIds.map((id) => [id, undefined]))
+    if (markedIds.length > 0) await this.#moveToRows(unwritten).catch(() => {}) // there is still no room: the files stay
+    return [...new Set([...(await this.#idsOfRows()), ...markedIds])]
   }
 
   async #moveToRows(unwritten: ReadonlyMap<string, CreationKey | undefined>): Promise<void> {

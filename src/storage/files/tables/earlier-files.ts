@@ -28,16 +28,16 @@ type EarlierFiles = {
 
 /** What does not exist is empty. Throws if something cannot be read: it would be lost. */
 export async function readEarlierFiles(directory: string): Promise<EarlierFiles> {
-  const [keys, deleted, shared] = [join(directory, KEYS), join(directory, DELETED), join(directory, SHARED)]
-  const names = new Set(await namesIn(deleted))
-  const ids = names.size > 0 ? await listIds(deleted) : []
+  const [keys, deletedPath, sharedPath] = [join(directory, KEYS), join(directory, DELETED), join(directory, SHARED)]
+  const names = new Set(await namesIn(deletedPath))
+  const ids = names.size > 0 ? await listIds(deletedPath) : []
   return {
     apiKeys: await readKeyFile(keys),
     deletions: await mapBounded(ids, CONCURRENCY, async (id) => ({
       id,
-      key: names.has(`${id}.key`) ? readCreated(await readFile(join(deleted, `${id}.key`), 'utf8')) : undefined,
+      key: names.has(`${id}.key`) ? readCreated(await readFile(join(deletedPath, `${id}.key`), 'utf8')) : undefined,
     })),
-    sharedWorkdirs: await readShared(shared),
+    sharedWorkdirs: await readShared(sharedPath),
   }
 }
 

@@ -60,8 +60,8 @@ function check(path: string): void {
   let tables: Database | undefined
   try {
     tables = new (loadSqlite().DatabaseSync)(new URL(urlOf(path)), { timeout: BUSY_MS })
-    const found = tables.prepare('PRAGMA quick_check(1)').get()?.['quick_check']
-    if (found !== 'ok') throw new Error(String(found).replaceAll('\n', ' '))
+    const checkResult = tables.prepare('PRAGMA quick_check(1)').get()?.['quick_check']
+    if (checkResult !== 'ok') throw new Error(String(checkResult).replaceAll('\n', ' '))
     // An empty file is a database without tables.
     for (const name of ['versions', 'api_keys', 'deletions', 'shared_workdirs'])
       tables.prepare(`SELECT 1 FROM ${name} LIMIT 1`).get()
@@ -116,16 +116,16 @@ async function fill(draft: string, directory: string): Promise<void> {
  * before is kept next to them. Returns their new paths.
  */
 async function setAsideEarlierFiles(directory: string): Promise<string[]> {
-  const left = EARLIER.filter((name) => existsSync(join(directory, name)))
-  if (left.length === 0) return []
+  const earlierNames = EARLIER.filter((name) => existsSync(join(directory, name)))
+  if (earlierNames.length === 0) return []
   const aside = join(directory, ASIDE)
   await mkdir(aside, { mode: 0o700 }).catch((error: unknown) => {
     if (codeOf(error) !== 'EEXIST') throw error
   })
-  const moved = left.map((name) => ({ name, path: freePath(join(aside, name)) }))
-  for (const { name, path } of moved) await rename(join(directory, name), path)
+  const movedFiles = earlierNames.map((name) => ({ name, path: freePath(join(aside, name)) }))
+  for (const { name, path } of movedFiles) await rename(join(directory, name), path)
   await syncDirectory(directory)
-  return moved.map(({ path }) => path)
+  return movedFiles.map(({ path }) => path)
 }
 
 function freePath(path: string): string {

@@ -37,11 +37,11 @@ export class SharedWorkdirRows implements SharedWorkdirs {
   }
 
   async leave(workdir: string, id: string): Promise<boolean> {
-    const gone: string[] = []
-    for (const each of await this.#idsIn(workdir)) if (each === id || !(await this.#isThere(each))) gone.push(each)
-    if (gone.length === 0) return !(await this.isShared(workdir))
+    const goneIds: string[] = []
+    for (const each of await this.#idsIn(workdir)) if (each === id || !(await this.#isThere(each))) goneIds.push(each)
+    if (goneIds.length === 0) return !(await this.isShared(workdir))
     const hash = hashOfWorkdir(workdir)
-    const answers = await this.#tables.write(...gone.map((each) => step(LEAVE, hash, each)), step(ALL, hash))
+    const answers = await this.#tables.write(...goneIds.map((each) => step(LEAVE, hash, each)), step(ALL, hash))
     return answers.at(-1)?.length === 0
   }
 

@@ -56,13 +56,13 @@ export class TableThread {
 
   /** Resolves to the rows of each step when all are stored, durably; rejects, with a code, when none is. */
   run(steps: readonly TableStep[]): Promise<readonly (readonly Row[])[]> {
-    const asked: PendingSteps = Promise.withResolvers()
+    const pendingSteps: PendingSteps = Promise.withResolvers()
     const number = ++this.#count
-    this.#pending.set(number, asked)
+    this.#pending.set(number, pendingSteps)
     this.#worker.ref()
     // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread, not a window
     this.#worker.postMessage({ number, steps } satisfies TableRequest)
-    return asked.promise
+    return pendingSteps.promise
   }
 
   /** Resolves when nothing is asked. */
@@ -80,10 +80,10 @@ export class TableThread {
   }
 
   #settle(answer: TableAnswer): void {
-    const asked = this.#pending.get(answer.number)
+    const pendingSteps = this.#pending.get(answer.number)
     this.#pending.delete(answer.number)
-    if ('rows' in answer) asked?.resolve(answer.rows)
-    else asked?.reject(errorFor(answer.error))
+    if ('rows' in answer) pendingSteps?.resolve(answer.rows)
+    else pendingSteps?.reject(errorFor(answer.error))
   }
 }
 

@@ -39,10 +39,10 @@ export class Tables implements AsyncDisposable {
   constructor(path: string) {
     this.#path = path
     this.#url = urlOf(path)
-    const opened = statSync(path)
+    const openedStats = statSync(path)
     this.#requireSame = shareNext(async () => {
       const now = await stat(path).catch(() => undefined)
-      if (now?.ino !== opened.ino || now.dev !== opened.dev) throw replaced(path)
+      if (now?.ino !== openedStats.ino || now.dev !== openedStats.dev) throw replacedProblem(path)
     })
   }
 
@@ -105,5 +105,5 @@ export class Tables implements AsyncDisposable {
   }
 }
 
-const replaced = (path: string) =>
+const replacedProblem = (path: string) =>
   new Problem('storage_failed', `${path} was moved, removed or replaced while the server ran. Restart the server.`)
