@@ -9,10 +9,10 @@ import { say, sayError } from './terminal/terminal.ts'
 const DEFAULT_PORT = '8000'
 
 /** Throws an `AgentServerError` if the server does not answer, and a `ConfigError` or a `UsageError` without a key. */
-export async function dashboard({ server, apiKey: given }: DashboardInvocation): Promise<void> {
+export async function dashboard({ server, apiKey: givenKey }: DashboardInvocation): Promise<void> {
   const port = createReader({})('OPENHANDS_SERVER_PORT') ?? DEFAULT_PORT
   const baseUrl = server ?? `http://127.0.0.1:${port}`
-  const apiKey = (await givenServerKey(given)) ?? (await keyOfThisMachine())
+  const apiKey = (await givenServerKey(givenKey)) ?? (await keyOfThisMachine())
   const { code } = await createClient({ baseUrl, apiKey, maxRetries: 0 }).logins.createCode()
   say(`${baseUrl.replace(/(?<!\/)\/+$/, '')}/ui/#login=${code}\n`)
   sayError('The link works once, and for a minute.\n')

@@ -23,8 +23,8 @@ export async function keyOfThisMachine(): Promise<string> {
 /** Where a person finds the key, and how a shell writes it; `bearer` is undefined when no shell has it at hand. */
 export type KeyPlace = { readonly text: string; readonly bearer: string | undefined }
 
-export function placeOfKey(kept: GeneratedKey | undefined): KeyPlace {
-  if (kept) return { text: `${kept.path}${kept.isNew ? ' (made now)' : ''}`, bearer: contentOf(kept.path) }
+export function placeOfKey(keptKey: GeneratedKey | undefined): KeyPlace {
+  if (keptKey) return { text: `${keptKey.path}${keptKey.isNew ? ' (made now)' : ''}`, bearer: contentOf(keptKey.path) }
   const source = masterKeySource()
   if (source?.from === 'file') return { text: source.path, bearer: contentOf(source.path) }
   if (source?.from === 'dotenv') return { text: 'OPENHANDS_MASTER_KEY in .env', bearer: undefined }

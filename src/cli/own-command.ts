@@ -50,7 +50,7 @@ const firstOnPath = (path: string): string | undefined =>
     .split(delimiter)
     .filter((directory) => isAbsolute(directory))
     .map((directory) => realPath(join(directory, NAME)))
-    .find((found) => found !== undefined)
+    .find((foundCommand) => foundCommand !== undefined)
 
 function realPath(path: string): string | undefined {
   try {

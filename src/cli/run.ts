@@ -41,17 +41,19 @@ async function runChat(invocation: RunInvocation, places: KnownPlaces | undefine
   })
   // A conversation that is named by its id is meant, also if another chat has it open. A copy disturbs nobody.
   const isNamed = typeof invocation.resume === 'object' || invocation.forks
-  const before: BeforeOpening = { onResume: async (found) => (isNamed ? undefined : await confirmSharing(found)) }
-  const opened = await openRun({ server, settings, before }, signal)
-  await using host = opened.host
-  const { view, info } = opened
+  const before: BeforeOpening = {
+    onResume: async (foundView) => (isNamed ? undefined : await confirmSharing(foundView)),
+  }
+  const openedRun = await openRun({ server, settings, before }, signal)
+  await using host = openedRun.host
+  const { view, info } = openedRun
   return await startChat({
     client: host.client,
     conversation: host.client.conversation(view.id),
     view,
-    isResumed: opened.isResumed,
-    createConversation: opened.createConversation,
-    names: opened.names,
+    isResumed: openedRun.isResumed,
+    createConversation: openedRun.createConversation,
+    names: openedRun.names,
     info,
     server,
     directory,
@@ -63,14 +65,14 @@ async function runChat(invocation: RunInvocation, places: KnownPlaces | undefine
     permissionMode: view.state.permission_mode,
     color: wantsColor(),
     settings: settings.chat,
-    notices: [describeSandbox(info, server), ...opened.notices],
+    notices: [describeSandbox(info, server), ...openedRun.notices],
   })
 }
 
-async function confirmSharing(found: ConversationView): Promise<void> {
-  const use = useByOthers(found)
+async function confirmSharing(foundView: ConversationView): Promise<void> {
+  const use = useByOthers(foundView)
   if (use === undefined) return
-  const answer = await promptUser(`Conversation ${found.id} ${use}. Continue it here, too? [y/N] `)
+  const answer = await promptUser(`Conversation ${foundView.id} ${use}. Continue it here, too? [y/N] `)
   if (/^y(?:es)?$/i.test(answer ?? '')) return
   throw new UsageError('the conversation was left alone; leave --autoresume out for a new one.')
 }

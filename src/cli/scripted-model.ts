@@ -19,7 +19,7 @@ export async function scriptedModel({ port, script }: ScriptedModelOptions): Pro
   await using model = await startScriptedModel(turns, { port: port === undefined ? DEFAULT_PORT : Number(port) })
   endPreparation()
   say(`A scripted model listens on ${model.baseUrl}. Use it with LLM_MODEL=scripted LLM_BASE_URL=${model.baseUrl}\n`)
-  const stopped = Promise.withResolvers<void>()
-  using _signals = onEndSignals(() => stopped.resolve())
-  await stopped.promise
+  const stop = Promise.withResolvers<void>()
+  using _signals = onEndSignals(() => stop.resolve())
+  await stop.promise
 }

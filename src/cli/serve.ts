@@ -35,13 +35,13 @@ const EXIT_TIMEOUT_MS = 10_000
  * `ConfigError`, or the error that prevented it from listening or that ended it.
  */
 export async function serve(options: ServeOptions): Promise<void> {
-  const unknown = unknownVariables()
+  const unknownNames = unknownVariables()
   const generatedKey = options.generateKey && !masterKeySource() ? await keptKey() : undefined
   await using model = options.scriptedModel ? await startModel() : undefined
   const settings = settingsOf(options, generatedKey?.key, model)
   const limitStop = createStopLimit()
   const signal = stopSignal(() => limitStop(EXIT_TIMEOUT_MS))
-  const stopped = options.stopWithStdin ? Promise.race([signal, endOfInput()]) : signal
+  const stopReason = options.stopWithStdin ? Promise.race([signal, endOfInput()]) : signal
   // Listen first and load the rest later: a client that connects early waits, instead of being refused.
   const listening = await listenOn(readAddress(createReader(settings)))
   const { ensureWritable, readConfig } = await loadConfig()
@@ -53,10 +53,10 @@ export async function serve(options: ServeOptions): Promise<void> {
   const app = await startApp(config, { listening })
   endPreparation()
   try {
-    if (unknown.length > 0) app.logger.warn(`this server has no such variables: ${unknown.join(', ')}`)
-    const early = await Promise.race([app.ready, stopped, app.takenOver])
+    if (unknownNames.length > 0) app.logger.warn(`this server has no such variables: ${unknownNames.join(', ')}`)
+    const early = await Promise.race([app.ready, stopReason, app.takenOver])
     if (early === undefined) await tell({ app, config, generatedKey, hasScriptedModel: model !== undefined })
-    app.logger.info({ signal: await Promise.race([stopped, app.takenOver]) }, 'stopping')
+    app.logger.info({ signal: await Promise.race([stopReason, app.takenOver]) }, 'stopping')
     limitStop(config.drainSeconds * 1000 + EXIT_TIMEOUT_MS)
     await Promise.race([app.drain(), app.takenOver])
   } finally {
@@ -74,11 +74,11 @@ async function keptKey(): Promise<GeneratedKey> {
 
 async function tell({
   generatedKey,
-  ...started
+  ...startedServer
 }: Omit<StartFacts, 'key'> & { readonly generatedKey: GeneratedKey | undefined }) {
   const { placeOfKey } = await import('./master-key.ts')
   const { tellStart } = await import('./start-summary.ts')
-  tellStart({ ...started, key: placeOfKey(generatedKey) })
+  tellStart({ ...startedServer, key: placeOfKey(generatedKey) })
 }
 
 async function startModel(): Promise<ScriptedModel & { readonly key: string }> {

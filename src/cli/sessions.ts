@@ -44,24 +44,24 @@ const ACTIONS: Readonly<Record<SessionsInvocation['action'], Action>> = {
       print(oneLine(`${event.timestamp.slice(0, SECONDS)}  ${describeEvent(event)}`))
   },
   async export(client, { id = '' }, signal) {
-    const { id: found } = await findConversation(client, id, signal)
-    for await (const event of client.conversation(found).listEvents({ limit: PAGE }, { signal })) sayJson(event)
+    const { id: foundId } = await findConversation(client, id, signal)
+    for await (const event of client.conversation(foundId).listEvents({ limit: PAGE }, { signal })) sayJson(event)
   },
   async rename(client, { id = '', title = '' }, signal) {
-    const { id: found } = await findConversation(client, id, signal)
-    await client.conversation(found).updateConfig({ title }, { signal })
-    sayError(`Renamed ${found}.\n`)
+    const { id: foundId } = await findConversation(client, id, signal)
+    await client.conversation(foundId).updateConfig({ title }, { signal })
+    sayError(`Renamed ${foundId}.\n`)
   },
   async prune(client, { olderThanMs = Infinity, labels, cwd: workdir }, signal) {
     const before = Date.now() - olderThanMs
     let count = 0
     const isLeft = (view: ConversationView) => Date.parse(view.updated_at) < before && !isInUse(view)
-    for (const found of await recentConversations(client, labelFilter(labels), signal)) {
-      const isElsewhere = workdir !== undefined && found.workdir !== workdir
-      if (isElsewhere || !isLeft(found)) continue
-      const conversation = client.conversation(found.id)
+    for (const foundView of await recentConversations(client, labelFilter(labels), signal)) {
+      const isElsewhere = workdir !== undefined && foundView.workdir !== workdir
+      if (isElsewhere || !isLeft(foundView)) continue
+      const conversation = client.conversation(foundView.id)
       // The others may have taken minutes, in which somebody has continued this one.
-      const now = await viewNow(conversation, found, signal)
+      const now = await viewNow(conversation, foundView, signal)
       if (!now || !isLeft(now)) continue
       await conversation.delete({ signal })
       count += 1
@@ -69,23 +69,23 @@ const ACTIONS: Readonly<Record<SessionsInvocation['action'], Action>> = {
     sayError(`Deleted ${count} ${count === 1 ? 'conversation' : 'conversations'}.\n`)
   },
   async delete(client, { id = '' }, signal) {
-    const { id: found } = await findConversation(client, id, signal)
-    await client.conversation(found).delete({ signal })
-    sayError(`Deleted ${found}.\n`)
+    const { id: foundId } = await findConversation(client, id, signal)
+    await client.conversation(foundId).delete({ signal })
+    sayError(`Deleted ${foundId}.\n`)
   },
 }
 
 /** Undefined if it was deleted. One that cannot be read is as it was listed. */
 async function viewNow(
   conversation: ConversationHandle,
-  listed: ConversationView,
+  listedView: ConversationView,
   signal: AbortSignal,
 ): Promise<ConversationView | undefined> {
   try {
     return await conversation.get({ signal })
   } catch (error) {
     const code = error instanceof AgentServerError ? error.code : undefined
-    if (code === 'conversation_damaged') return listed
+    if (code === 'conversation_damaged') return listedView
     if (code === 'conversation_deleted' || code === 'conversation_not_found') return undefined
     throw error
   }

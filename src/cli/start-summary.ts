@@ -16,9 +16,9 @@ const EVERYWHERE: ReadonlySet<string> = new Set(['0.0.0.0', '::'])
 
 const UNSAFE = 'run the server in a separate machine or container'
 
-export function tellStart(started: StartFacts): void {
-  const { app, config, key } = started
-  if (config.logFormat === 'pretty') return say(summaryOf(started))
+export function tellStart(startFacts: StartFacts): void {
+  const { app, config, key } = startFacts
+  if (config.logFormat === 'pretty') return say(summaryOf(startFacts))
   if (app.missingSandbox !== undefined) {
     app.logger.warn(`commands run on this host, as this user, without a sandbox (${app.missingSandbox}); ${UNSAFE}`)
   }

@@ -6,10 +6,10 @@ import type { TransferInvocation } from './command-line/read-arguments.ts'
 import { say } from './terminal/terminal.ts'
 
 /** Throws a `ConfigError` without a database, and an error that says why data was not copied. */
-export async function transfer({ name, directory: given }: TransferInvocation): Promise<void> {
+export async function transfer({ name, directory: givenDirectory }: TransferInvocation): Promise<void> {
   const url = readDatabaseUrl(createReader({})('OPENHANDS_DATABASE_URL'))
   if (url === undefined) throw new ConfigError('Set OPENHANDS_DATABASE_URL to the database.')
-  const directory = resolve(given)
+  const directory = resolve(givenDirectory)
   if (name === 'import') {
     const { importDirectory } = await import('../storage/transfer/import-directory.ts')
     const { conversations, events } = await importDirectory({ directory, url })

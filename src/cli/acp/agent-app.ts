@@ -118,9 +118,9 @@ export class EditorAgent {
     const id = idOf(sessionId)
     const host = await this.#host()
     const conversation = host.client.conversation(id)
-    const found = await withOwnErrors(host.adopt(await withOwnErrors(conversation.get())))
-    const mcp = addedServers(found, mcpOf(mcpServers))
-    const view = mcp ? await withOwnErrors(conversation.updateConfig({ mcp })) : found
+    const adoptedView = await withOwnErrors(host.adopt(await withOwnErrors(conversation.get())))
+    const mcp = addedServers(adoptedView, mcpOf(mcpServers))
+    const view = mcp ? await withOwnErrors(conversation.updateConfig({ mcp })) : adoptedView
     return await this.#open(view, { client, host, isReplayed })
   }
 
@@ -144,17 +144,17 @@ export class EditorAgent {
     return { modes: modesOf(view), configOptions: optionsOf(view, host.models) }
   }
 
-  async #list(given: string | undefined, cursor: string | undefined) {
-    const cwd = given === undefined ? undefined : await this.#realPath(given)
+  async #list(givenCwd: string | undefined, cursor: string | undefined) {
+    const cwd = givenCwd === undefined ? undefined : await this.#realPath(givenCwd)
     const { client } = await this.#host()
     const query = { sort: 'updated_at', archived: false, limit: LIST_PAGE } as const
     let page = await withOwnErrors(
       client.conversations.list({ ...query, ...(cursor !== undefined && { page_id: cursor }) }),
     )
     for (;;) {
-      const found = page.items.filter(({ workdir }) => cwd === undefined || workdir === cwd)
+      const foundViews = page.items.filter(({ workdir }) => cwd === undefined || workdir === cwd)
       const { next_page_id: next } = page
-      const sessions = found.map((view) => ({
+      const sessions = foundViews.map((view) => ({
         sessionId: view.id,
         cwd: view.workdir,
         title: nameOf(view),
@@ -199,10 +199,12 @@ function idOf(sessionId: string): string {
 }
 
 /** Servers that the conversation does not have. The others keep their stored credentials. */
-function addedServers({ mcp }: ConversationView, given: McpInput | undefined): McpInput | undefined {
-  const known = mcp?.mcpServers ?? {}
-  const added = Object.entries(given?.mcpServers ?? {}).filter(([name]) => !Object.hasOwn(known, name))
-  return added.length === 0 ? undefined : { mcpServers: { ...known, ...Object.fromEntries(added) } }
+function addedServers({ mcp }: ConversationView, givenMcp: McpInput | undefined): McpInput | undefined {
+  const knownServers = mcp?.mcpServers ?? {}
+  const addedEntries = Object.entries(givenMcp?.mcpServers ?? {}).filter(([name]) => !Object.hasOwn(knownServers, name))
+  return addedEntries.length === 0
+    ? undefined
+    : { mcpServers: { ...knownServers, ...Object.fromEntries(addedEntries) } }
 }
 
 const [INTERNAL_ERROR, AUTH_REQUIRED] = [-32_603, -32_000]

@@ -61,8 +61,8 @@ function ownTitle(name: string, input: unknown, workdir: string): string {
   return revealText(what === '' ? how : `${how} ${what}`)
 }
 
-const titleOfQuestion = (asked: unknown): string => {
-  const { question } = fieldsOfInput(asked)
+const titleOfQuestion = (askedQuestions: unknown): string => {
+  const { question } = fieldsOfInput(askedQuestions)
   return typeof question === 'string' ? revealText(question) : ''
 }
 

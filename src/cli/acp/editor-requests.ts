@@ -66,9 +66,9 @@ export class EditorRequests {
   }
 
   /** What cannot be shown waits for another client. */
-  #begin(asked: Promise<void>): void {
+  #begin(answering: Promise<void>): void {
     const report = (error: unknown) => this.#options.tell(`A request cannot be shown here: ${String(error)}`)
-    asked.catch(report).catch(() => {}) // the editor is gone
+    answering.catch(report).catch(() => {}) // the editor is gone
   }
 
   /** The turn was cancelled, or the session is closed. */
@@ -132,8 +132,8 @@ export class EditorRequests {
       const params: RequestPermissionRequest = { sessionId: this.#options.conversation.id, toolCall, options }
       const asking = this.#options.client.request('session/request_permission', params, WITHDRAWN(cancellationSignal))
       const { outcome } = await asking
-      const chosen = outcome.outcome === 'selected' && choices.find(({ kind }) => kind === outcome.optionId)
-      if (chosen && !cancellationSignal.aborted) await onChoice(chosen.kind)
+      const chosenOption = outcome.outcome === 'selected' && choices.find(({ kind }) => kind === outcome.optionId)
+      if (chosenOption && !cancellationSignal.aborted) await onChoice(chosenOption.kind)
     })
   }
 

@@ -73,21 +73,21 @@ export class Projection {
   }
 
   #addDelta(delta: AssistantDelta): SessionUpdate[] {
-    const sent = this.#sentOf(delta.message_id)
+    const sentText = this.#sentOf(delta.message_id)
     const { message_id, offset, text_delta, reasoning_delta, tool_use_id, tool_name } = delta
     if (text_delta !== undefined) {
-      const text = unsent(sent.text, offset, text_delta)
-      sent.text += text
+      const text = unsentOf(sentText.text, offset, text_delta)
+      sentText.text += text
       return chunk('agent_message_chunk', message_id, text)
     }
     if (reasoning_delta !== undefined) {
-      const text = unsent(sent.reasoning, offset, reasoning_delta)
-      sent.reasoning += text
+      const text = unsentOf(sentText.reasoning, offset, reasoning_delta)
+      sentText.reasoning += text
       return chunk('agent_thought_chunk', message_id, text)
     }
-    const isNew = tool_use_id !== undefined && tool_name !== undefined && !sent.calls.has(tool_use_id)
+    const isNew = tool_use_id !== undefined && tool_name !== undefined && !sentText.calls.has(tool_use_id)
     if (!isNew || HIDDEN.has(tool_name)) return []
-    sent.calls.add(tool_use_id)
+    sentText.calls.add(tool_use_id)
     const { kind } = formOfCall(tool_name, {}, this.#options.workdir, undefined)
     return [
       {
@@ -104,14 +104,14 @@ export class Projection {
   #addAnswer({ message_id, text, content, tool_use_ids }: EventOf<'AssistantMessage'>): SessionUpdate[] {
     const { text: sentText, reasoning: sentReasoning, calls } = this.#sentOf(message_id)
     const reasoning = content.map((part) => (part.type === 'reasoning' ? part.text : '')).join('')
-    const [said, thought] = [restOf(sentText, text), restOf(sentReasoning, reasoning)]
-    const left = [...calls].filter((id) => !tool_use_ids.includes(id))
+    const [unsentText, unsentThought] = [restOf(sentText, text), restOf(sentReasoning, reasoning)]
+    const unansweredIds = [...calls].filter((id) => !tool_use_ids.includes(id))
     this.#sent.delete(message_id)
     for (const id of tool_use_ids) if (calls.has(id)) this.#announced.add(id)
     return [
-      ...chunk('agent_thought_chunk', message_id, thought),
-      ...chunk('agent_message_chunk', message_id, said),
-      ...left.map(failed),
+      ...chunk('agent_thought_chunk', message_id, unsentThought),
+      ...chunk('agent_message_chunk', message_id, unsentText),
+      ...unansweredIds.map(failedCall),
     ]
   }
 
@@ -153,11 +153,14 @@ export class Projection {
 
   /** Clients cannot take text back: it is said that the answer begins again. */
   #abort(messageId: string): SessionUpdate[] {
-    const sent = this.#sent.get(messageId)
+    const sentText = this.#sent.get(messageId)
     this.#sent.delete(messageId)
-    if (!sent) return []
-    const wasSeen = sent.text.trim() !== ''
-    return [...chunk('agent_message_chunk', messageId, wasSeen ? BROKEN_OFF : ''), ...[...sent.calls].map(failed)]
+    if (!sentText) return []
+    const wasSeen = sentText.text.trim() !== ''
+    return [
+      ...chunk('agent_message_chunk', messageId, wasSeen ? BROKEN_OFF : ''),
+      ...[...sentText.calls].map(failedCall),
+    ]
   }
 
   #noticeOf(event: Event | TransientEvent): SessionUpdate[] {
@@ -166,9 +169,9 @@ export class Projection {
   }
 
   #sentOf(messageId: string): SentText {
-    const sent = this.#sent.get(messageId) ?? { text: '', reasoning: '', calls: new Set() }
-    this.#sent.set(messageId, sent)
-    return sent
+    const sentText = this.#sent.get(messageId) ?? { text: '', reasoning: '', calls: new Set() }
+    this.#sent.set(messageId, sentText)
+    return sentText
   }
 }
 
@@ -180,12 +183,14 @@ export const chunk = (sessionUpdate: ChunkKind, messageId: string, text: string)
   text === '' ? [] : [{ sessionUpdate, messageId, content: { type: 'text', text } }]
 
 /** A new connection sends again what was said of a message. */
-const unsent = (sent: string, offset: number, text: string): string => text.slice(Math.max(0, sent.length - offset))
+const unsentOf = (sentText: string, offset: number, text: string): string =>
+  text.slice(Math.max(0, sentText.length - offset))
 
 /** The whole text where the client has seen another one. */
-const restOf = (sent: string, whole: string): string => (whole.startsWith(sent) ? whole.slice(sent.length) : whole)
+const restOf = (sentText: string, whole: string): string =>
+  whole.startsWith(sentText) ? whole.slice(sentText.length) : whole
 
-const failed = (id: string): SessionUpdate => updateOf(id, 'failed', [])
+const failedCall = (id: string): SessionUpdate => updateOf(id, 'failed', [])
 
 const updateOf = (toolCallId: string, status: ToolCallStatus, content: ToolCallContent[]) =>
   ({ sessionUpdate: 'tool_call_update', toolCallId, status, content }) as const

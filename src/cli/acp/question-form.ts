@@ -17,9 +17,9 @@ export function textOfQuestions(questions: readonly AskedQuestion[]): string {
 export const formOf = (questions: readonly AskedQuestion[]): ElicitationSchema => ({
   type: 'object',
   properties: Object.fromEntries(
-    questions.flatMap((asked, at) => [
-      [`question_${at}`, fieldOf(asked)],
-      ...(asked.options.length > 0 ? [[`other_${at}`, OTHER]] : []),
+    questions.flatMap((question, at) => [
+      [`question_${at}`, fieldOf(question)],
+      ...(question.options.length > 0 ? [[`other_${at}`, OTHER]] : []),
     ]),
   ),
 })
@@ -39,8 +39,8 @@ function fieldOf({ question, header, options, multi_select }: AskedQuestion): El
 export function answersIn(questions: readonly AskedQuestion[], content: unknown): Record<string, string[]> | undefined {
   const fields: Readonly<Record<string, unknown>> = Object(content)
   const answers = questions.flatMap(({ multi_select }, at): [string, string[]][] => {
-    const [chosen, other] = [textsOf(fields[`question_${at}`]), textsOf(fields[`other_${at}`])]
-    const all = multi_select ? [...chosen, ...other] : other.length > 0 ? other : chosen
+    const [chosenLabels, other] = [textsOf(fields[`question_${at}`]), textsOf(fields[`other_${at}`])]
+    const all = multi_select ? [...chosenLabels, ...other] : other.length > 0 ? other : chosenLabels
     return all.length > 0 ? [[String(at), all]] : []
   })
   return answers.length > 0 ? Object.fromEntries(answers) : undefined

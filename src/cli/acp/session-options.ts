@@ -28,7 +28,12 @@ export function modesOf({ state: { permission_mode: current } }: ShownView): Ses
 export function optionsOf(view: ShownView, models: readonly string[]): SessionConfigOption[] {
   const { llm_config, usage, state } = view
   const { model, fallback_models = [], reasoning_effort: effort } = llm_config
-  const known = new Set([...(model === undefined ? [] : [model]), ...models, ...fallback_models, ...Object.keys(usage)])
+  const knownModels = new Set([
+    ...(model === undefined ? [] : [model]),
+    ...models,
+    ...fallback_models,
+    ...Object.keys(usage),
+  ])
   const option = (id: string, name: string, currentValue: string, options: { value: string; name: string }[]) =>
     ({ id, name, category: id, type: 'select', currentValue, options }) as const
   const modes = modesWith(state.permission_mode).map(({ id, name, description }) => ({ value: id, name, description }))
@@ -42,7 +47,7 @@ export function optionsOf(view: ShownView, models: readonly string[]): SessionCo
             'model',
             'Model',
             model,
-            [...known].map((value) => ({ value, name: value })),
+            [...knownModels].map((value) => ({ value, name: value })),
           ),
         ]),
     ...(effort === undefined ? [] : [option('thought_level', 'Reasoning', effort, efforts)]),
@@ -51,13 +56,13 @@ export function optionsOf(view: ShownView, models: readonly string[]): SessionCo
 
 /** Throws a `RequestError` for what is not an option. */
 export function changeOf(id: string, value: unknown): BodyOf<'updateConfig'> {
-  if (id === 'mode') return { permission_mode: parsed(PermissionMode, value) }
+  if (id === 'mode') return { permission_mode: parseOr(PermissionMode, value) }
   if (id === 'model' && typeof value === 'string' && value !== '') return { llm_config: { model: value } }
-  if (id === 'thought_level') return { llm_config: { reasoning_effort: parsed(ReasoningEffort, value) } }
+  if (id === 'thought_level') return { llm_config: { reasoning_effort: parseOr(ReasoningEffort, value) } }
   throw RequestError.invalidParams(undefined, `there is no option ${id} with this value`)
 }
 
-function parsed<T>(
+function parseOr<T>(
   schema: { safeParse: (value: unknown) => { success: boolean; data?: T | undefined }; options: readonly string[] },
   value: unknown,
 ): T {

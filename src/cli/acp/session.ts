@@ -189,11 +189,11 @@ export class EditorSession {
   }
 
   /** The size of the context window is unknown for some models. */
-  async #showUsage(used: number): Promise<void> {
+  async #showUsage(usedTokens: number): Promise<void> {
     const { size } = this.#view.context
     if (size === undefined) return
     const cost = this.#costUsd === undefined ? undefined : { amount: this.#costUsd, currency: 'USD' }
-    await this.#send([{ sessionUpdate: 'usage_update', used, size, ...(cost && { cost }) }])
+    await this.#send([{ sessionUpdate: 'usage_update', used: usedTokens, size, ...(cost && { cost }) }])
   }
 
   async #showOptions({ changes }: EventOf<'ConfigUpdate'>): Promise<void> {

@@ -91,10 +91,10 @@ export class PromptTurn {
   #takeStatus({ status, reason, seq }: EventOf<'StatusUpdate'>): void {
     if (GOES_ON.has(status)) return
     const isCutOff = status === 'paused' && ENDS_OF_SERVERS.has(reason) && !this.isCancelled
-    const continued = isCutOff ? this.#options.onCutOff(seq) : undefined
-    if (!continued) return this.#end()
+    const continuation = isCutOff ? this.#options.onCutOff(seq) : undefined
+    if (!continuation) return this.#end()
     this.#begun = undefined
-    continued.then(
+    continuation.then(
       (runId) => this.begin(seq, runId),
       (error) => this.fail(error),
     )

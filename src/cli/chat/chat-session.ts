@@ -63,7 +63,7 @@ export class ChatSession {
     this.names = new SettingNames({ 'llm_config.model': '/model', permission_mode: '/permissions', ...options.names })
     this.#forcesTool = options.forcesTool
     this.conversation = client.conversation(view.id)
-    this.#state = { ...EMPTY_STATE, ...viewed(view) }
+    this.#state = { ...EMPTY_STATE, ...viewOf(view) }
   }
 
   get state(): ChatState {
@@ -77,9 +77,9 @@ export class ChatSession {
     while (!signal.aborted) {
       try {
         await this.#catchUp()
-        const lost = await this.#follow()
-        if (!lost) return this.#end(new Error('This conversation was deleted; /new starts another one.'))
-        await this.#reconnect(lost)
+        const loss = await this.#follow()
+        if (!loss) return this.#end(new Error('This conversation was deleted; /new starts another one.'))
+        await this.#reconnect(loss)
       } catch (error) {
         if (signal.aborted) return
         if (!isLost(error)) return this.#end(error)
@@ -171,7 +171,7 @@ export class ChatSession {
     if (next_page_id !== null) this.say('Earlier parts of this conversation are not shown.')
     this.#seq = this.view.last_seq
     for (const event of items.toReversed()) this.#state = reduce(this.#state, this.names.inEvent(event), Date.now())
-    this.dispatch({ type: 'Viewed', view: viewed(this.view) })
+    this.dispatch({ type: 'Viewed', view: viewOf(this.view) })
   }
 
   /** What waits may have been asked long ago. */
@@ -233,7 +233,7 @@ function isLost(error: unknown): error is AgentServerError {
   return code === 'unexpected_response' && isGatewayStatus(status)
 }
 
-function viewed({ title, preview = '', workdir, llm_config, state, status, usage, cost_usd }: ConversationView) {
+function viewOf({ title, preview = '', workdir, llm_config, state, status, usage, cost_usd }: ConversationView) {
   const name = title ?? nameOfMessage(preview)
   return {
     title: name === '' ? basename(workdir) : name,

@@ -62,10 +62,10 @@ export class Chat {
     this.#shell = new ShellCommands(this.#session)
     this.#history = new PromptHistory(options.historyPath)
     const handlers = {
-      onSubmit: (text: string, typed: string) => this.#guard(this.#submit(text, typed)),
+      onSubmit: (text: string, typedText: string) => this.#guard(this.#submit(text, typedText)),
       onEscape: () => this.#guard(this.#escape()),
       onEditor: () => this.#guard(this.#openEditor()),
-      onQueue: (text: string, typed: string) => this.#queue(text, typed),
+      onQueue: (text: string, typedText: string) => this.#queue(text, typedText),
       onUnqueue: () => this.#unqueue(this.#queued.takeLast()) || takeBack(this.#session, this.#screen),
       onNextMode: () => this.#guard(nextMode(this.#session)),
       onCancel: () => this.#cancel(),
@@ -177,13 +177,13 @@ export class Chat {
     work.catch((error: unknown) => this.#session.fail(error))
   }
 
-  async #submit(text: string, typed: string): Promise<void> {
+  async #submit(text: string, typedText: string): Promise<void> {
     if (this.#editing.isActive) return this.#editing.submit(text)
     if (text === '') return
     this.#remember(text)
     const panel = this.#panel()
     if (panel?.takeText) return panel.takeText(text)
-    this.#history.add(text, typed)
+    this.#history.add(text, typedText)
     if (text.startsWith('!')) return await this.#shell.run(text.slice(1).trim())
     const command = readCommand(text, allCommands(this.#project))
     if (!command) return await this.#send(text)
@@ -210,11 +210,11 @@ export class Chat {
     else if (this.#screen.draft === '' && this.#escapes.press()) await rewind(this.#context())
   }
 
-  #queue(text: string, typed: string): void {
-    if (!isBusy(this.#session.state) || this.#editing.isActive) return this.#guard(this.#submit(text, typed))
+  #queue(text: string, typedText: string): void {
+    if (!isBusy(this.#session.state) || this.#editing.isActive) return this.#guard(this.#submit(text, typedText))
     if (text === '') return
     this.#remember(text)
-    this.#history.add(text, typed)
+    this.#history.add(text, typedText)
     this.#queued.add(text)
     this.#redraw()
   }
@@ -247,9 +247,9 @@ export class Chat {
   }
 
   #pick(choice: Choice | undefined): void {
-    const close = (chosen: readonly number[]) => {
+    const close = (chosenRows: readonly number[]) => {
       this.#pick(undefined)
-      choice?.onChoose(chosen)
+      choice?.onChoose(chosenRows)
     }
     this.#picking = choice && new ChoicePanel({ ...choice, onChoose: close }, this.#theme)
     this.#redraw()

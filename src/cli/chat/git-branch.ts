@@ -19,8 +19,8 @@ export async function branchOf(directory: string): Promise<string | undefined> {
 /** In a worktree and a submodule, `.git` is a file that names the directory. */
 async function headOf(git: string): Promise<string | undefined> {
   const link = await textOf(git)
-  const named = link === undefined ? undefined : /^gitdir: (.+)$/.exec(link)?.[1]
-  return await textOf(join(named === undefined ? git : resolve(dirname(git), named), 'HEAD'))
+  const namedDirectory = link === undefined ? undefined : /^gitdir: (.+)$/.exec(link)?.[1]
+  return await textOf(join(namedDirectory === undefined ? git : resolve(dirname(git), namedDirectory), 'HEAD'))
 }
 
 /** A pipe would never end. */

@@ -22,9 +22,9 @@ export function greet(session: ChatSession, { info, notices, server }: ChatOptio
 const toneOf = (notice: string): Tone => (/^warning|without a sandbox/i.test(notice) ? 'warning' : 'info')
 
 export function farewell(session: ChatSession, { server, command }: ChatOptions): string {
-  const connected = server === undefined ? command : `${command} connect ${server}`
+  const connectCommand = server === undefined ? command : `${command} connect ${server}`
   const { mode } = session.state
   // A mode that asks less is not inherited: without it, this line would be refused.
-  const given = describeWeakMode(mode) === undefined ? '' : ` --permission-mode ${mode}`
-  return cleanText(`Continue this conversation:\n${connected} --resume ${session.view.id}${given}`)
+  const modeOption = describeWeakMode(mode) === undefined ? '' : ` --permission-mode ${mode}`
+  return cleanText(`Continue this conversation:\n${connectCommand} --resume ${session.view.id}${modeOption}`)
 }

@@ -239,9 +239,9 @@ export class Screen {
   }
 
   #queue(): void {
-    const [text, typed] = [this.#editor.getExpandedText(), this.#typed]
+    const [text, typedText] = [this.#editor.getExpandedText(), this.#typed]
     this.draft = ''
-    this.#options.handlers.onQueue(text.trim(), typed)
+    this.#options.handlers.onQueue(text.trim(), typedText)
   }
 
   #suspend(): void {
@@ -270,10 +270,10 @@ export class Screen {
     const { theme } = this.#options
     const activity = activityLine(this.#state, { width, theme, now: Date.now() })
     const search = this.#search?.lines(width, this.#panels.panel === undefined) ?? []
-    const queued = this.#options.queued.lines(width, theme, this.#state)
-    const rows = this.#tui.terminal.rows - ROWS_BELOW_PANEL - search.length - queued.length
+    const queuedLines = this.#options.queued.lines(width, theme, this.#state)
+    const rows = this.#tui.terminal.rows - ROWS_BELOW_PANEL - search.length - queuedLines.length
     const lines = this.#panels.render(width, rows, this.#isReady())
-    return ['', ...lines, ...(activity === '' ? [] : [activity]), ...queued, ...search]
+    return ['', ...lines, ...(activity === '' ? [] : [activity]), ...queuedLines, ...search]
   }
 
   #lastLines(width: number): string[] {

@@ -53,17 +53,17 @@ export class TerminalSignals {
     this.#reason = reason
     clearTimeout(this.#timer)
     if (reason === undefined || this.#options.settings.notify === 'off') return
-    const begun = performance.now()
+    const beganAt = performance.now()
     const callUnlessThere = () => {
-      if (this.#lastKeyAt <= begun) this.#call(`agent-server ${reason}: ${state.title}`)
+      if (this.#lastKeyAt <= beganAt) this.#call(`agent-server ${reason}: ${state.title}`)
     }
-    const wait = timerMs(Math.max(0, this.#lastKeyAt + this.#absentAfterMs - begun))
+    const wait = timerMs(Math.max(0, this.#lastKeyAt + this.#absentAfterMs - beganAt))
     this.#timer = setTimeout(callUnlessThere, wait).unref()
   }
 
   #showTitle(state: ChatState): void {
     const mark = state.status.startsWith('waiting_') ? '? ' : state.status === 'running' ? '* ' : ''
-    const title = mark + bounded(state.title)
+    const title = mark + boundText(state.title)
     if (!this.#hasTitle || title === this.#title) return
     this.#title = title
     this.#options.write(`\x1b]0;${title}\x07`)
@@ -71,7 +71,7 @@ export class TerminalSignals {
 
   #call(reason: string): void {
     const { settings, write } = this.#options
-    write(settings.notify === 'osc9' ? `\x1b]9;${bounded(reason)}\x07` : '\x07')
+    write(settings.notify === 'osc9' ? `\x1b]9;${boundText(reason)}\x07` : '\x07')
   }
 }
 
@@ -81,4 +81,4 @@ function reasonOf(state: ChatState): string | undefined {
   return isBusy(state) || state.lastRunMs === undefined ? undefined : 'has finished'
 }
 
-const bounded = (text: string): string => cleanLine(text.slice(0, MAX_TITLE_CHARS))
+const boundText = (text: string): string => cleanLine(text.slice(0, MAX_TITLE_CHARS))

@@ -62,8 +62,8 @@ function wrap(text: string, indent: number): string {
   const lines: string[] = ['']
   for (const word of text.split(' ')) {
     const last = lines.at(-1) ?? ''
-    const joined = last === '' ? word : `${last} ${word}`
-    if (indent + joined.length <= WIDTH || last === '') lines[lines.length - 1] = joined
+    const joinedLine = last === '' ? word : `${last} ${word}`
+    if (indent + joinedLine.length <= WIDTH || last === '') lines[lines.length - 1] = joinedLine
     else lines.push(word)
   }
   return lines.map((line) => ' '.repeat(indent) + line).join('\n')

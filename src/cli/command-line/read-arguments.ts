@@ -81,8 +81,8 @@ export type Invocation =
 const DEFAULT_LIMIT = 20
 
 /** `isTerminal`: whether stdin and stdout are terminals, on which a chat starts without a command. Throws a `UsageError`. */
-export function readArguments(given: string[], { isTerminal = false } = {}): Invocation {
-  const args = withOwnNames(given)
+export function readArguments(givenArguments: string[], { isTerminal = false } = {}): Invocation {
+  const args = withOwnNames(givenArguments)
   checkOptions(args)
   const { values, tokens, positionals } = parseOptions(args)
   if (values.version) return { name: 'version' }
@@ -146,7 +146,7 @@ const isChatOnly = (option: string): boolean =>
   option === 'api-key'
 
 const belongs = (option: string, name: CommandName): boolean =>
-  commandNamed(name).options.some((known) => known === option)
+  commandNamed(name).options.some((name) => name === option)
 
 function topicOf(name: CommandName | undefined, [first]: readonly string[]): CommandName | undefined {
   if (name !== 'help') return name
@@ -280,10 +280,10 @@ function urlOf(text: string | undefined): string {
 }
 
 function oneOf<T extends string>(word: string | undefined, words: readonly T[], what: string): T {
-  const found = words.find((each) => each === word)
-  if (found !== undefined) return found
-  const said = word === undefined ? '' : `there is no ${word}; `
-  throw new UsageError(`${said}${what}: ${words.join(', ')}.`)
+  const foundWord = words.find((each) => each === word)
+  if (foundWord !== undefined) return foundWord
+  const complaint = word === undefined ? '' : `there is no ${word}; `
+  throw new UsageError(`${complaint}${what}: ${words.join(', ')}.`)
 }
 
 function noWords([first]: readonly string[]): void {

@@ -99,8 +99,8 @@ export function readRunOptions(values: Values, words: readonly string[], server:
     appendSystemPrompt: values['append-system-prompt'],
     settingTexts: Object.fromEntries(
       OPTION_SETTINGS.map((each) => {
-        const given = values[SETTING_OPTIONS[each].name]
-        return [each, given === undefined ? undefined : [given].flat().map(String)]
+        const givenValue = values[SETTING_OPTIONS[each].name]
+        return [each, givenValue === undefined ? undefined : [givenValue].flat().map(String)]
       }),
     ),
     sessionId: values['session-id'],

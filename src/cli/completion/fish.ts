@@ -19,12 +19,13 @@ const START = 'complete -c agent-server'
 const NONE = `'not __fish_seen_subcommand_from ${COMMAND_NAMES.join(' ')}'`
 
 function linesOf(name: CommandName): string[] {
-  const seen = `'__fish_seen_subcommand_from ${name}'`
+  const seenCondition = `'__fish_seen_subcommand_from ${name}'`
   const words = wordsOf(name)
   const others = words.filter((word) => word !== name).join(' ')
   const isNext = quote(`__fish_seen_subcommand_from ${name}; and not __fish_seen_subcommand_from ${others}`)
-  const after = words.length > 0 ? [`${START} -n ${seen} -f`, `${START} -n ${isNext} -a ${quote(words.join(' '))}`] : []
-  const conditions = name === 'chat' ? [seen, NONE] : [seen]
+  const after =
+    words.length > 0 ? [`${START} -n ${seenCondition} -f`, `${START} -n ${isNext} -a ${quote(words.join(' '))}`] : []
+  const conditions = name === 'chat' ? [seenCondition, NONE] : [seenCondition]
   return [...after, ...conditions.flatMap((when) => optionsOf(name).map((option) => lineOf(option, when)))]
 }
 

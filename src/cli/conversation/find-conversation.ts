@@ -61,14 +61,14 @@ export async function latestConversations(
   signal: AbortSignal,
 ): Promise<ConversationView[]> {
   const since = RECENT_DAYS.map((days) => ({ updated_after: new Date(Date.now() - days * DAY_MS).toISOString() }))
-  let found: ConversationView[] = []
+  let foundViews: ConversationView[] = []
   for (const filter of [...since, {}]) {
-    const wanted = { ...filter, ...labelFilter(labels), ...(search !== undefined && { q: search }) }
-    const all = await recentConversations(client, wanted, signal)
-    found = workdir === undefined ? all : all.filter((view) => view.workdir === workdir)
-    if (found.length >= count) break
+    const wantedFilter = { ...filter, ...labelFilter(labels), ...(search !== undefined && { q: search }) }
+    const all = await recentConversations(client, wantedFilter, signal)
+    foundViews = workdir === undefined ? all : all.filter((view) => view.workdir === workdir)
+    if (foundViews.length >= count) break
   }
-  return found.slice(0, count)
+  return foundViews.slice(0, count)
 }
 
 /** The one with the latest event first. */

@@ -30,22 +30,27 @@ export type BeforeOpening = {
 export async function openConversation(
   client: AgentServerClient,
   settings: ConversationSettings,
-  given: GivenNames,
+  givenNames: GivenNames,
   { onNone, onResume, signal }: BeforeOpening & { readonly signal: AbortSignal },
 ): Promise<OpenedConversation> {
-  const found = await wanted(client, settings, signal)
-  if (found) {
-    requireGivenMode(found, settings.permissionMode)
-    await onResume?.(found, client.conversation(found.id))
-    const names = new SettingNames(namesOfResumed(given, settings))
-    const view = settings.forks ? await namingSettings(names, fork(client, found, settings, signal)) : found
+  const foundView = await wantedConversation(client, settings, signal)
+  if (foundView) {
+    requireGivenMode(foundView, settings.permissionMode)
+    await onResume?.(foundView, client.conversation(foundView.id))
+    const names = new SettingNames(namesOfResumed(givenNames, settings))
+    const view = settings.forks ? await namingSettings(names, fork(client, foundView, settings, signal)) : foundView
     const resuming = namingSettings(names, resume(client, view, settings, signal))
-    const { notices, ...resumed } = await resuming.catch(async (error: unknown) => {
+    const { notices, ...resumption } = await resuming.catch(async (error: unknown) => {
       if (settings.forks) await client.conversation(view.id).delete()
       throw error
     })
-    const forked = settings.forks ? [`it is a copy of conversation ${found.id}.`] : []
-    return { ...resumed, notices: [...forked, ...notices], isResumed: true, names: namesOfResumed(given, settings) }
+    const forkNotices = settings.forks ? [`it is a copy of conversation ${foundView.id}.`] : []
+    return {
+      ...resumption,
+      notices: [...forkNotices, ...notices],
+      isResumed: true,
+      names: namesOfResumed(givenNames, settings),
+    }
   }
   if (settings.resume !== undefined) await onNone?.()
   const { sessionId } = settings
@@ -55,10 +60,10 @@ export async function openConversation(
     ...(sessionId !== undefined && { id: sessionId }),
   }
   const creating = client.conversations.create(body, { signal })
-  const view = await namingSettings(new SettingNames(given), creating)
+  const view = await namingSettings(new SettingNames(givenNames), creating)
   const notices =
     settings.resume === undefined ? [] : [NO_CONVERSATION[settings.resume === 'latest' ? 'here' : 'anywhere']]
-  return { view, isResumed: false, names: given, notices: [...notices, ...warningsOf(view, given)] }
+  return { view, isResumed: false, names: givenNames, notices: [...notices, ...warningsOf(view, givenNames)] }
 }
 
 /** A remote server may have no git, and refuse it. */
@@ -75,22 +80,22 @@ const fork = (
   client.conversation(id).fork({ workdir: 'share', ...(sessionId !== undefined && { id: sessionId }) }, { signal })
 
 /** The other fields are those of the conversation. */
-function namesOfResumed(given: GivenNames, { givenLlm }: ConversationSettings): GivenNames {
+function namesOfResumed(givenNames: GivenNames, { givenLlm }: ConversationSettings): GivenNames {
   const isInForce = (field: string) => field === 'llm_config.api_key' || field.replace(/^llm_config\./, '') in givenLlm
-  return Object.fromEntries(Object.entries(given).filter(([field]) => isInForce(field)))
+  return Object.fromEntries(Object.entries(givenNames).filter(([field]) => isInForce(field)))
 }
 
 const warningsOf = ({ warnings = [] }: Pick<ConversationView, 'warnings'>, names: GivenNames): string[] =>
   warnings.map((warning) => new SettingNames(names).in(warning))
 
-async function wanted(
+async function wantedConversation(
   client: AgentServerClient,
-  { resume: resumed, cwd }: ConversationSettings,
+  { resume: resumedId, cwd }: ConversationSettings,
   signal: AbortSignal,
 ): Promise<ConversationView | undefined> {
-  if (resumed === undefined) return undefined
-  if (resumed === 'latest of all') return await latestConversation(client, undefined, signal)
-  if (resumed !== 'latest') return await findConversation(client, resumed.id, signal)
+  if (resumedId === undefined) return undefined
+  if (resumedId === 'latest of all') return await latestConversation(client, undefined, signal)
+  if (resumedId !== 'latest') return await findConversation(client, resumedId.id, signal)
   // A remote server has other directories: it is searched as a whole unless one is named.
   return await latestConversation(client, cwd, signal)
 }
@@ -104,16 +109,16 @@ const LEFT_HOOKS = 'hooks of a program that has ended were removed.'
 
 async function resume(
   client: AgentServerClient,
-  found: ConversationView,
+  foundView: ConversationView,
   settings: ConversationSettings,
   signal: AbortSignal,
 ): Promise<Pick<OpenedConversation, 'view' | 'notices'>> {
-  const conversation = client.conversation(found.id)
-  const hadLeft = await removeLeftHooks(conversation, found.client_hooks, signal)
-  const changes = changesOfResumed(settings, found)
-  const view = changes ? await conversation.updateConfig(changes, { signal }) : found
-  const added = await addRules(conversation, settings, signal)
-  return { view, notices: [...(hadLeft ? [LEFT_HOOKS] : []), ...warningsOf(view, {}), ...warningsOf(added, {})] }
+  const conversation = client.conversation(foundView.id)
+  const hadLeft = await removeLeftHooks(conversation, foundView.client_hooks, signal)
+  const changes = changesOfResumed(settings, foundView)
+  const view = changes ? await conversation.updateConfig(changes, { signal }) : foundView
+  const addition = await addRules(conversation, settings, signal)
+  return { view, notices: [...(hadLeft ? [LEFT_HOOKS] : []), ...warningsOf(view, {}), ...warningsOf(addition, {})] }
 }
 
 /** Rules that allow hold for the runs of a command without the chat; those that deny stay. */
@@ -122,10 +127,10 @@ async function addRules(
   { allowedTools, disallowedTools, overridesRuns }: ConversationSettings,
   signal: AbortSignal,
 ): Promise<{ readonly warnings?: string[] | undefined }> {
-  const allowed = overridesRuns ? [] : allowedTools
-  if (allowed.length + disallowedTools.length === 0) return {}
+  const toolsToAllow = overridesRuns ? [] : allowedTools
+  if (toolsToAllow.length + disallowedTools.length === 0) return {}
   const { allow, ask, deny } = await permissionRules.get({ signal })
-  const rules = { allow: union(allow, allowed), ask, deny: union(deny, disallowedTools) }
+  const rules = { allow: union(allow, toolsToAllow), ask, deny: union(deny, disallowedTools) }
   return await permissionRules.replace(rules, { signal })
 }
 

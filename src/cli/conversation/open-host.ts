@@ -68,14 +68,14 @@ async function openLocal({ dataDir, signal, ...options }: Omit<HostOptions, 'ser
     throw error
   })
   const fetch: typeof globalThis.fetch = async (input, init) => {
-    const asked = host
+    const askedHost = host
     try {
-      return await asked.fetch(input, init)
+      return await askedHost.fetch(input, init)
     } catch (error) {
-      if (!isServerLost(error) || (await asked.server()).isPublic) throw error
-      if (host === asked) {
+      if (!isServerLost(error) || (await askedHost.server()).isPublic) throw error
+      if (host === askedHost) {
         host = acquireHost(dataDir, options)
-        await asked.release()
+        await askedHost.release()
       }
       return await fetch(input, init)
     }

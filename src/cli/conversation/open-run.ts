@@ -44,16 +44,19 @@ export async function openRun(
   check?.(info)
   const home = homeFor(host, settings)
   const grants = server === undefined ? stack.use(new HomeGrants(dataDir, home.access)) : undefined
-  const opened = await openConversation(host.client, settings.conversation, settings.names, { ...before, signal })
+  const openedConversation = await openConversation(host.client, settings.conversation, settings.names, {
+    ...before,
+    signal,
+  })
   // Before the first run: its shells see what is granted when they start.
-  if (opened.isResumed || home.access) await grants?.open(opened.view.id)
+  if (openedConversation.isResumed || home.access) await grants?.open(openedConversation.view.id)
   endPreparation()
-  const held = stack.move()
+  const heldStack = stack.move()
   return {
-    ...opened,
-    host: { ...host, [Symbol.asyncDispose]: () => held.disposeAsync() },
+    ...openedConversation,
+    host: { ...host, [Symbol.asyncDispose]: () => heldStack.disposeAsync() },
     info,
-    notices: [...settings.notices, ...home.notices, ...cacheNotice(home, info), ...opened.notices],
+    notices: [...settings.notices, ...home.notices, ...cacheNotice(home, info), ...openedConversation.notices],
     async createConversation() {
       const view = await host.client.conversations.create(newConversation(settings.conversation))
       if (home.access) await grants?.open(view.id)

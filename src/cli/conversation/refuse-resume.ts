@@ -23,9 +23,9 @@ export function describeWeakMode(mode: string): string | undefined {
 }
 
 /** A mode that asks less must be given again: who resumes may not know what was chosen for another task. */
-export function requireGivenMode({ id, state }: ConversationView, given: PermissionMode | undefined): void {
+export function requireGivenMode({ id, state }: ConversationView, givenMode: PermissionMode | undefined): void {
   const mode = state.permission_mode
-  const meaning = given === undefined ? WEAK.get(mode) : undefined
+  const meaning = givenMode === undefined ? WEAK.get(mode) : undefined
   if (meaning !== undefined)
     throw new UsageError(
       `conversation ${id} has the permission mode ${mode}: ${meaning}. Continue it with --permission-mode ${mode}, or with another mode.`,

@@ -31,9 +31,9 @@ export async function makeDemoHome(): Promise<DemoHome> {
 const dataIn = (home: string): string => join(home, 'data')
 
 async function removeIfLeft(home: string): Promise<void> {
-  const found = await lstat(home)
-  const isOwn = found.isDirectory() && found.uid === process.geteuid?.()
-  if (!isOwn || found.mtimeMs > Date.now() - STARTING_MS) return
+  const stats = await lstat(home)
+  const isOwn = stats.isDirectory() && stats.uid === process.geteuid?.()
+  if (!isOwn || stats.mtimeMs > Date.now() - STARTING_MS) return
   if (!(await isInUse(dataIn(home)))) await removeTree(home)
 }
 

@@ -17,17 +17,17 @@ import { createSseDecoder } from '../../lib/sse-decoder.ts'
 
 /** Returns the exit code: that of the signal that has ended it, if any. `command` starts this program again. */
 export async function demo(command: string): Promise<number | undefined> {
-  const stopped = new AbortController()
+  const stop = new AbortController()
   let code: number | undefined
   using _signals = onEndSignals((codeOfSignal) => {
     if (code !== undefined) process.exit(codeOfSignal)
     code = codeOfSignal
-    stopped.abort()
+    stop.abort()
   })
   try {
-    await show(command, stopped.signal)
+    await show(command, stop.signal)
   } catch (error) {
-    if (!stopped.signal.aborted) throw error
+    if (!stop.signal.aborted) throw error
   }
   return code
 }

@@ -21,7 +21,7 @@ export function createEventPrinter({ write, color }: { write: (text: string) => 
     return color ? `${STYLES[name]}${plain}${STYLES.reset}` : plain
   }
   /** The message whose text was already printed while it was streamed. */
-  let streamed: string | undefined
+  let streamedId: string | undefined
 
   const show = (event: Event | TransientEvent): void => {
     switch (event.type) {
@@ -31,13 +31,13 @@ export function createEventPrinter({ write, color }: { write: (text: string) => 
         )
       case 'AssistantDelta':
         if (event.text_delta === undefined) return
-        if (streamed !== event.message_id) write(`\n${style('bold', 'Agent:')} `)
-        streamed = event.message_id
+        if (streamedId !== event.message_id) write(`\n${style('bold', 'Agent:')} `)
+        streamedId = event.message_id
         return write(plainText(event.text_delta))
       case 'AssistantAborted':
         return write(style('dim', ' (interrupted)\n'))
       case 'AssistantMessage':
-        if (streamed === event.message_id) return write('\n')
+        if (streamedId === event.message_id) return write('\n')
         return write(event.text ? `\n${style('bold', 'Agent:')} ${plainText(event.text)}\n` : '')
       case 'ToolUse':
         return write(`${indent(style('cyan', `$ ${inputText(event.input)}`))}\n`)
@@ -100,9 +100,9 @@ function totalsOf({ usage, steps, duration_ms, stop_reason }: EventOf<'Result'>)
 
 function textOf({ output }: EventOf<'ToolResult'>): string {
   const lines = (typeof output === 'string' ? output : shellText(output)).trimEnd().split('\n')
-  const shown =
+  const shownLines =
     lines.length > MAX_LINES ? [...lines.slice(0, MAX_LINES), `… ${lines.length - MAX_LINES} more lines`] : lines
-  return shown.join('\n') || '(no output)'
+  return shownLines.join('\n') || '(no output)'
 }
 
 function shellText(output: unknown): string {

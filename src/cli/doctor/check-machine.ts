@@ -27,14 +27,14 @@ const userName = (): string => (process.getuid?.() === 0 ? 'root' : 'the user')
 /** `directory`: where a person works, because git can have another identity there. */
 export async function checkGit({ environment }: Config, directory: string): Promise<Finding> {
   const env = HostEnvironment.from(environment)
-  const found = findProgram('git', env.path)
+  const foundProgram = findProgram('git', env.path)
   const ask = (program: string) => runProgram(program, ['--version'], { env, timeout: PROGRAM_TIMEOUT_MS })
-  const version = found && (await ask(found).catch(() => undefined))?.stdout
+  const version = foundProgram && (await ask(foundProgram).catch(() => undefined))?.stdout
   if (!version) return weak('not installed', 'Install it (apt install git), if agents are to commit.')
-  const configured = await gitIdentityIn(directory, env, { ofRepository: true })
+  const configuredIdentity = await gitIdentityIn(directory, env, { ofRepository: true })
   const { GIT_AUTHOR_NAME, GIT_AUTHOR_EMAIL } = identityVariables(environment)
   const of = (key: string) => {
-    const value = configured.get(`author.${key}`) ?? configured.get(`user.${key}`)
+    const value = configuredIdentity.get(`author.${key}`) ?? configuredIdentity.get(`user.${key}`)
     return value && Buffer.from(value, 'latin1').toString('utf8')
   }
   const [name, email] = [GIT_AUTHOR_NAME ?? of('name'), GIT_AUTHOR_EMAIL ?? of('email')]

@@ -61,7 +61,7 @@ const NAME_WIDTH = 8
 
 function lineOf(name: string, { state, text, fix }: Finding): string {
   const [mark, color] = MARKS[state]
-  const shown = wantsColor() ? `\u001B[${color}m${mark}\u001B[39m` : mark
+  const shownMark = wantsColor() ? `\u001B[${color}m${mark}\u001B[39m` : mark
   const advice = fix === undefined ? '' : `\n${' '.repeat(NAME_WIDTH + 6)}${oneLine(fix)}`
-  return `${shown} ${name.padEnd(NAME_WIDTH)} ${oneLine(text)}${advice}\n`
+  return `${shownMark} ${name.padEnd(NAME_WIDTH)} ${oneLine(text)}${advice}\n`
 }

@@ -31,7 +31,7 @@ export async function fetchModels(endpoint: Endpoint, signal?: AbortSignal): Pro
     return models === undefined ? { kind: 'listless', status } : { kind: 'models', models }
   } catch (error) {
     signal?.throwIfAborted()
-    return { kind: 'unreachable', ...explained(error, timeout.aborted) }
+    return { kind: 'unreachable', ...explain(error, timeout.aborted) }
   }
 }
 
@@ -59,7 +59,7 @@ const EXPLANATIONS: readonly (readonly [RegExp, Explanation])[] = [
   ],
 ]
 
-function explained(error: unknown, isLate: boolean): Explanation {
+function explain(error: unknown, isLate: boolean): Explanation {
   const explanation = explanationOf(error, isLate)
   const proxy = proxyVariable()
   if (proxy === undefined) return explanation
@@ -69,7 +69,7 @@ function explained(error: unknown, isLate: boolean): Explanation {
 function explanationOf(error: unknown, isLate: boolean): Explanation {
   if (isLate) return { reason: `nothing came within ${ANSWER_TIMEOUT_MS / 1000} seconds`, fix: FIX }
   const code = codeOf(error) ?? ''
-  const [, known] = EXPLANATIONS.find(([codes]) => codes.test(code)) ?? []
-  if (known) return { ...known, reason: `${known.reason} (${code})` }
+  const [, knownExplanation] = EXPLANATIONS.find(([codes]) => codes.test(code)) ?? []
+  if (knownExplanation) return { ...knownExplanation, reason: `${knownExplanation.reason} (${code})` }
   return { reason: error instanceof Error ? error.message : String(error), fix: FIX }
 }

@@ -30,20 +30,20 @@ type Limit = { readonly signal: AbortSignal; readonly timeoutMs: number }
 /** In the order of the servers. Returns those that have answered in time, and before the signal. Never rejects. */
 export async function findLocalEndpoints(
   servers: readonly LocalModelServer[],
-  { signal: aborted, timeoutMs }: Limit,
+  { signal: abortSignal, timeoutMs }: Limit,
 ): Promise<LocalEndpoint[]> {
   // To load it can take longer than all answers.
   await loadPooledFetch()
-  const signal = AbortSignal.any([aborted, AbortSignal.timeout(timeoutMs)])
+  const signal = AbortSignal.any([abortSignal, AbortSignal.timeout(timeoutMs)])
   const fetch = createPooledFetch()
-  const found = await Promise.all(
+  const foundEndpoints = await Promise.all(
     servers.map(async ({ label, port }) => {
       const answers = await Promise.all(LOOPBACK.map((host) => endpointAt(`http://${host}:${port}`, fetch, signal)))
       const endpoint = answers.find((answer) => answer !== undefined)
       return endpoint && { label, ...endpoint }
     }),
   )
-  return found.filter((endpoint) => endpoint !== undefined)
+  return foundEndpoints.filter((endpoint) => endpoint !== undefined)
 }
 
 async function endpointAt(

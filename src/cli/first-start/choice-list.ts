@@ -39,15 +39,15 @@ export class ChoiceList implements ShownQuestion {
   }
 
   handleKey(key: string): void {
-    const found = this.#found()
-    const last = Math.max(0, found.length - 1)
+    const foundRows = this.#found()
+    const last = Math.max(0, foundRows.length - 1)
     if (matchesKey(key, 'up')) this.#at = this.#at === 0 ? last : this.#at - 1
     else if (matchesKey(key, 'down')) this.#at = this.#at >= last ? 0 : this.#at + 1
     else if (matchesKey(key, 'pageUp')) this.#at = Math.max(0, this.#at - MAX_ROWS)
     else if (matchesKey(key, 'pageDown')) this.#at = Math.min(last, this.#at + MAX_ROWS)
     else if (matchesKey(key, 'left') && this.#list.canGoBack) this.#answer(undefined)
     else if (matchesKey(key, 'backspace')) this.#searchFor(this.#search.slice(0, -1))
-    else if (matchesKey(key, 'enter')) this.#choose(found[this.#at])
+    else if (matchesKey(key, 'enter')) this.#choose(foundRows[this.#at])
     else if (key !== '' && !/\p{Cc}/u.test(key)) this.#searchFor(this.#search + key)
   }
 
@@ -61,15 +61,15 @@ export class ChoiceList implements ShownQuestion {
       ...wrapText(this.#theme.bold(title), width),
       ...(text === '' ? [] : wrapText(this.#theme.dim(text), width)),
     ]
-    const found = this.#found()
+    const foundRows = this.#found()
     const space = Math.max(1, Math.min(MAX_ROWS, rows - head.length - 3))
-    const first = Math.max(0, Math.min(this.#at - Math.floor(space / 2), found.length - space))
+    const first = Math.max(0, Math.min(this.#at - Math.floor(space / 2), foundRows.length - space))
     const columns = Math.min(MAX_LABEL_COLUMNS, Math.max(0, ...this.#options.map(({ label }) => visibleWidth(label))))
-    const lines = found
+    const lines = foundRows
       .slice(first, first + space)
       .map((index, at) => this.#line(index, first + at === this.#at, columns))
-    const none = found.length === 0 ? [this.#theme.yellow('  None has it.')] : []
-    const more = found.length > space ? [this.#theme.dim(`  ${this.#at + 1} of ${found.length}`)] : []
+    const none = foundRows.length === 0 ? [this.#theme.yellow('  None has it.')] : []
+    const more = foundRows.length > space ? [this.#theme.dim(`  ${this.#at + 1} of ${foundRows.length}`)] : []
     const search = this.#search === '' ? [] : [`${this.#theme.cyan('Search:')} ${this.#search}▏`]
     const keys = ['Up and Down, Enter', 'type to search', ...(canGoBack ? ['Left goes back'] : []), 'Esc leaves']
     return [...head, ...search, ...lines, ...none, ...more, this.#theme.dim(keys.join(' · '))].map((line) =>
@@ -98,8 +98,8 @@ export class ChoiceList implements ShownQuestion {
   #line(index: number, isCurrent: boolean, columns: number): string {
     const { label = '', detail = '' } = this.#options[index] ?? {}
     const name = oneLine(label, columns)
-    const padded = name + ' '.repeat(Math.max(0, columns - visibleWidth(name)))
-    const shown = isCurrent ? this.#theme.bold(this.#theme.cyan(`> ${padded}`)) : `  ${padded}`
-    return detail === '' ? shown.trimEnd() : `${shown}  ${this.#theme.dim(detail)}`
+    const paddedName = name + ' '.repeat(Math.max(0, columns - visibleWidth(name)))
+    const shownLine = isCurrent ? this.#theme.bold(this.#theme.cyan(`> ${paddedName}`)) : `  ${paddedName}`
+    return detail === '' ? shownLine.trimEnd() : `${shownLine}  ${this.#theme.dim(detail)}`
   }
 }

@@ -112,11 +112,11 @@ export class Dialog implements Disposable {
 
   /** Shows the text while the work lasts. Rejects with `DialogLeft`, or as the work does. */
   async wait<T>(text: string, work: Promise<T>): Promise<T> {
-    const ignored = () => {}
+    const ignore = () => {}
     this.#show({
       render: (width) => wrapText(this.#theme.dim(text), width),
-      handleKey: ignored,
-      handlePaste: ignored,
+      handleKey: ignore,
+      handlePaste: ignore,
     })
     try {
       return await Promise.race([work, this.#whenLeft()])
@@ -169,9 +169,9 @@ export class Dialog implements Disposable {
   }
 
   #render(width: number): string[] {
-    const said = this.#saidLines.flatMap((text) => wrapText(cleanText(text), width))
-    if (!this.#question) return said
-    const rows = this.#tui.terminal.rows - said.length - MARGIN_ROWS
-    return [...said, ...(said.length > 0 ? [''] : []), ...this.#question.render(width, rows)]
+    const saidLines = this.#saidLines.flatMap((text) => wrapText(cleanText(text), width))
+    if (!this.#question) return saidLines
+    const rows = this.#tui.terminal.rows - saidLines.length - MARGIN_ROWS
+    return [...saidLines, ...(saidLines.length > 0 ? [''] : []), ...this.#question.render(width, rows)]
   }
 }

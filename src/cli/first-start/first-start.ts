@@ -39,12 +39,12 @@ const KNOWN_PLACES: KnownPlaces = {
 
 /** `known`: other places, for tests. */
 export const createFirstStart =
-  (known: KnownPlaces = KNOWN_PLACES): ChooseModel =>
+  (knownPlaces: KnownPlaces = KNOWN_PLACES): ChooseModel =>
   async (missing) => {
     using dialog = new Dialog(wantsColor())
     dialog.open()
     try {
-      return await new FirstStart(dialog, missing, known).run()
+      return await new FirstStart(dialog, missing, knownPlaces).run()
     } catch (error) {
       if (!(error instanceof DialogLeft)) throw error
       dialog.close()
@@ -61,10 +61,10 @@ class FirstStart {
   readonly #missing: MissingModel
   readonly #knownPlaces: KnownPlaces
 
-  constructor(dialog: Dialog, missing: MissingModel, known: KnownPlaces) {
+  constructor(dialog: Dialog, missing: MissingModel, knownPlaces: KnownPlaces) {
     this.#dialog = dialog
     this.#missing = missing
-    this.#knownPlaces = known
+    this.#knownPlaces = knownPlaces
   }
 
   async run(): Promise<ChosenModel> {
@@ -97,17 +97,17 @@ class FirstStart {
 
   async #choosePlace(): Promise<Place> {
     const { llm, nameOfKey = 'the settings' } = this.#missing
-    const given = llm.api_key === undefined ? undefined : { value: llm.api_key, name: nameOfKey }
+    const givenKey = llm.api_key === undefined ? undefined : { value: llm.api_key, name: nameOfKey }
     // Somebody who has set a key means a vendor, and a program at a port of this machine must not get it.
     const { localServers, localTimeoutMs, vendors } = this.#knownPlaces
     const limit = { signal: this.#dialog.signal, timeoutMs: localTimeoutMs }
-    const searching = findLocalEndpoints(given ? [] : localServers, limit)
-    const found = await this.#dialog.wait('Looking for models on this machine…', searching)
+    const searching = findLocalEndpoints(givenKey ? [] : localServers, limit)
+    const foundEndpoints = await this.#dialog.wait('Looking for models on this machine…', searching)
     const [usable, empty] = [
-      found.filter(({ models }) => models.length > 0),
-      found.filter((each) => !each.models.length),
+      foundEndpoints.filter(({ models }) => models.length > 0),
+      foundEndpoints.filter((each) => !each.models.length),
     ]
-    const places = [...usable.map(localPlace), ...vendorPlaces(vendors, given)]
+    const places = [...usable.map(localPlace), ...vendorPlaces(vendors, givenKey)]
     const another = { label: 'Another endpoint', detail: 'a URL with an API like that of OpenAI' }
     for (;;) {
       const index = await this.#dialog.choose({
@@ -159,10 +159,10 @@ class FirstStart {
 
   #enterKey(place: Place, canGoBack: boolean, fault: string | undefined): Promise<string | undefined> {
     const { host } = new URL(place.llm.base_url)
-    const unencrypted = isUnencrypted(place) ? ' The connection is not encrypted.' : ''
+    const warning = isUnencrypted(place) ? ' The connection is not encrypted.' : ''
     return this.#dialog.enter({
       title: `API key of ${place.label}`,
-      text: `It is sent to ${host} only, and not shown.${unencrypted}`,
+      text: `It is sent to ${host} only, and not shown.${warning}`,
       isSecret: true,
       canGoBack,
       faultOf: (text) => (faultOfHeaderValue(text) === undefined ? undefined : 'A key has no such characters.'),
@@ -218,17 +218,17 @@ class FirstStart {
     this.#dialog.say(`${model} of ${place.label}`)
     const isTyped = key !== undefined && key !== place.key?.value
     const values = withoutUndefined({ model, base_url, api_key: isTyped ? key : undefined })
-    const kept = await keepAnswers(this.#dialog, this.#missing.file, values)
+    const keptAnswers = await keepAnswers(this.#dialog, this.#missing.file, values)
     // A key of the environment is used, and stays there.
-    return { values: withoutUndefined({ ...values, api_key: key }), ...kept }
+    return { values: withoutUndefined({ ...values, api_key: key }), ...keptAnswers }
   }
 }
 
 /** The list of models is the same for each. */
 const UNKNOWN = 'unknown'
 
-function refusalOf({ label, key: given }: Place, key: string | undefined, status: number): string {
+function refusalOf({ label, key: givenKey }: Place, key: string | undefined, status: number): string {
   if (key === undefined) return `${label} wants a key (${status}).`
-  const which = given?.value === key ? `the key of ${given.name}` : 'this key'
+  const which = givenKey?.value === key ? `the key of ${givenKey.name}` : 'this key'
   return `${label} refuses ${which} (${status}). Check that all of it was copied, and that it is a key of ${label}.`
 }

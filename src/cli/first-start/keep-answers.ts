@@ -43,10 +43,10 @@ const notKept = (why: string): KeptAnswers => ({
 
 /** What a person has written is not replaced: the file may serve another endpoint. */
 function whyNotKept({ path, settings }: SettingsFile, values: LlmConfig): string | undefined {
-  const given: LlmConfig = settings
+  const givenConfig: LlmConfig = settings
   const fields = ['model', 'base_url', 'api_key'] as const
   const other = fields.find((field) => {
-    const [before, now] = [given[field], values[field]]
+    const [before, now] = [givenConfig[field], values[field]]
     return before !== undefined && now !== undefined && before !== now
   })
   if (other !== undefined) return `${path} has another ${other}.`

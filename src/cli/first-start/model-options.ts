@@ -25,20 +25,26 @@ export const isForOtherWork = (id: string): boolean => FOR_OTHER_WORK.test(id)
 /** `config` is that of the endpoint, without a model. */
 export function modelOptions(models: readonly ListedModel[], config: LlmWithEndpoint): ModelOption[] {
   const catalog = new ModelCatalog({ readBundled: () => readAsset(MODEL_CATALOG).toString() })
-  const options = models.slice(0, MAX_MODELS).flatMap((listed) => {
+  const options = models.slice(0, MAX_MODELS).flatMap((listedModel) => {
     // Gemini lists them with their path.
-    const id = (listed.id ?? listed.name ?? '').replace(/^models\//, '')
+    const id = (listedModel.id ?? listedModel.name ?? '').replace(/^models\//, '')
     if (id === '' || id.length > MAX_NAME_CHARS) return []
-    const named = { ...config, model: configuredName(id, config) }
-    const price = catalog.knownPrice(named)?.value
-    const window = listedWindow(listed) ?? catalog.knownWindow(named)?.value
+    const namedConfig = { ...config, model: configuredName(id, config) }
+    const price = catalog.knownPrice(namedConfig)?.value
+    const window = listedWindow(listedModel) ?? catalog.knownWindow(namedConfig)?.value
     const detail = [
       window === undefined ? undefined : `${shortCount(window)} tokens`,
       price && `${perMillion(price.input)} in, ${perMillion(price.output)} out`,
     ]
     const rank = isForOtherWork(id) ? 2 : price === undefined ? 1 : 0
     return [
-      { model: named.model, label: id, detail: detail.filter(Boolean).join(' · '), rank, created: createdAt(listed) },
+      {
+        model: namedConfig.model,
+        label: id,
+        detail: detail.filter(Boolean).join(' · '),
+        rank,
+        created: createdAt(listedModel),
+      },
     ]
   })
   return options.toSorted((one, other) => one.rank - other.rank || other.created - one.created)

@@ -35,11 +35,11 @@ export function localPlace({ label, baseUrl, models }: LocalEndpoint): Place {
 }
 
 /** Vendors with a key in the environment come first. `given`: a key that is set for any endpoint. */
-export function vendorPlaces(vendors: readonly Vendor[], given: Place['key']): Place[] {
+export function vendorPlaces(vendors: readonly Vendor[], givenKey: Place['key']): Place[] {
   const places = vendors.flatMap(({ label, baseUrl, isLocal, keyVariables, modelList }): Place[] => {
     // Of the others the URL depends on the customer, or their keys are not made by hand.
     if (baseUrl === undefined || isLocal || keyVariables.length === 0 || modelList === undefined) return []
-    const key = given ?? keyOf(keyVariables)
+    const key = givenKey ?? keyOf(keyVariables)
     const detail = key === undefined ? new URL(baseUrl).host : `with the key of ${key.name}`
     return [{ label, detail, llm: { base_url: baseUrl }, key, needsKey: true }]
   })

@@ -52,13 +52,13 @@ export class TextEntry implements ShownQuestion {
 
   render(width: number): string[] {
     const { title, text, isSecret, canGoBack } = this.#question
-    const shown = isSecret ? '•'.repeat(Math.min(MAX_DOTS, this.#value.length)) : this.#value
+    const shownText = isSecret ? '•'.repeat(Math.min(MAX_DOTS, this.#value.length)) : this.#value
     const keys = ['Enter', ...(canGoBack ? ['Left goes back'] : []), 'Esc leaves']
     return [
       ...wrapText(this.#theme.bold(title), width),
       ...(text === '' ? [] : wrapText(this.#theme.dim(text), width)),
       // The end of a long text is what is being typed.
-      ...wrapText(`${this.#theme.cyan('>')} ${shown}▏`, width).slice(-2),
+      ...wrapText(`${this.#theme.cyan('>')} ${shownText}▏`, width).slice(-2),
       ...(this.#fault === undefined ? [] : wrapText(this.#theme.yellow(this.#fault), width)),
       this.#theme.dim(oneLine(keys.join(' · '), width)),
     ]

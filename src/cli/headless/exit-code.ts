@@ -44,10 +44,10 @@ export function explainEnd({ result, error, denied, steps }: TurnEnd, isKept: bo
   return `the run was stopped: ${result.stop_reason} after ${steps} steps.${how}`
 }
 
-function explainDenials(denied: TurnEnd['denied']): string {
-  const calls = denied.length === 1 ? '1 call was' : `${denied.length} calls were`
-  const tools = [...new Set(denied.map(({ tool }) => tool))].join(', ')
-  const rules = [...new Set(denied.flatMap((each) => each.rules))].filter(isSimple).slice(0, MAX_RULES)
+function explainDenials(deniedCalls: TurnEnd['denied']): string {
+  const calls = deniedCalls.length === 1 ? '1 call was' : `${deniedCalls.length} calls were`
+  const tools = [...new Set(deniedCalls.map(({ tool }) => tool))].join(', ')
+  const rules = [...new Set(deniedCalls.flatMap((each) => each.rules))].filter(isSimple).slice(0, MAX_RULES)
   const byRule = rules.length > 0 ? `--allowed-tools '${rules.join(', ')}' or ` : ''
   return `${calls} denied, because nobody can approve: ${tools}. Allow such calls with ${byRule}--permission-mode bypass.`
 }

@@ -39,15 +39,15 @@ export async function* readInputLines(
 }
 
 function readLine(line: string, number: number, takesAnswers: boolean): InputLine {
-  const json = parsed(line)
+  const json = parseJson(line)
   if (isAnswer(json)) return { answer: readAnswer(json, number, takesAnswers) }
   if (RunLine.safeParse(json).success) return { run: true }
-  const read = Message.safeParse(json)
-  if (read.success) return { content: read.data.content }
+  const parseResult = Message.safeParse(json)
+  if (parseResult.success) return { content: parseResult.data.content }
   const what = takesAnswers ? 'neither a message nor an answer' : 'not a message'
   throw new UsageError(
     `line ${number} of stdin is ${what}; write {"type":"user","message":{"role":"user","content":"..."}}.`,
-    { cause: read.error },
+    { cause: parseResult.error },
   )
 }
 
@@ -58,18 +58,18 @@ const isAnswer = (json: unknown): boolean =>
 
 function readAnswer(json: unknown, number: number, takesAnswers: boolean): AnswerLine {
   if (!takesAnswers) throw new UsageError(`line ${number} of stdin is an answer, which needs --ask stdin.`)
-  const read = AnswerLine.safeParse(json)
-  if (read.success) return read.data
-  const issues = read.error.issues.slice(0, MAX_ISSUES).map((issue) => describeIssue(issue, []))
+  const parseResult = AnswerLine.safeParse(json)
+  if (parseResult.success) return parseResult.data
+  const issues = parseResult.error.issues.slice(0, MAX_ISSUES).map((issue) => describeIssue(issue, []))
   const why = issues.map(({ path, message }) => `${path} ${message}`.trim()).join('; ')
-  throw new UsageError(`line ${number} of stdin is not a valid answer: ${why}.`, { cause: read.error })
+  throw new UsageError(`line ${number} of stdin is not a valid answer: ${why}.`, { cause: parseResult.error })
 }
 
 /** More would not help. */
 const MAX_ISSUES = 3
 
 /** Undefined is nothing that a line can be. */
-function parsed(line: string): unknown {
+function parseJson(line: string): unknown {
   try {
     return JSON.parse(line)
   } catch {

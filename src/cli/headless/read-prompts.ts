@@ -23,9 +23,13 @@ type Source = Pick<RunInvocation, 'prompt' | 'inputFormat' | 'ask' | 'resume'> &
 }
 
 /** Waits for all of a prompt, but not for a line. Throws a `UsageError` if stdin has no prompt. `signal` ends the wait. */
-export async function readPrompts(given: Source, stdin: NodeJS.ReadStream, signal: AbortSignal): Promise<PromptInput> {
+export async function readPrompts(
+  givenSource: Source,
+  stdin: NodeJS.ReadStream,
+  signal: AbortSignal,
+): Promise<PromptInput> {
   // `-` is stdin, as for other programs.
-  const source = given.prompt === '-' ? { ...given, prompt: undefined } : given
+  const source = givenSource.prompt === '-' ? { ...givenSource, prompt: undefined } : givenSource
   if (isDirectory(statOfStdin())) throw new UsageError('stdin is a directory; give a file or a pipe.')
   const isResumed = source.resume !== undefined
   if (source.inputFormat === 'stream-json') {
@@ -34,7 +38,7 @@ export async function readPrompts(given: Source, stdin: NodeJS.ReadStream, signa
     return peekable(readInputLines(stdin, source.ask === 'stdin', signal), isResumed ? () => {} : requireMessage)
   }
   const { images = [] } = source
-  const text = await joined(source, stdin, signal)
+  const text = await joinedPrompt(source, stdin, signal)
   const content = images.length === 0 ? text : [{ type: 'text' as const, text }, ...images]
   if (text.trim() !== '') return peekable(linesOf({ content }))
   if (source.prompt !== undefined || !isResumed || images.length > 0) throw new UsageError('the prompt is empty.')
@@ -86,7 +90,7 @@ export function requireFitting(line: InputLine, maxBodyBytes: number): void {
 const MAX_WRAPPING_BYTES = 100
 
 /** Empty if a resumed conversation continues without a prompt. */
-async function joined(
+async function joinedPrompt(
   { prompt, resume }: Pick<Source, 'prompt' | 'resume'>,
   stdin: NodeJS.ReadStream,
   signal: AbortSignal,
@@ -96,8 +100,8 @@ async function joined(
     if (resume !== undefined) return ''
     throw new UsageError('there is no prompt; give it as an argument or on stdin.')
   }
-  const piped = !stdin.isTTY && hasInput() && (await beginsSoon(stdin, signal)) ? await readText(stdin, signal) : ''
-  return piped.trim() === '' ? prompt : `${prompt}\n\n${piped}`
+  const pipedText = !stdin.isTTY && hasInput() && (await beginsSoon(stdin, signal)) ? await readText(stdin, signal) : ''
+  return pipedText.trim() === '' ? prompt : `${prompt}\n\n${pipedText}`
 }
 
 const isDirectory = (stdin: Stats | undefined): boolean => stdin?.isDirectory() === true

@@ -21,21 +21,21 @@ export async function readText(stdin: Readable, signal: AbortSignal): Promise<st
 
 /** Yields each line without its end. Reads no further while a line is used. */
 export async function* readLines(stdin: Readable, signal: AbortSignal): AsyncGenerator<string> {
-  let begun: Buffer[] = []
+  let firstChunks: Buffer[] = []
   let length = 0
   for await (const piece of piecesOf(stdin, signal)) {
     let start = 0
     for (let end = piece.indexOf(NEWLINE); end >= 0; end = piece.indexOf(NEWLINE, start)) {
-      yield textOf(Buffer.concat([...begun, piece.subarray(start, end)]))
-      begun = []
+      yield textOf(Buffer.concat([...firstChunks, piece.subarray(start, end)]))
+      firstChunks = []
       length = 0
       start = end + 1
     }
-    begun.push(piece.subarray(start))
+    firstChunks.push(piece.subarray(start))
     length += piece.length - start
     if (length > MAX_BYTES) throw new UsageError(`a line of stdin is larger than ${MAX_BYTES / 1024 / 1024} MiB.`)
   }
-  yield textOf(Buffer.concat(begun))
+  yield textOf(Buffer.concat(firstChunks))
 }
 
 const NEWLINE = 0x0a

@@ -20,10 +20,10 @@ export async function rewindSession(invocation: RunInvocation, target: string): 
   const { signal } = new AbortController()
   const workdir = server === undefined ? await realpath(resolve(cwd ?? '.')) : cwd
   await using host = await openStored({ server, apiKey: server === undefined ? undefined : invocation.apiKey }, signal)
-  const found = await conversationOf(host.client, invocation, workdir, signal)
-  refuseDisturbance(found, true)
-  const { last_seq, file_checkpointing: files = false } = found
-  const conversation = host.client.conversation(found.id)
+  const foundView = await conversationOf(host.client, invocation, workdir, signal)
+  refuseDisturbance(foundView, true)
+  const { last_seq, file_checkpointing: files = false } = foundView
+  const conversation = host.client.conversation(foundView.id)
   const body = {
     to_seq: await seqOf(conversation, target),
     last_seq,

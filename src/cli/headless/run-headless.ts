@@ -43,12 +43,14 @@ export async function runHeadless(invocation: RunInvocation): Promise<number> {
     emptyAnswer(files.answer)
     output.answerFile = files.answer
     const before = beforeOpening(invocation, prompts, first)
-    const opened = await openRun({ server: invocation.server, settings, check, before }, signal)
-    await using host = opened.host
-    await using _deletion = invocation.isEphemeral ? deletion(host.client.conversation(opened.view.id), output) : null
-    output.names = new SettingNames(opened.names)
-    sayStart(opened, invocation, output)
-    const code = await new HeadlessRun({ invocation, settings }, opened, output, interrupts).runAll(prompts.lines)
+    const openedRun = await openRun({ server: invocation.server, settings, check, before }, signal)
+    await using host = openedRun.host
+    await using _deletion = invocation.isEphemeral
+      ? deletion(host.client.conversation(openedRun.view.id), output)
+      : null
+    output.names = new SettingNames(openedRun.names)
+    sayStart(openedRun, invocation, output)
+    const code = await new HeadlessRun({ invocation, settings }, openedRun, output, interrupts).runAll(prompts.lines)
     await output.flush()
     return interrupts.code ?? output.lostCode ?? code
   } catch (error) {
@@ -74,10 +76,10 @@ function beforeOpening(
         throw new UsageError(`there is no conversation to continue${where}; give a prompt to begin one.`)
       }
     },
-    async onResume(found, conversation) {
-      if (!invocation.forks) refuseDisturbance(found, first !== undefined && !('run' in first))
+    async onResume(foundView, conversation) {
+      if (!invocation.forks) refuseDisturbance(foundView, first !== undefined && !('run' in first))
       if (answersOnStdin(invocation) || (first && !('run' in first))) return
-      await requireWork(conversation, await readStopped(conversation, found))
+      await requireWork(conversation, await readStopped(conversation, foundView))
     },
   }
 }
@@ -138,32 +140,37 @@ class HeadlessRun {
   /** Runs one after the other, and ends with the first that fails. */
   async runAll(lines: AsyncIterable<InputLine>): Promise<number> {
     const turns = this.#turnsIn(lines)
-    const stopped = await this.#readAsked()
-    let { line, code } = stopped ? await this.#continueUntilMessage(stopped, turns) : { line: turns.next(), code: DONE }
+    const stoppedSession = await this.#readAsked()
+    let { line, code } = stoppedSession
+      ? await this.#continueUntilMessage(stoppedSession, turns)
+      : { line: turns.next(), code: DONE }
     while (code !== FAILED && !this.#isStopped) {
       const { value: turn, done } = await line
       if (done) return code
-      const ended = await this.#runOne({ content: 'content' in turn ? turn.content : undefined, after: this.#unseen })
-      if (ended === FAILED || this.#isStopped) return ended
-      code = Math.max(code, ended)
+      const exitCode = await this.#runOne({
+        content: 'content' in turn ? turn.content : undefined,
+        after: this.#unseen,
+      })
+      if (exitCode === FAILED || this.#isStopped) return exitCode
+      code = Math.max(code, exitCode)
       line = turns.next()
     }
     return code
   }
 
   /** A message takes the place of the answers: it is sent at once. */
-  async #continueUntilMessage(stopped: StoppedSession, turns: AsyncGenerator<TurnLine, void>) {
+  async #continueUntilMessage(stoppedSession: StoppedSession, turns: AsyncGenerator<TurnLine, void>) {
     const message = nextMessage(turns)
-    this.#unseen = stopped.after
-    const code = await this.#runOne({ content: undefined, stopped, until: message.signal })
+    this.#unseen = stoppedSession.after
+    const code = await this.#runOne({ content: undefined, stopped: stoppedSession, until: message.signal })
     return { line: message.line, code }
   }
 
   /** Undefined if the conversation waits for nothing that stdin can answer. */
   async #readAsked(): Promise<StoppedSession | undefined> {
     if (!this.#isResumed || !answersOnStdin(this.#invocation)) return undefined
-    const stopped = await readStopped(this.#conversation, await this.#conversation.get())
-    return stopped.waiting.length > 0 ? stopped : undefined
+    const stoppedSession = await readStopped(this.#conversation, await this.#conversation.get())
+    return stoppedSession.waiting.length > 0 ? stoppedSession : undefined
   }
 
   /** Without any, a resumed conversation continues where it stopped. */

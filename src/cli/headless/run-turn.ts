@@ -79,16 +79,16 @@ async function beginTurn(turn: TurnRequest): Promise<BegunTurn> {
 
 async function beginWithoutMessage(turn: TurnRequest): Promise<BegunTurn> {
   const { conversation, waits, onEvent, isStopped } = turn
-  const stopped = turn.stopped ?? (await readStopped(conversation, await conversation.get()))
-  await requireWork(conversation, stopped)
-  const status = await withoutRun(turn, stopped)
-  const runId = await continueStopped(conversation, { ...stopped, status }, optionsOf(turn, 0))
+  const stoppedSession = turn.stopped ?? (await readStopped(conversation, await conversation.get()))
+  await requireWork(conversation, stoppedSession)
+  const status = await withoutRun(turn, stoppedSession)
+  const runId = await continueStopped(conversation, { ...stoppedSession, status }, optionsOf(turn, 0))
   if (isStopped()) await conversation.pause({ interrupt: true })
-  for (const event of stopped.waiting) {
+  for (const event of stoppedSession.waiting) {
     onEvent(event)
     await waits.take(event)
   }
-  return { after: stopped.after, runId }
+  return { after: stoppedSession.after, runId }
 }
 
 /** A run that waits has what it began with. Another run begins with what this command gives; what waits still waits. */
@@ -98,21 +98,21 @@ async function withoutRun({ conversation, overrides }: TurnRequest, { status }: 
 }
 
 /** Throws a `UsageError` if only a message can continue it. */
-export async function requireWork(conversation: ConversationHandle, stopped: StoppedSession): Promise<void> {
-  if (await hasWork(conversation, stopped)) return
+export async function requireWork(conversation: ConversationHandle, stoppedSession: StoppedSession): Promise<void> {
+  if (await hasWork(conversation, stoppedSession)) return
   throw new UsageError('there is nothing to continue: no message is unanswered, and nothing waits; give a prompt.')
 }
 
-async function followTurn(turn: TurnRequest, begun: BegunTurn): Promise<TurnEnd> {
+async function followTurn(turn: TurnRequest, begunTurn: BegunTurn): Promise<TurnEnd> {
   const { conversation, waits, onEvent, onDelta, until } = turn
-  let { runId } = begun
+  let { runId } = begunTurn
   let end: Pick<TurnEnd, 'result' | 'error'> = { result: undefined, error: undefined }
   let steps = 0
   const background = new BackgroundWork([])
   // Of the last run, while subagents work.
-  let ended: TurnEnd | undefined
+  let turnEnd: TurnEnd | undefined
   const signal = until ? AbortSignal.any([waits.signal, until]) : waits.signal
-  const following = { after: begun.after, giveUpAfterMs: GIVE_UP_AFTER_MS, signal, deltas: onDelta !== undefined }
+  const following = { after: begunTurn.after, giveUpAfterMs: GIVE_UP_AFTER_MS, signal, deltas: onDelta !== undefined }
   for await (const event of conversation.events(following)) {
     if (!('seq' in event)) {
       onDelta?.(event)
@@ -121,15 +121,15 @@ async function followTurn(turn: TurnRequest, begun: BegunTurn): Promise<TurnEnd>
     onEvent(event)
     await waits.take(event)
     background.take(event)
-    if (ended && (await isLeft(conversation, event, background))) return ended
+    if (turnEnd && (await isLeft(conversation, event, background))) return turnEnd
     if (!('run_id' in event) || (runId !== undefined && event.run_id !== runId)) continue
     end = endAfter(end, event)
     if (event.type !== 'StatusUpdate' || GOES_ON.has(event.status)) continue
     steps += end.result?.steps ?? 0
     if (mayContinue(turn, event, steps)) runId = await runAgain(turn, event.seq, steps)
     else {
-      ended = { status: event.status, ...end, denied: [...(ended?.denied ?? []), ...waits.takeDenied()], steps }
-      if (!turn.waitsForSubagents || !AT_REST.has(event.status) || !background.continues(ANSWERED)) return ended
+      turnEnd = { status: event.status, ...end, denied: [...(turnEnd?.denied ?? []), ...waits.takeDenied()], steps }
+      if (!turn.waitsForSubagents || !AT_REST.has(event.status) || !background.continues(ANSWERED)) return turnEnd
       runId = undefined
     }
   }

@@ -13,18 +13,18 @@ export async function mcpServer({ run }: McpInvocation): Promise<number> {
   using _output = new ProtocolOutput()
   const directory = run.server === undefined ? process.cwd() : undefined
   await using host = new OpenedOnce({ ...run, cwd: directory })
-  const ended = new AbortController()
+  const ending = new AbortController()
   let exitCode = 0
   using _signals = onEndSignals((code) => {
     exitCode = code
-    ended.abort()
+    ending.abort()
   })
-  process.stdin.once('end', () => ended.abort()).once('error', () => ended.abort())
+  process.stdin.once('end', () => ending.abort()).once('error', () => ending.abort())
   const handle = serveStdio(() => agentTools({ openHost: () => host.open(), directory }), {
     transport: new StdioServerTransport(),
     onerror: (error) => sayError(`agent-server: ${error.message}\n`),
   })
-  if (!ended.signal.aborted) await once(ended.signal, 'abort')
+  if (!ending.signal.aborted) await once(ending.signal, 'abort')
   await handle.close()
   return exitCode
 }

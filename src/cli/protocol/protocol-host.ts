@@ -47,7 +47,7 @@ export async function openProtocolHost(invocation: RunInvocation, signal: AbortS
     sayError(`agent-server: ${notice}\n`)
   endPreparation()
   const { client, continuesRuns } = host
-  const held = stack.move()
+  const heldStack = stack.move()
   return {
     client,
     models: chat.models ?? [],
@@ -70,7 +70,7 @@ export async function openProtocolHost(invocation: RunInvocation, signal: AbortS
       return changes ? await client.conversation(view.id).updateConfig(changes) : view
     },
     continueRun: continuesRuns ? (handle, after) => continueStopped(handle, { status: 'paused', after }) : undefined,
-    [Symbol.asyncDispose]: () => held.disposeAsync(),
+    [Symbol.asyncDispose]: () => heldStack.disposeAsync(),
   }
 }
 

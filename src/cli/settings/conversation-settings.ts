@@ -63,7 +63,7 @@ export function newConversation(settings: ConversationSettings): BodyOf<'createC
     allowedTools,
     disallowedTools,
     mcp,
-    givenSettings: given,
+    givenSettings,
     loadsProject,
   } = settings
   const { addDirs, tools, hooks, instructions, systemPrompt, appendSystemPrompt } = settings
@@ -81,7 +81,7 @@ export function newConversation(settings: ConversationSettings): BodyOf<'createC
     system_prompt: systemPrompt,
     system_prompt_extensions: extensions.length > 0 ? extensions : undefined,
     mcp,
-    ...withoutUndefined(given),
+    ...withoutUndefined(givenSettings),
     setting_sources: loadsProject ? ['project' as const] : undefined,
   })
 }
@@ -97,22 +97,22 @@ type ResumedSettings = {
  */
 export function changesOfResumed(
   settings: ConversationSettings,
-  { llm_config: stored, additional_directories: directories = [] }: ResumedSettings,
+  { llm_config: storedLlm, additional_directories: directories = [] }: ResumedSettings,
 ): BodyOf<'updateConfig'> | undefined {
   const { cwd, addDirs, hasCwd, llm, overridesRuns } = settings
-  const given = overridesRuns ? withoutOverrides(settings) : settings
-  const isSameEndpoint = llm.base_url === stored.base_url && llm.model === stored.model
+  const appliedSettings = overridesRuns ? withoutOverrides(settings) : settings
+  const isSameEndpoint = llm.base_url === storedLlm.base_url && llm.model === storedLlm.model
   const llm_config = {
     ...(isSameEndpoint && llm.api_key !== undefined && { api_key: llm.api_key }),
-    ...given.givenLlm,
+    ...appliedSettings.givenLlm,
     ...toolChoiceOf(settings),
   }
   const changes = withoutUndefined({
     workdir: hasCwd ? cwd : undefined,
     additional_directories: addDirs.length > 0 ? [...new Set([...directories, ...addDirs])] : undefined,
-    permission_mode: given.permissionMode,
+    permission_mode: appliedSettings.permissionMode,
     llm_config: Object.keys(llm_config).length > 0 ? llm_config : undefined,
-    ...given.givenSettings,
+    ...appliedSettings.givenSettings,
   })
   return Object.keys(changes).length > 0 ? changes : undefined
 }
@@ -122,13 +122,13 @@ export function runOverrides({
   permissionMode,
   allowedTools,
   givenLlm,
-  givenSettings: given,
+  givenSettings,
 }: ConversationSettings): OverrideOptions {
   return withoutUndefined({
     model: hasModelOnly(givenLlm) ? givenLlm.model : undefined,
     permission_mode: permissionMode,
     allowed_tools: allowedTools.length > 0 ? [...allowedTools] : undefined,
-    ...splitByEffect(given).runs,
+    ...splitByEffect(givenSettings).runs,
   })
 }
 
@@ -136,8 +136,8 @@ export function runOverrides({
 const hasModelOnly = ({ model, ...others }: LlmConfig): boolean =>
   model !== undefined && Object.values(others).every((value) => value === undefined)
 
-const withoutOverrides = ({ givenLlm, givenSettings: given }: ConversationSettings) => ({
-  givenSettings: splitByEffect(given).changes,
+const withoutOverrides = ({ givenLlm, givenSettings }: ConversationSettings) => ({
+  givenSettings: splitByEffect(givenSettings).changes,
   permissionMode: undefined,
   givenLlm: hasModelOnly(givenLlm) ? {} : givenLlm,
 })

@@ -32,10 +32,10 @@ export async function readGivenSettings(
 ): Promise<GivenSettings> {
   const values: [OptionSetting, unknown][] = [] // their schemas have accepted them
   for (const setting of OPTION_SETTINGS) {
-    const given = texts[setting]
-    if (given === undefined) continue
+    const givenTexts = texts[setting]
+    if (givenTexts === undefined) continue
     if (isResumed && effectOnResumed(setting) === 'refused') throw keepsIts(SETTING_OPTIONS[setting].name)
-    values.push([setting, await valueOf(setting, given, signal)])
+    values.push([setting, await valueOf(setting, givenTexts, signal)])
   }
   return Object.fromEntries(values)
 }
@@ -46,12 +46,12 @@ export const keepsIts = (option: string): UsageError =>
   )
 
 /** What holds for the runs of the command, and what changes the conversation. */
-export function splitByEffect(given: GivenSettings): Record<'runs' | 'changes', GivenSettings> {
+export function splitByEffect(givenSettings: GivenSettings): Record<'runs' | 'changes', GivenSettings> {
   const those = (isForRuns: boolean): GivenSettings =>
     Object.fromEntries(
       OPTION_SETTINGS.filter((each) => isForRuns === (effectOnResumed(each) === 'run')).map((each) => [
         each,
-        given[each],
+        givenSettings[each],
       ]),
     )
   return { runs: those(true), changes: those(false) }
@@ -62,8 +62,8 @@ async function valueOf(setting: OptionSetting, texts: readonly string[], signal:
   const schema = SETTINGS[setting].create
   const values = await candidates(SETTING_OPTIONS[setting], texts, signal)
   const results = values.map((value) => schema.safeParse(setting === 'agents' ? withOwnFields(value) : value))
-  const accepted = results.find(({ success }) => success)
-  if (accepted) return accepted.data
+  const acceptedResult = results.find(({ success }) => success)
+  if (acceptedResult) return acceptedResult.data
   const [issue] = results.at(-1)?.error?.issues ?? []
   const field = issue?.path.filter((key) => typeof key === 'string').join('.') ?? ''
   throw new UsageError(`--${name} is not valid: ${field && `${field}: `}${issue ? reasonOf(issue) : 'unknown'}.`)

@@ -49,19 +49,21 @@ export async function readHomeSettings(
   const find = (paths: readonly string[]) =>
     Promise.all(paths.map((path) => readableAt(path, { home, hidden, workdirs })))
   const socket = sshAgent || ssh_agent ? await findSocket() : undefined
-  const asked = [...(await find(homeReadable)).map(named('--home-readable')), ...(sshAgent ? [socket] : [])]
-  const kept = (await find(home_readable)).map(named('home_readable of the settings file'))
-  const fault = asked.find(isFault)
+  const askedPaths = [...(await find(homeReadable)).map(withSetting('--home-readable')), ...(sshAgent ? [socket] : [])]
+  const settingPaths = (await find(home_readable)).map(withSetting('home_readable of the settings file'))
+  const fault = askedPaths.find(isFault)
   if (fault) throw new UsageError(fault.fault)
   const path = isFault(socket) ? undefined : socket
   const knownHosts = path === undefined ? [] : await find(KNOWN_HOSTS)
-  const readable = [...asked, ...kept, ...knownHosts].filter((each) => typeof each === 'object' && 'at' in each)
+  const readable = [...askedPaths, ...settingPaths, ...knownHosts].filter(
+    (each) => typeof each === 'object' && 'at' in each,
+  )
   const isUsed = readable.length > 0 || path !== undefined
   return {
     access: isUsed || packageCache ? { home, readable, sshAgent: path, packageCache } : undefined,
     isRequested: isRequested,
     notices: [
-      ...[...kept, socket].filter(isFault).map((each) => each.fault),
+      ...[...settingPaths, socket].filter(isFault).map((each) => each.fault),
       ...(isUsed ? [describe(readable, home, path)] : []),
     ],
   }
@@ -70,13 +72,13 @@ export async function readHomeSettings(
 /** They need not exist. */
 const KNOWN_HOSTS = ['~/.ssh/known_hosts', '~/.ssh/known_hosts2']
 
-const isFault = (found: Readable | Fault | string | undefined): found is Fault =>
-  typeof found === 'object' && 'fault' in found
+const isFault = (entry: Readable | Fault | string | undefined): entry is Fault =>
+  typeof entry === 'object' && 'fault' in entry
 
-const named =
+const withSetting =
   (setting: string) =>
-  (found: Readable | Fault): Readable | Fault =>
-    isFault(found) ? { fault: `${setting}: ${found.fault}` } : found
+  (entry: Readable | Fault): Readable | Fault =>
+    isFault(entry) ? { fault: `${setting}: ${entry.fault}` } : entry
 
 function describe(readable: readonly Readable[], home: string, sshAgent: string | undefined): string {
   const paths = readable.map(({ at }) => `~${at.slice(home.length)}`).join(', ')
@@ -100,33 +102,35 @@ async function findSocket(): Promise<string | Fault> {
 
 /** Links are followed, and what they lead to must be in the home, too. */
 async function readableAt(
-  given: string,
+  givenPath: string,
   { home, hidden, workdirs }: { home: string; hidden: readonly string[]; workdirs: readonly string[] },
 ): Promise<Readable | Fault> {
-  const path = absolute(given)
+  const path = absolute(givenPath)
   if (path === undefined)
-    return { fault: `${given} is not a path in the home; write it as ~/… or as an absolute path.` }
+    return { fault: `${givenPath} is not a path in the home; write it as ~/… or as an absolute path.` }
   try {
     const at = join(await realpath(dirname(path)), basename(path))
     const real = await realpath(path)
-    const link = untrusted(await linksOn(path), workdirs)
+    const link = untrustedLink(await linksOn(path), workdirs)
     if (link !== undefined)
-      return { fault: `${given} leads through the link ${link}, which an agent may have made; name ${real} itself.` }
+      return {
+        fault: `${givenPath} leads through the link ${link}, which an agent may have made; name ${real} itself.`,
+      }
     // A user without a home has this one.
     const outside = home === '/' ? real : [at, real].find((each) => !isBelow(each, home))
-    if (outside !== undefined) return { fault: outsideOf(given, outside, home) }
+    if (outside !== undefined) return { fault: outsideOf(givenPath, outside, home) }
     const inside = await firstAbove(real, hidden)
-    if (inside !== undefined) return { fault: `${given} stays hidden: agents never see ${inside}.` }
+    if (inside !== undefined) return { fault: `${givenPath} stays hidden: agents never see ${inside}.` }
     const why = whyNotSearchable(home, { at, real })
-    return why === undefined ? { at, real } : { fault: `${given} is not shown, because ${why}.` }
+    return why === undefined ? { at, real } : { fault: `${givenPath} is not shown, because ${why}.` }
   } catch (error) {
     const code = error instanceof Error && 'code' in error ? String(error.code) : String(error)
-    return { fault: code === 'ENOENT' ? `${given} does not exist.` : `${given} cannot be read (${code}).` }
+    return { fault: code === 'ENOENT' ? `${givenPath} does not exist.` : `${givenPath} cannot be read (${code}).` }
   }
 }
 
-function absolute(given: string): string | undefined {
-  const path = given.replace(/^~(?=\/|$)/, homeDirectory())
+function absolute(givenPath: string): string | undefined {
+  const path = givenPath.replace(/^~(?=\/|$)/, homeDirectory())
   return isAbsolute(path) ? normalize(path).replace(/(?<=.)\/$/, '') : undefined
 }
 
@@ -156,13 +160,13 @@ async function linksOn(path: string): Promise<string[]> {
  * A person makes a link to a file, as to that of a repository of such files. An agent that works there can put a link to
  * any other file in its place, which the next command would show.
  */
-function untrusted(links: readonly string[], workdirs: readonly string[]): string | undefined {
+function untrustedLink(links: readonly string[], workdirs: readonly string[]): string | undefined {
   return links.find((link) => workdirs.some((each) => isBelow(link, each))) ?? links[1]
 }
 
-function outsideOf(given: string, outside: string, home: string): string {
-  if (outside === home) return `${given} is the whole home; name the files and directories in it.`
-  return `${given} leads to ${outside}, which is not in the home ${home}.`
+function outsideOf(givenPath: string, outside: string, home: string): string {
+  if (outside === home) return `${givenPath} is the whole home; name the files and directories in it.`
+  return `${givenPath} leads to ${outside}, which is not in the home ${home}.`
 }
 
 async function firstAbove(path: string, directories: readonly string[]): Promise<string | undefined> {

@@ -94,16 +94,16 @@ const variableOf = (field: Field): string => `LLM_${field.toUpperCase()}`
 /** Reads the environment of the process, without a `.env`: call it after `leaveProject`. Throws a `UsageError`. */
 export function fromEnvironment(environment = modelVariables()): ModelSource {
   const read = createReader({})
-  const known = {
+  const knownValues = {
     model: read('LLM_MODEL'),
     api_key: readLlmKey(read('LLM_API_KEY')),
     base_url: readLlmUrl(read),
     provider: checkVariable('LLM_PROVIDER', z.enum(LLM_PROVIDERS).optional(), read),
   }
-  const others = FIELDS.filter((field) => !Object.hasOwn(known, field))
+  const others = FIELDS.filter((field) => !Object.hasOwn(knownValues, field))
   const values = withoutUndefined({
     ...Object.fromEntries(others.map((field) => [field, valueIn(field, environment[variableOf(field)])])),
-    ...known,
+    ...knownValues,
   })
   const isKeyFile = sourceOf('LLM_API_KEY')?.from === 'file'
   const nameOf = (field: Field) => `${variableOf(field)}${field === 'api_key' && isKeyFile ? '_FILE' : ''}`
@@ -146,24 +146,26 @@ export function combineModelSettings(
     const source = sourceFor(field)
     return source ? [{ field, value: source.values[field], name: source.nameOf(field) }] : []
   })
-  const given: Values = Object.fromEntries(set.map(({ field, value }) => [field, value]))
+  const givenValues: Values = Object.fromEntries(set.map(({ field, value }) => [field, value]))
   const isElsewhereFor = (field: Field) => {
     const source = sourceFor(field)
-    return source !== undefined && isForAnother(source.values, given.base_url)
+    return source !== undefined && isForAnother(source.values, givenValues.base_url)
   }
   // A key takes precedence over a command of a later source, and the other way round.
-  const keyed = sources.find(({ values, keyCommand }) => values.api_key !== undefined || keyCommand !== undefined)
-  const isElsewhere = keyed !== undefined && isForAnother(keyed.values, given.base_url)
-  const keyCommand = isElsewhere ? undefined : keyed?.keyCommand
-  const dropped = OF_ENDPOINT.filter((field) => isElsewhereFor(field) || (field === 'api_key' && keyed?.keyCommand))
+  const keySource = sources.find(({ values, keyCommand }) => values.api_key !== undefined || keyCommand !== undefined)
+  const isElsewhere = keySource !== undefined && isForAnother(keySource.values, givenValues.base_url)
+  const keyCommand = isElsewhere ? undefined : keySource?.keyCommand
+  const droppedFields = OF_ENDPOINT.filter(
+    (field) => isElsewhereFor(field) || (field === 'api_key' && keySource?.keyCommand),
+  )
   const own: LlmConfig = withoutUndefined({
-    ...given,
-    ...Object.fromEntries(dropped.map((field) => [field, undefined])),
+    ...givenValues,
+    ...Object.fromEntries(droppedFields.map((field) => [field, undefined])),
   })
   const { llm, name } = keyCommand ? { llm: own, name: 'LLM_API_KEY_COMMAND' } : withOwnVendorKey(own, keys)
-  const named = set.map(({ field, name: each }) => [`llm_config.${field}`, each])
-  const names = Object.fromEntries(name === undefined ? named : [...named, ['llm_config.api_key', name]])
-  const otherKey = isElsewhere ? keyed.nameOf('api_key') : undefined
+  const namedFields = set.map(({ field, name: each }) => [`llm_config.${field}`, each])
+  const names = Object.fromEntries(name === undefined ? namedFields : [...namedFields, ['llm_config.api_key', name]])
+  const otherKey = isElsewhere ? keySource.nameOf('api_key') : undefined
   const missing = keyCommand && llm.model !== undefined ? undefined : whatIsMissing(llm, path, otherKey)
   return { llm, keyCommand, names, missing }
 }

@@ -23,9 +23,9 @@ export type Imports = {
 }
 
 /** `hidden`: files and directories with secrets, and of the server. */
-export async function readImports(root: ReadFile, hidden: readonly string[]): Promise<Imports> {
+export async function readImports(root: ReadFile, hiddenPaths: readonly string[]): Promise<Imports> {
   const home = await realpath(homeDirectory())
-  return await new ImportReader(root, home, hidden).read()
+  return await new ImportReader(root, home, hiddenPaths).read()
 }
 
 class ImportReader {
@@ -39,12 +39,12 @@ class ImportReader {
   readonly #seenPaths = new Set<string>()
   #bytes: number
 
-  constructor(root: ReadFile, home: string, hidden: readonly string[]) {
+  constructor(root: ReadFile, home: string, hiddenPaths: readonly string[]) {
     this.#root = root
     this.#own = dirname(root.path)
     this.#home = home
     this.#bytes = Buffer.byteLength(root.text)
-    const views = createFileViews(() => ({ forbidden: ['/', ...hidden], permitted: [home] }))
+    const views = createFileViews(() => ({ forbidden: ['/', ...hiddenPaths], permitted: [home] }))
     this.#look = (path) => views.look(path, MAX_INSTRUCTIONS_BYTES)
   }
 
@@ -66,19 +66,19 @@ class ImportReader {
   /** Returns why it is not imported. Not every text with an @ is an import. */
   async #import(path: string, scope: string | undefined, depth: number): Promise<string | undefined> {
     if (scope !== undefined && !isInside(path, scope)) return 'only your own instructions import from other directories'
-    const found = await this.#find(path)
-    if (typeof found === 'string') return found
-    if (found.kind === 'missing') return /\.\w+$/.test(path) ? 'it does not exist' : undefined
-    if (found.kind === 'directory') return undefined
-    if (found.kind !== 'file') return found.kind === 'large' ? TOO_MUCH : 'it is not a regular file'
+    const foundEntry = await this.#find(path)
+    if (typeof foundEntry === 'string') return foundEntry
+    if (foundEntry.kind === 'missing') return /\.\w+$/.test(path) ? 'it does not exist' : undefined
+    if (foundEntry.kind === 'directory') return undefined
+    if (foundEntry.kind !== 'file') return foundEntry.kind === 'large' ? TOO_MUCH : 'it is not a regular file'
     const isOwn = scope === undefined && dirname(path) === this.#own
-    if (!isOwn && !this.#isUnlinked(path, found.path)) return 'a link is in its path'
-    if (this.#seenPaths.has(found.path)) return undefined
-    this.#seenPaths.add(found.path)
-    this.#bytes += found.bytes.length
+    if (!isOwn && !this.#isUnlinked(path, foundEntry.path)) return 'a link is in its path'
+    if (this.#seenPaths.has(foundEntry.path)) return undefined
+    this.#seenPaths.add(foundEntry.path)
+    this.#bytes += foundEntry.bytes.length
     if (this.#bytes > MAX_INSTRUCTIONS_BYTES || this.#files.length >= MAX_MEMORY_FILES) return TOO_MUCH
-    if (found.bytes.includes(0)) return 'it is not a text'
-    const file = { path, text: found.bytes.toString('utf8').trim() }
+    if (foundEntry.bytes.includes(0)) return 'it is not a text'
+    const file = { path, text: foundEntry.bytes.toString('utf8').trim() }
     if (file.text !== '') this.#files.push(file)
     await this.#importsOf(file, isOwn ? undefined : (scope ?? dirname(path)), depth + 1)
     return undefined

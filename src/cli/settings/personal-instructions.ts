@@ -13,20 +13,24 @@ export type PersonalInstructions = {
 
 /** A file that cannot be used is a notice. `hidden`: paths with secrets, from which nothing is imported. */
 export async function readPersonalInstructions(
-  hidden: readonly string[],
+  hiddenPaths: readonly string[],
   signal: AbortSignal,
 ): Promise<PersonalInstructions> {
-  const read = await Promise.all(personalInstructionPaths().map((path) => readOne(path, hidden, signal)))
-  return { texts: read.flatMap(({ texts }) => texts), notices: read.flatMap(({ notices }) => notices) }
+  const instructions = await Promise.all(personalInstructionPaths().map((path) => readOne(path, hiddenPaths, signal)))
+  return { texts: instructions.flatMap(({ texts }) => texts), notices: instructions.flatMap(({ notices }) => notices) }
 }
 
-async function readOne(path: string, hidden: readonly string[], signal: AbortSignal): Promise<PersonalInstructions> {
+async function readOne(
+  path: string,
+  hiddenPaths: readonly string[],
+  signal: AbortSignal,
+): Promise<PersonalInstructions> {
   try {
     const bytes = await readSmallFile(path, signal)
     if (bytes.length > MAX_INSTRUCTIONS_BYTES) throw new Error(`it has more than ${MAX_INSTRUCTIONS_BYTES / 1024} KiB`)
     const text = bytes.toString('utf8').trim()
     if (text === '') return { texts: [], notices: [] }
-    const { files, refused } = await readImports({ path, text }, hidden)
+    const { files, refused } = await readImports({ path, text }, hiddenPaths)
     const all = [{ path, text }, ...files]
     return {
       texts: all.map((file) => `# Instructions of the user (${file.path})\n\n${file.text}`),

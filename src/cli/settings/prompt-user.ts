@@ -11,7 +11,7 @@ import { sayError } from '../terminal/terminal.ts'
  * process; the terminal is restored.
  */
 export async function promptUser(question: string, { isSecret = false } = {}): Promise<string | undefined> {
-  const silent = new Writable({ write: (_chunk, _encoding, done) => done() })
+  const silent = new Writable({ write: (_chunk, _encoding, callback) => callback() })
   const lines = createInterface({ input: process.stdin, output: isSecret ? silent : process.stderr, terminal: true })
   const leave = (code: number): never => {
     try {

@@ -67,7 +67,7 @@ export async function readRunSettings(
   requireRules('allowed-tools', invocation.allowedTools)
   requireRules('disallowed-tools', invocation.disallowedTools)
   const isResumed = resume !== undefined
-  const given = await readGivenSettings(invocation.settingTexts, { isResumed, signal })
+  const givenSettings = await readGivenSettings(invocation.settingTexts, { isResumed, signal })
   if (isResumed) refuseFixed(invocation)
   const cwd = await workdirOf(invocation)
   const addDirs = isRemote ? invocation.addDirs : await Promise.all(invocation.addDirs.map(existingDirectory))
@@ -79,28 +79,28 @@ export async function readRunSettings(
     ...(keyFile === undefined ? [] : [keyFile]),
     ...secretFilePaths(),
   ]
-  const homeWithout = async (hidden: readonly string[]) =>
-    isRemote ? NO_HOME : await readHomeSettings(invocation, file.settings.sandbox, { hidden, workdirs })
+  const homeWithout = async (hiddenPaths: readonly string[]) =>
+    isRemote ? NO_HOME : await readHomeSettings(invocation, file.settings.sandbox, { hidden: hiddenPaths, workdirs })
   const keyFileBefore = holdsSecrets(file.settings) ? secretPathOf(settingsPath) : undefined
   // Nobody is asked for a model before the options are known to be usable.
   const homeBefore = await homeWithout(hiddenWith(keyFileBefore))
-  const chosen = await modelOf(invocation, { ...file, path: settingsPath }, chooseModel)
-  const { llm, names, keyCommand, keepsKey } = chosen
+  const chosenModel = await modelOf(invocation, { ...file, path: settingsPath }, chooseModel)
+  const { llm, names, keyCommand, keepsKey } = chosenModel
   const keyFile = keepsKey ? secretPathOf(settingsPath) : keyFileBefore
-  const hidden = hiddenWith(keyFile)
-  const home = keepsKey ? await homeWithout(hidden) : homeBefore
-  const instructions = isRemote ? NO_INSTRUCTIONS : await readPersonalInstructions(hidden, signal)
+  const hiddenPaths = hiddenWith(keyFile)
+  const home = keepsKey ? await homeWithout(hiddenPaths) : homeBefore
+  const instructions = isRemote ? NO_INSTRUCTIONS : await readPersonalInstructions(hiddenPaths, signal)
   return {
     conversation: {
       ...conversationOf(invocation, llm, file.settings),
       cwd,
       addDirs,
-      mcp: merged(file.settings.mcp, mcp),
+      mcp: mergeServers(file.settings.mcp, mcp),
       tools: file.settings.tools,
       // Commands of the person are for this machine.
       hooks: isRemote ? undefined : file.settings.hooks,
       instructions: instructions.texts,
-      givenSettings: given,
+      givenSettings,
     },
     dataDir,
     serverSettings: keyCommand === undefined || isRemote ? {} : settingsOf(keyCommand, llm),
@@ -112,7 +112,7 @@ export async function readRunSettings(
     home,
     notices: [
       ...file.notices,
-      ...chosen.notices,
+      ...chosenModel.notices,
       ...instructions.notices,
       ...(isRemote ? [] : visibleKeys(keyFile, cwd)),
     ],
@@ -121,8 +121,12 @@ export async function readRunSettings(
 
 /** Throws a `UsageError` for an option that only a new conversation can have. */
 function refuseFixed({ mcpConfig, systemPrompt, appendSystemPrompt }: RunInvocation): void {
-  const fixed = { 'mcp-config': mcpConfig, 'system-prompt': systemPrompt, 'append-system-prompt': appendSystemPrompt }
-  for (const [option, value] of Object.entries(fixed)) if (value !== undefined) throw keepsIts(option)
+  const fixedOptions = {
+    'mcp-config': mcpConfig,
+    'system-prompt': systemPrompt,
+    'append-system-prompt': appendSystemPrompt,
+  }
+  for (const [option, value] of Object.entries(fixedOptions)) if (value !== undefined) throw keepsIts(option)
 }
 
 /**
@@ -144,10 +148,10 @@ async function workdirOf({ server, cwd }: RunInvocation): Promise<string | undef
   return server === undefined ? await existingDirectory(cwd ?? '.') : cwd
 }
 
-async function existingDirectory(given: string): Promise<string> {
-  const path = absolute(given)
-  const found = await stat(path).catch(() => undefined)
-  if (!found?.isDirectory()) throw new UsageError(`${path} is not a directory.`)
+async function existingDirectory(givenPath: string): Promise<string> {
+  const path = absolute(givenPath)
+  const stats = await stat(path).catch(() => undefined)
+  if (!stats?.isDirectory()) throw new UsageError(`${path} is not a directory.`)
   return await realpath(path)
 }
 
@@ -182,17 +186,19 @@ async function modelOf(invocation: RunInvocation, file: SettingsFile, chooseMode
   const keys = isRemote ? undefined : ownVendorKeys()
   const sources = [options, ...(isRemote ? [] : [fromEnvironment()]), fromFile(file)]
   requireUrl(sources.find(({ values }) => values.base_url !== undefined))
-  const found = combineModelSettings(sources, file.path, keys)
-  const { llm, names, missing, keyCommand } = found
+  const foundSettings = combineModelSettings(sources, file.path, keys)
+  const { llm, names, missing, keyCommand } = foundSettings
   if (missing === undefined || isRemote || invocation.resume !== undefined)
-    return { ...found, keepsKey: false, notices: [] }
+    return { ...foundSettings, keepsKey: false, notices: [] }
   if (missing.field === 'endpoint') throw new UsageError(missing.message)
   // A person with a program that prints a key knows the model that it is for.
-  const chosen = keyCommand ? undefined : await chooseModel?.({ llm, nameOfKey: names['llm_config.api_key'], file })
-  if (chosen === undefined)
+  const chosenModel = keyCommand
+    ? undefined
+    : await chooseModel?.({ llm, nameOfKey: names['llm_config.api_key'], file })
+  if (chosenModel === undefined)
     throw new UsageError(chooseModel ? missing.message : `${missing.message} Without -p, the chat asks for it.`)
-  const { values, ...kept } = chosen
-  return { ...combineModelSettings([fromPerson(values), ...sources], file.path, keys), ...kept }
+  const { values, ...choice } = chosenModel
+  return { ...combineModelSettings([fromPerson(values), ...sources], file.path, keys), ...choice }
 }
 
 /** The server runs the command, because keys expire while it runs, and sends what is printed to this endpoint only. */
@@ -242,7 +248,7 @@ function mcpName({ mcpConfig }: RunInvocation, { path, settings }: SettingsFile)
 }
 
 /** Servers of the option replace those of the same name. */
-function merged(file: McpInput | undefined, option: McpInput | undefined): McpInput | undefined {
+function mergeServers(file: McpInput | undefined, option: McpInput | undefined): McpInput | undefined {
   if (!file || !option) return option ?? file
   return {
     ...file,

@@ -45,14 +45,15 @@ export type SettingsFile = {
 }
 
 /** The default file need not exist. Throws a `UsageError`. */
-export async function readSettingsFile(given: string | undefined, signal: AbortSignal): Promise<SettingsFile> {
-  const path = given ?? defaultSettingsPath()
-  const json = await readJson(path, { mayBeMissing: given === undefined, signal })
+export async function readSettingsFile(givenPath: string | undefined, signal: AbortSignal): Promise<SettingsFile> {
+  const path = givenPath ?? defaultSettingsPath()
+  const json = await readJson(path, { mayBeMissing: givenPath === undefined, signal })
   if (json === undefined) return { path, settings: {}, notices: [] }
   const settings = parse(Settings, withoutNulls(json), path)
   refuseRules(settings, path)
-  const unknown = Object.keys(settings).filter((name) => !KNOWN.has(name))
-  const notices = unknown.length > 0 ? [`${path}: ${unknown.join(', ')} ignored; there is no such setting.`] : []
+  const unknownNames = Object.keys(settings).filter((name) => !KNOWN.has(name))
+  const notices =
+    unknownNames.length > 0 ? [`${path}: ${unknownNames.join(', ')} ignored; there is no such setting.`] : []
   return { path, settings, notices: [...notices, ...(await modeNotice(path, settings))] }
 }
 
@@ -60,10 +61,10 @@ export async function readSettingsFile(given: string | undefined, signal: AbortS
 const RULES = ['permissions', 'permission_rules', 'allowed_tools', 'disallowed_tools', 'permission_mode'] as const
 
 function refuseRules(settings: ModelFileSettings, path: string): void {
-  const found = RULES.find((name) => Object.hasOwn(settings, name))
-  if (found === undefined) return
+  const foundRule = RULES.find((name) => Object.hasOwn(settings, name))
+  if (foundRule === undefined) return
   throw new UsageError(
-    `${path}: ${found} cannot be set in this file. Write --allowed-tools, --disallowed-tools and --permission-mode, or put \`permissions\` into .claude/settings.json of the project.`,
+    `${path}: ${foundRule} cannot be set in this file. Write --allowed-tools, --disallowed-tools and --permission-mode, or put \`permissions\` into .claude/settings.json of the project.`,
   )
 }
 

@@ -10,6 +10,6 @@ export async function addDirectory({ session, options }: ChatContext, path: stri
   const { workdir, additional_directories: former = [] } = await session.conversation.get()
   const isHere = options.server === undefined
   const directory = isHere ? resolve(workdir, path.replace(/^~(?=\/|$)/, homedir)) : path
-  const added = await session.conversation.updateConfig({ additional_directories: [...former, directory] })
-  session.say(`The agent works in ${(added.additional_directories ?? []).map(cleanLine).join(', ')}, too.`)
+  const newView = await session.conversation.updateConfig({ additional_directories: [...former, directory] })
+  session.say(`The agent works in ${(newView.additional_directories ?? []).map(cleanLine).join(', ')}, too.`)
 }

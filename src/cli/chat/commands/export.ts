@@ -12,9 +12,10 @@ import type { ChatContext } from './command.ts'
 const PAGE = 500
 const SHORT_ID = 8
 
-export async function exportConversation({ session, options }: ChatContext, given: string): Promise<void> {
+export async function exportConversation({ session, options }: ChatContext, givenPath: string): Promise<void> {
   const { conversation, view } = session
-  const name = given === '' ? `conversation-${view.id.slice(-SHORT_ID)}.md` : given.replace(/^~(?=\/)/, homedir())
+  const name =
+    givenPath === '' ? `conversation-${view.id.slice(-SHORT_ID)}.md` : givenPath.replace(/^~(?=\/)/, homedir())
   const path = resolve(options.directory, name)
   const file = await open(path, 'wx', 0o600).catch((error: NodeJS.ErrnoException) => {
     const why = error.code === 'EEXIST' ? 'exists already' : `cannot be written (${error.code ?? error.message})`

@@ -10,10 +10,10 @@ export async function showModel({ session, options, pick }: ChatContext, name: s
   if (name !== '') return await changeModel(session, name)
   const { llm_config, usage } = await session.conversation.get()
   const { model: current = 'not set', base_url, fallback_models = [] } = llm_config
-  const known = new Set([current, ...(options.settings.models ?? []), ...fallback_models, ...Object.keys(usage)])
+  const knownModels = new Set([current, ...(options.settings.models ?? []), ...fallback_models, ...Object.keys(usage)])
   const at = base_url === undefined ? '' : ` at ${base_url}`
-  if (known.size === 1) return session.say(`The model is ${current}${at}. /model NAME changes it.`)
-  const names = [...known]
+  if (knownModels.size === 1) return session.say(`The model is ${current}${at}. /model NAME changes it.`)
+  const names = [...knownModels]
   pick({
     title: 'Which model?',
     text: cleanText(`The model is ${current}${at}.`),

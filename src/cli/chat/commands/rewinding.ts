@@ -26,8 +26,8 @@ export async function showChanges({ session }: ChatContext, path: string): Promi
   const patches = items.flatMap(({ patch, path: name, status, binary }) =>
     patch === undefined || binary ? [`${status} ${name}`] : patch.trimEnd().split('\n'),
   )
-  const left = patches.length - MAX_LINES
-  const more = left > 0 ? [`… ${left} more lines; /diff PATH shows one file or directory.`] : []
+  const remainingLines = patches.length - MAX_LINES
+  const more = remainingLines > 0 ? [`… ${remainingLines} more lines; /diff PATH shows one file or directory.`] : []
   session.say(cleanText([head, ...patches.slice(0, MAX_LINES), ...more].join('\n')))
 }
 
@@ -104,28 +104,28 @@ async function goBack(
     ...(force && { force: true }),
   })
   const back = conversation ? [`Taken back: ${textOf(message)}`] : []
-  const failed = outcome.files?.failed ?? []
-  const left = failed.length > 0 ? [`Not restored: ${namesOf(failed.map(({ path }) => path))}.`] : []
+  const failedFiles = outcome.files?.failed ?? []
+  const failureLines = failedFiles.length > 0 ? [`Not restored: ${namesOf(failedFiles.map(({ path }) => path))}.`] : []
   const running = outcome.processes?.length ? [`${count(outcome.processes.length, 'process', 'es')} still run.`] : []
-  session.say([...back, ...(files ? [effectOn(outcome)] : []), ...left, ...running].join('\n'))
+  session.say([...back, ...(files ? [effectOn(outcome)] : []), ...failureLines, ...running].join('\n'))
 }
 
 /** The latest first, without those that were taken back; each with what the runs after it have changed. */
 async function messagesOf(session: ChatSession, most: number) {
   const types = ['UserMessage', 'MessageWithdrawn', 'Result'] as const
   const withdrawn = new Set<number>()
-  const found: { readonly message: Message; readonly changes: readonly Changes[] }[] = []
+  const foundChanges: { readonly message: Message; readonly changes: readonly Changes[] }[] = []
   let changes: Changes[] = []
   for await (const event of session.conversation.listEvents({ types, order: 'desc', active: true })) {
     if (event.type === 'Result') changes.push(...(event.changes ? [event.changes] : []))
     else if (event.type === 'MessageWithdrawn') withdrawn.add(event.message_seq)
     else if (!withdrawn.has(event.seq)) {
-      found.push({ message: event, changes })
+      foundChanges.push({ message: event, changes })
       changes = []
     }
-    if (found.length === most) break
+    if (foundChanges.length === most) break
   }
-  return found
+  return foundChanges
 }
 
 const sizeOf = ({ files, added, removed }: Changes): string => `${count(files, 'file')} +${added} -${removed}`
@@ -134,9 +134,9 @@ function effectOn({ files }: RewindOutcome): string {
   if (!files) return ''
   const { changed, removed } = files
   if (changed.length + removed.length === 0) return 'No file changes.'
-  const written = changed.length > 0 ? [`${count(changed.length, 'file')} restored: ${namesOf(changed)}.`] : []
-  const deleted = removed.length > 0 ? [`${count(removed.length, 'file')} removed: ${namesOf(removed)}.`] : []
-  return [...written, ...deleted].join(' ')
+  const restoredLines = changed.length > 0 ? [`${count(changed.length, 'file')} restored: ${namesOf(changed)}.`] : []
+  const removedLines = removed.length > 0 ? [`${count(removed.length, 'file')} removed: ${namesOf(removed)}.`] : []
+  return [...restoredLines, ...removedLines].join(' ')
 }
 
 const namesOf = (paths: readonly string[]): string =>

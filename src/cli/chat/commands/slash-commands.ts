@@ -115,7 +115,7 @@ export const KEYS: readonly (readonly [key: string, does: string])[] = [
 
 function helpText(): string {
   const names = COMMANDS.map(({ name, argument = '', description }) => [`/${name} ${argument}`.trimEnd(), description])
-  const rows = [...names, ...KEYS].map(([left = '', right = '']) => `  ${left.padEnd(24)} ${right}`)
+  const rows = [...names, ...KEYS].map(([name = '', right = '']) => `  ${name.padEnd(24)} ${right}`)
   return ['Commands and keys:', ...rows, 'Slash commands and skills of the project are completed after /, too.'].join(
     '\n',
   )
@@ -136,12 +136,12 @@ export type TypedCommand =
   | { readonly unknown: string; readonly nearest: string | undefined }
 
 /** Returns undefined for a message to the agent: an ordinary text, a command of the project, or a path. */
-export function readCommand(text: string, known: readonly CompletedCommand[]): TypedCommand | undefined {
-  const [found = '', name] = /^\/([\w:.-]+)(?=\s|$)/.exec(text) ?? []
+export function readCommand(text: string, knownCommands: readonly CompletedCommand[]): TypedCommand | undefined {
+  const [match = '', name] = /^\/([\w:.-]+)(?=\s|$)/.exec(text) ?? []
   if (name === undefined) return undefined
   const command = COMMANDS.find((each) => each.name === name)
-  if (command) return { command, argument: text.slice(found.length).trim() }
-  const names = known.map((entry) => entry.name)
+  if (command) return { command, argument: text.slice(match.length).trim() }
+  const names = knownCommands.map((entry) => entry.name)
   // The server also finds `/push` for a command that is named `git:push`.
   if (names.some((each) => each === name || each.endsWith(`:${name}`))) return undefined
   return { unknown: name, nearest: nearestName(name, names) }

@@ -28,8 +28,8 @@ export async function resume(context: ChatContext, id: string): Promise<void> {
     isMultiple: false,
     hint: 'Enter or a number continues it; Esc closes the list',
     onChoose: ([at = 0]) => {
-      const chosen = others[at]
-      if (chosen) enter(context, chosen)
+      const chosenView = others[at]
+      if (chosenView) enter(context, chosenView)
     },
   })
 }
@@ -79,8 +79,8 @@ async function find(
   get: (id: string) => Promise<ConversationView>,
 ): Promise<ConversationView> {
   if (CONVERSATION_ID.test(id)) return await get(id.toLowerCase())
-  const [found, ...others] = id.length < SHORTEST_ID ? [] : items.filter((view) => isPartOf(view, id))
-  if (found && others.length === 0) return found
-  const hint = found ? 'give more of its id' : '/resume lists the latest ones'
-  throw new Error(`There is ${found ? 'more than one' : 'no'} conversation ${id}; ${hint}.`)
+  const [foundView, ...others] = id.length < SHORTEST_ID ? [] : items.filter((view) => isPartOf(view, id))
+  if (foundView && others.length === 0) return foundView
+  const hint = foundView ? 'give more of its id' : '/resume lists the latest ones'
+  throw new Error(`There is ${foundView ? 'more than one' : 'no'} conversation ${id}; ${hint}.`)
 }

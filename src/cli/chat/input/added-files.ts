@@ -11,12 +11,12 @@ export async function findAddedFiles(part: string, directories: readonly string[
   const parent = part.slice(0, part.lastIndexOf('/') + 1)
   const isInside = roots.some((root) => parent.startsWith(root)) && !part.includes('/../')
   if (!isInside) return roots.filter((root) => root.startsWith(part))
-  const found: string[] = []
-  let read = 0
+  const foundPaths: string[] = []
+  let readCount = 0
   for await (const entry of await opendir(parent)) {
-    if (++read > MAX_ENTRIES || found.length >= FOUND_FILES) break
+    if (++readCount > MAX_ENTRIES || foundPaths.length >= FOUND_FILES) break
     const path = parent + entry.name
-    if (path.startsWith(part)) found.push(entry.isDirectory() ? `${path}/` : path)
+    if (path.startsWith(part)) foundPaths.push(entry.isDirectory() ? `${path}/` : path)
   }
-  return found.toSorted()
+  return foundPaths.toSorted()
 }

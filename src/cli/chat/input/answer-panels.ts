@@ -39,8 +39,9 @@ export class AnswerPanels {
 
   /** Returns the same panel as long as the same thing waits. */
   panel(): Panel | undefined {
-    const named = this.#next()
-    if (named?.key !== this.#current?.key) this.#current = named && { key: named.key, panel: named.create() }
+    const namedPanel = this.#next()
+    if (namedPanel?.key !== this.#current?.key)
+      this.#current = namedPanel && { key: namedPanel.key, panel: namedPanel.create() }
     return this.#current?.panel
   }
 
@@ -58,7 +59,7 @@ export class AnswerPanels {
   bodyOf({ call }: Approval): (width: number) => string[] {
     const { session, theme } = this.#context
     const lookUp = () => startsOf(session.state, call.tool_use_id)
-    return cached((width, starts) => approvalLines(call, { width, theme, starts }), lookUp)
+    return cacheLines((width, starts) => approvalLines(call, { width, theme, starts }), lookUp)
   }
 
   #next(): NamedPanel | undefined {
@@ -116,13 +117,13 @@ export class AnswerPanels {
     return { key: `host ${request_id}`, create: () => new DecisionPanel({ title, body, keys }, theme) }
   }
 
-  #question(asked: OpenForm): NamedPanel | undefined {
-    const { questions } = asked.payload
-    const given = this.#givenAnswers.get(asked.request_id) ?? {}
-    const at = Object.keys(given).length
+  #question(form: OpenForm): NamedPanel | undefined {
+    const { questions } = form.payload
+    const givenAnswers = this.#givenAnswers.get(form.request_id) ?? {}
+    const at = Object.keys(givenAnswers).length
     const question = questions[at]
     if (!question) return undefined
-    const answer = (answers: string[]) => this.#give(asked, { ...given, [at]: answers })
+    const answer = (answers: string[]) => this.#give(form, { ...givenAnswers, [at]: answers })
     const labels = question.options.map(({ label }) => label)
     const count = questions.length > 1 ? ` (${at + 1} of ${questions.length})` : ''
     const options = question.options.map(({ label, description }) => ({
@@ -136,10 +137,10 @@ export class AnswerPanels {
       options,
       isMultiple: question.multi_select,
       hint: `${several}; or type another answer`,
-      onChoose: (chosen: readonly number[]) => answer(chosen.map((each) => labels[each] ?? '')),
+      onChoose: (chosenRows: readonly number[]) => answer(chosenRows.map((each) => labels[each] ?? '')),
       onText: (text: string) => answer([text]),
     }
-    return { key: `question ${asked.request_id} ${at}`, create: () => new ChoicePanel(choice, this.#context.theme) }
+    return { key: `question ${form.request_id} ${at}`, create: () => new ChoicePanel(choice, this.#context.theme) }
   }
 
   /** Sends the answers when there is one for each question. */
@@ -165,11 +166,11 @@ export class AnswerPanels {
    * What waits is hidden at once, and shown again if the answer could not be sent. `allowed`: what needs no decision any
    * more then.
    */
-  #answer(id: string, send: (session: ChatSession) => Promise<unknown>, allowed?: string): void {
+  #answer(id: string, send: (session: ChatSession) => Promise<unknown>, allowedTool?: string): void {
     const { session } = this.#context
     session.dispatch({ type: 'Answered', id })
     const confirm = () => {
-      if (allowed !== undefined) session.say(`Allowed in this conversation from now on: ${allowed}`)
+      if (allowedTool !== undefined) session.say(`Allowed in this conversation from now on: ${allowedTool}`)
     }
     send(session).then(confirm, (error: unknown) => {
       if (!(error instanceof AgentServerError) || error.status !== CONFLICT) session.fail(error)
@@ -192,11 +193,12 @@ export const isWaiting = ({ requests }: ChatState, id: string | undefined): bool
   )
 
 /** The input of a call can be megabytes, and is drawn with every frame. */
-function cached<T>(draw: (width: number, seen: T) => string[], lookUp: () => T): (width: number) => string[] {
+function cacheLines<T>(draw: (width: number, seen: T) => string[], lookUp: () => T): (width: number) => string[] {
   let last: { width: number; seen: T; lines: string[] } | undefined
   return (width) => {
-    const seen = lookUp()
-    if (last?.width !== width || last.seen !== seen) last = { width, seen, lines: draw(width, seen) }
+    const seenValue = lookUp()
+    if (last?.width !== width || last.seen !== seenValue)
+      last = { width, seen: seenValue, lines: draw(width, seenValue) }
     return last.lines
   }
 }

@@ -20,8 +20,8 @@ export function approvalLines(
   const fields = fieldsOfInput(input)
   const diff = diffOfCall(input)
   const { command, ...others } = fields
-  const named = typeof command === 'string' ? others : fields
-  const rest = Object.entries(named).filter(([name]) => diff?.fields.includes(name) !== true)
+  const namedFields = typeof command === 'string' ? others : fields
+  const rest = Object.entries(namedFields).filter(([name]) => diff?.fields.includes(name) !== true)
   const exact = (text: string, first: string, next: string) => exactLines(revealText(text), width, first, next)
   return [
     ...(reason === '' ? [] : exact(reason, '', '').map(theme.dim)),
@@ -51,10 +51,10 @@ export function editableText({ input }: Approval['call']): string {
 export function editedInput({ input }: Approval['call'], text: string): Record<string, unknown> {
   const fields = fieldsOfInput(input)
   if (typeof fields['command'] === 'string' && isPlain(fields['command'])) return { ...fields, command: text }
-  const parsed: unknown = JSON.parse(text)
-  if (typeof parsed !== 'object' || parsed === null || Array.isArray(parsed))
+  const parsedInput: unknown = JSON.parse(text)
+  if (typeof parsedInput !== 'object' || parsedInput === null || Array.isArray(parsedInput))
     throw new Error('The input of a call must be a JSON object.')
-  return fieldsOfInput(parsed)
+  return fieldsOfInput(parsedInput)
 }
 
 /** The prompt would change anything else: it replaces marks of pastes by what was pasted. */

@@ -38,8 +38,8 @@ export class Completion implements AutocompleteProvider {
     if (word === undefined) return null
     const part = word.replace(/^@"?/, '')
     this.#searching = new AbortController()
-    const ended = AbortSignal.any([signal, this.#searching.signal])
-    const paths = await this.#source.findFiles(part, ended).catch(() => [])
+    const endSignal = AbortSignal.any([signal, this.#searching.signal])
+    const paths = await this.#source.findFiles(part, endSignal).catch(() => [])
     return suggest(word, paths.filter(isPrintable).map(fileItem))
   }
 
@@ -51,11 +51,11 @@ export class Completion implements AutocompleteProvider {
   /** `prefix` is the word for which the list was made. Keys that came before the next list have made it longer. */
   applyCompletion(lines: string[], line: number, column: number, { value }: AutocompleteItem, prefix: string) {
     const text = lines[line] ?? ''
-    const typed = text.slice(0, column)
-    const word = line === 0 && typed.startsWith('/') ? typed : (FILE_WORD.exec(typed)?.[1] ?? '')
+    const typedText = text.slice(0, column)
+    const word = line === 0 && typedText.startsWith('/') ? typedText : (FILE_WORD.exec(typedText)?.[1] ?? '')
     const fits = word === prefix || (word.startsWith(prefix) && value.startsWith(word))
     if (!fits) return { lines, cursorLine: line, cursorCol: column }
-    const before = typed.slice(0, column - word.length) + value
+    const before = typedText.slice(0, column - word.length) + value
     return { lines: lines.with(line, before + text.slice(column)), cursorLine: line, cursorCol: before.length }
   }
 
@@ -87,6 +87,6 @@ const suggest = (prefix: string, items: AutocompleteItem[]): AutocompleteSuggest
 const isPrintable = (path: string): boolean => revealText(path) === path && !/["\n]/.test(path)
 
 function fileItem(path: string): AutocompleteItem {
-  const quoted = path.includes(' ') ? `@"${path}"` : `@${path}`
-  return { value: path.endsWith('/') ? quoted.replace(/"$/, '') : `${quoted} `, label: path }
+  const quotedPath = path.includes(' ') ? `@"${path}"` : `@${path}`
+  return { value: path.endsWith('/') ? quotedPath.replace(/"$/, '') : `${quotedPath} `, label: path }
 }

@@ -19,10 +19,10 @@ export async function editText(text: string, cwd: string): Promise<string> {
     const child = startProcess('/bin/sh', ['-c', `${command} "$1"`, 'sh', path], { env, cwd, stdio: 'inherit' })
     const [code] = await once(child, 'exit')
     if (code !== 0) throw new Error(`The editor (${command}) failed; set VISUAL or EDITOR to one that works.`)
-    const saved = await readSmallFile(path).catch((error: unknown) => {
+    const savedBytes = await readSmallFile(path).catch((error: unknown) => {
       throw new Error(`The editor (${command}) left no text (${whyUnreadable(error)}); the prompt is unchanged.`)
     })
-    return cleanText(saved.toString()).trimEnd()
+    return cleanText(savedBytes.toString()).trimEnd()
   } finally {
     await rm(directory, { recursive: true })
   }

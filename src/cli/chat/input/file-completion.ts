@@ -44,8 +44,8 @@ export class FileCompletion {
       files.list({ path: part, limit: MAX_ENTRIES }, { signal }),
       this.#indexOf(id, files),
     ])
-    const shown = items.filter(({ path, type }) => !ignored.has(path, type === 'directory'))
-    return shown.slice(0, FOUND_FILES).map(nameOf)
+    const shownItems = items.filter(({ path, type }) => !ignored.has(path, type === 'directory'))
+    return shownItems.slice(0, FOUND_FILES).map(nameOf)
   }
 
   #indexOf(id: string, files: Files): Promise<Index> {
@@ -58,25 +58,27 @@ export class FileCompletion {
 
 /** What was found until the signal. Never throws. */
 async function indexOf(files: Files, signal: AbortSignal): Promise<Index> {
-  const [paths, ignored]: [string[], IgnoredFiles] = [[], new IgnoredFiles()]
+  const [paths, ignoredFiles]: [string[], IgnoredFiles] = [[], new IgnoredFiles()]
   let directories = ['']
   while (directories.length > 0 && paths.length < MAX_PATHS && !signal.aborted) {
     const [now, later] = [directories.slice(0, AT_A_TIME), directories.slice(AT_A_TIME)]
-    const found = await Promise.all(now.map((path) => entriesOf(files, path, ignored, signal).catch(() => [])))
-    const shown = found.flat().filter(({ path, type }) => !ignored.has(path, type === 'directory'))
-    for (const entry of shown) paths.push(nameOf(entry))
-    directories = [...later, ...shown.flatMap(({ path, type }) => (type === 'directory' ? [path] : []))]
+    const foundEntries = await Promise.all(
+      now.map((path) => entriesOf(files, path, ignoredFiles, signal).catch(() => [])),
+    )
+    const shownEntries = foundEntries.flat().filter(({ path, type }) => !ignoredFiles.has(path, type === 'directory'))
+    for (const entry of shownEntries) paths.push(nameOf(entry))
+    directories = [...later, ...shownEntries.flatMap(({ path, type }) => (type === 'directory' ? [path] : []))]
   }
-  return { paths: paths.slice(0, MAX_PATHS), ignored }
+  return { paths: paths.slice(0, MAX_PATHS), ignored: ignoredFiles }
 }
 
 /** Reads its `.gitignore`, too. */
-async function entriesOf(files: Files, path: string, ignored: IgnoredFiles, signal: AbortSignal) {
+async function entriesOf(files: Files, path: string, ignoredFiles: IgnoredFiles, signal: AbortSignal) {
   const { items } = await files.list({ path, limit: MAX_ENTRIES }, { signal })
   const file = items.find(
     ({ name, type, size }) => name === '.gitignore' && type === 'file' && size <= MAX_IGNORE_FILE_BYTES,
   )
-  if (file) ignored.add(path === '' ? '' : `${path}/`, await (await files.get(file.path, { signal })).text())
+  if (file) ignoredFiles.add(path === '' ? '' : `${path}/`, await (await files.get(file.path, { signal })).text())
   return items
 }
 

@@ -48,14 +48,17 @@ export class HistorySearch {
   lines(width: number, sends: boolean): string[] {
     const keys = `${sends ? 'Enter sends it, Esc edits it' : 'Enter or Esc takes it'}, Ctrl+R goes to an older one, Ctrl+C back`
     const isMissing = this.match === undefined && this.#query !== ''
-    const found = cleanLine((this.match ?? '').slice(0, MAX_CHARS))
-    const shown = wrapText(found, width, '  ')
-    const more = shown.length > MAX_LINES ? [oneLine(`${shown[MAX_LINES - 1]} …`, width)] : shown.slice(MAX_LINES - 1)
+    const foundLine = cleanLine((this.match ?? '').slice(0, MAX_CHARS))
+    const shownLines = wrapText(foundLine, width, '  ')
+    const more =
+      shownLines.length > MAX_LINES
+        ? [oneLine(`${shownLines[MAX_LINES - 1]} …`, width)]
+        : shownLines.slice(MAX_LINES - 1)
     return [
       // The end of a long text is what is being typed.
       ...wrapText(`${this.#theme.cyan('Search earlier prompts:')} ${this.#query}▏`, width).slice(-2),
       ...(isMissing ? [this.#theme.yellow(oneLine('  None has it.', width))] : []),
-      ...(found === '' ? [] : [...shown.slice(0, MAX_LINES - 1), ...more]),
+      ...(foundLine === '' ? [] : [...shownLines.slice(0, MAX_LINES - 1), ...more]),
       this.#theme.dim(oneLine(keys, width)),
     ]
   }

@@ -23,9 +23,9 @@ export class Outbox {
     const session = this.#session
     const key = this.#unsent?.text === text ? this.#unsent.key : randomUUID()
     session.dispatch({ type: 'Sending', key, text, images: 0 })
-    const sent = this.#last.then(() => this.#send({ key, text }))
-    this.#last = sent.catch(() => {}) // reported to who sent it
-    return sent
+    const sending = this.#last.then(() => this.#send({ key, text }))
+    this.#last = sending.catch(() => {}) // reported to who sent it
+    return sending
   }
 
   /** Returns the text of a message that was reported as not sent, and has been stored. */

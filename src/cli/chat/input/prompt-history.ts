@@ -44,9 +44,9 @@ export class PromptHistory {
   }
 
   /** `typed` is the prompt as it was typed: one that begins with a space is not kept, as in shells. */
-  add(prompt: string, typed: string): void {
+  add(prompt: string, typedText: string): void {
     const path = this.#path
-    if (path === undefined || typed.startsWith(' ') || prompt === this.#last || !isRemembered(prompt)) return
+    if (path === undefined || typedText.startsWith(' ') || prompt === this.#last || !isRemembered(prompt)) return
     this.#last = prompt
     this.#writing = this.#writing.then(() => append(path, prompt)).catch(() => {}) // a full disk: it works without
   }

@@ -51,7 +51,7 @@ export const removesWords = (key: string): boolean => REMOVING.some((name) => ma
 
 /** Returns false for a key of the panel or the prompt. */
 export function handleKey(key: string, isEmpty: boolean, handlers: KeyHandlers): boolean {
-  const found = (isEmpty ? KEYS_WITHOUT_TEXT : KEYS_OF_TEXT).find(([name]) => matchesKey(key, name))
-  found?.[1](handlers)
-  return found !== undefined
+  const foundKey = (isEmpty ? KEYS_WITHOUT_TEXT : KEYS_OF_TEXT).find(([name]) => matchesKey(key, name))
+  foundKey?.[1](handlers)
+  return foundKey !== undefined
 }

@@ -55,15 +55,15 @@ export class QueuedMessages {
 
   /** Stored messages that the agent has not read are only counted: they are in the conversation above. */
   lines(width: number, theme: Theme, state: ChatState): string[] {
-    const unread = waitingMessages(state)
-    const stored = unread === 1 ? '1 message waits' : `${unread} messages wait`
-    const hidden = this.#texts.length - MAX_SHOWN
+    const unreadCount = waitingMessages(state)
+    const waitingText = unreadCount === 1 ? '1 message waits' : `${unreadCount} messages wait`
+    const hiddenCount = this.#texts.length - MAX_SHOWN
     const lines = [
-      ...(unread > 0
-        ? [`  ${stored} for the next step of the agent${this.#texts.length > 0 ? '.' : `; ${TAKES_BACK}`}`]
+      ...(unreadCount > 0
+        ? [`  ${waitingText} for the next step of the agent${this.#texts.length > 0 ? '.' : `; ${TAKES_BACK}`}`]
         : []),
       ...this.#texts.slice(0, MAX_SHOWN).map((text) => `  queued: ${cleanLine(text.slice(0, MAX_CHARS))}`),
-      ...(hidden > 0 ? [`  and ${hidden} more`] : []),
+      ...(hiddenCount > 0 ? [`  and ${hiddenCount} more`] : []),
       ...(this.#texts.length > 0 ? [`  Sent when the run ends; ${TAKES_BACK}`] : []),
     ]
     return lines.map((line) => theme.dim(oneLine(line, width)))

@@ -40,10 +40,12 @@ export class ChoicePanel implements Panel {
     ]
     const space = Math.max(1, Math.floor((rows - head.length - 1) / ROWS_PER_OPTION))
     const first = Math.max(0, Math.min(this.#at - Math.floor(space / 2), options.length - space))
-    const shown = options.slice(first, first + space).flatMap((option, at) => this.#linesOf(option, first + at, width))
+    const shownLines = options
+      .slice(first, first + space)
+      .flatMap((option, at) => this.#linesOf(option, first + at, width))
     const more =
       options.length > space ? [this.#theme.dim(oneLine(`  ${this.#at + 1} of ${options.length}`, width))] : []
-    return fit([...head, ...shown, ...more, this.#theme.dim(oneLine(isReady ? hint : NOT_READY, width))], width)
+    return fit([...head, ...shownLines, ...more, this.#theme.dim(oneLine(isReady ? hint : NOT_READY, width))], width)
   }
 
   handleKey(key: string): boolean {
@@ -65,15 +67,15 @@ export class ChoicePanel implements Panel {
     return true
   }
 
-  #choose(chosen: readonly number[]): true {
-    this.#choice.onChoose(chosen)
+  #choose(chosenRows: readonly number[]): true {
+    this.#choice.onChoose(chosenRows)
     return true
   }
 
   #linesOf({ label, description }: Choice['options'][number], at: number, width: number): string[] {
     const box = this.#choice.isMultiple ? `[${this.#marked.has(at) ? 'x' : ' '}] ` : ''
     const line = `${at === this.#at ? '>' : ' '} ${at + 1}. ${box}${label}`
-    const shown = oneLine(at === this.#at ? this.#theme.bold(this.#theme.cyan(line)) : line, width)
-    return description === '' ? [shown] : [shown, this.#theme.dim(oneLine(`     ${description}`, width))]
+    const shownLine = oneLine(at === this.#at ? this.#theme.bold(this.#theme.cyan(line)) : line, width)
+    return description === '' ? [shownLine] : [shownLine, this.#theme.dim(oneLine(`     ${description}`, width))]
   }
 }

@@ -202,7 +202,7 @@ const LANGUAGES: ReadonlyMap<string, Language> = new Map(
         }),
       ],
     ] as const
-  ).flatMap(([names, found]) => names.split(' ').map((name) => [name, found] as const)),
+  ).flatMap(([names, language]) => names.split(' ').map((name) => [name, language] as const)),
 )
 
 /** `info`: what stands after the fence. Undefined for a language that is not known. */

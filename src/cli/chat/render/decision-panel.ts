@@ -48,9 +48,9 @@ export class DecisionPanel implements Panel {
       if (matchesKey(key, 'pageDown') || key === ' ') return this.#scroll(this.#rows)
       if (matchesKey(key, 'pageUp')) return this.#scroll(-this.#rows)
     }
-    const chosen = this.#decision.keys.find((each) => each.key === key.toLowerCase())
-    chosen?.run()
-    return chosen !== undefined
+    const chosenKey = this.#decision.keys.find((each) => each.key === key.toLowerCase())
+    chosenKey?.run()
+    return chosenKey !== undefined
   }
 
   #scroll(lines: number): boolean {
@@ -60,8 +60,8 @@ export class DecisionPanel implements Panel {
 
   #position(width: number): string {
     const end = Math.min(this.#top + this.#rows, this.#length)
-    const hidden = this.#length - (end - this.#top)
-    const text = `Lines ${this.#top + 1}-${end} of ${this.#length}, ${hidden} hidden (Space, PgUp, PgDn)`
+    const hiddenLines = this.#length - (end - this.#top)
+    const text = `Lines ${this.#top + 1}-${end} of ${this.#length}, ${hiddenLines} hidden (Space, PgUp, PgDn)`
     return this.#theme.yellow(oneLine(text, width))
   }
 }

@@ -113,15 +113,15 @@ function outputPart(item: CallItem, look: DrawOptions): string[] {
 }
 
 function shorten(lines: string[], limit: number, { isExpanded, theme, width }: DrawOptions): string[] {
-  const shown = isExpanded ? EXPANDED : limit
-  if (lines.length <= shown + 1) return lines
-  return [...lines.slice(0, shown), moreLine(lines.length - shown, isExpanded, theme, width)]
+  const shownCount = isExpanded ? EXPANDED : limit
+  if (lines.length <= shownCount + 1) return lines
+  return [...lines.slice(0, shownCount), moreLine(lines.length - shownCount, isExpanded, theme, width)]
 }
 
 function lastOf(lines: string[], { isExpanded, theme, width }: DrawOptions): string[] {
-  const shown = isExpanded ? EXPANDED : SHORT_OUTPUT
-  if (lines.length <= shown + 1) return lines
-  return [moreLine(lines.length - shown, isExpanded, theme, width), ...lines.slice(-shown)]
+  const shownCount = isExpanded ? EXPANDED : SHORT_OUTPUT
+  if (lines.length <= shownCount + 1) return lines
+  return [moreLine(lines.length - shownCount, isExpanded, theme, width), ...lines.slice(-shownCount)]
 }
 
 function moreLine(count: number, isExpanded: boolean, theme: Theme, width: number): string {

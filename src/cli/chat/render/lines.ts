@@ -36,16 +36,16 @@ function brokenLine(line: string, width: number): string[] {
   // oxlint-disable-next-line regexp/built -- each match begins where the one before ends
   if (ASCII.test(line)) return line.match(new RegExp(`.{1,${width}}`, 'g')) ?? ['']
   const parts: string[] = []
-  let [part, used] = ['', 0]
+  let [part, usedColumns] = ['', 0]
   for (const { segment } of graphemes.segment(line)) {
     for (const unit of unitsOf(segment)) {
       const columns = visibleWidth(unit)
-      if (used + columns > width && part !== '') {
+      if (usedColumns + columns > width && part !== '') {
         parts.push(part)
-        ;[part, used] = ['', 0]
+        ;[part, usedColumns] = ['', 0]
       }
       part += unit
-      used += columns
+      usedColumns += columns
     }
   }
   return [...parts, part]

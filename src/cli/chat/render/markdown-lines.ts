@@ -44,11 +44,11 @@ export function markdownLines(text: string, { width, theme, budget }: MarkdownOp
 /** Neighbours of the same kind are one piece: what a block means can depend on the one before. */
 function piecesOf(text: string, budget: number): Piece[] {
   const pieces: Piece[] = []
-  let left = budget
+  let remainingChars = budget
   for (const { text: block, isCode } of blocksOf(text)) {
     const cost = isCode ? 0 : costOf(block)
-    const isPlain = cost > left
-    if (!isPlain) left -= cost
+    const isPlain = cost > remainingChars
+    if (!isPlain) remainingChars -= cost
     const last = pieces.at(-1)
     if (last?.isPlain === isPlain) pieces[pieces.length - 1] = { text: `${last.text}\n${block}`, isPlain }
     else pieces.push({ text: block, isPlain })

@@ -20,39 +20,48 @@ export class StreamedMarkdown {
   readonly #drawn = new Map<string, DrawnText>()
 
   lines(id: string, text: string, width: number, draw: Draw): string[] {
-    const known = this.#drawn.get(id)
-    let drawn = known?.width === width && text.startsWith(known.text) ? known : { width, text: '', lines: [] }
-    while (text.length - drawn.text.length > OPEN_CHARS) {
-      const next = withNextPart(drawn, text, draw)
-      if (next === drawn) break
-      drawn = next
+    const knownText = this.#drawn.get(id)
+    let drawnText =
+      knownText?.width === width && text.startsWith(knownText.text) ? knownText : { width, text: '', lines: [] }
+    while (text.length - drawnText.text.length > OPEN_CHARS) {
+      const next = withNextPart(drawnText, text, draw)
+      if (next === drawnText) break
+      drawnText = next
     }
-    this.#keep(id, drawn)
-    return [...drawn.lines, ...draw(text.slice(drawn.text.length))]
+    this.#keep(id, drawnText)
+    return [...drawnText.lines, ...draw(text.slice(drawnText.text.length))]
   }
 
   forget(id: string): void {
     this.#drawn.delete(id)
   }
 
-  #keep(id: string, drawn: DrawnText): void {
+  #keep(id: string, drawnText: DrawnText): void {
     this.#drawn.delete(id)
-    this.#drawn.set(id, drawn)
+    this.#drawn.set(id, drawnText)
     const [oldest] = this.#drawn.keys()
     if (this.#drawn.size > MAX_ANSWERS && oldest !== undefined) this.#drawn.delete(oldest)
   }
 }
 
 /** Returns the same object if nothing more is finished. */
-function withNextPart(drawn: DrawnText, text: string, draw: Draw): DrawnText {
-  const open = text.slice(drawn.text.length, drawn.text.length + 2 * MAX_OPEN_CHARS)
-  const finished = finishedPart(open)
-  if (finished !== '')
-    return { ...drawn, text: drawn.text + finished, lines: [...drawn.lines, ...withGap(draw(finished))] }
-  if (open.length <= MAX_OPEN_CHARS) return drawn
+function withNextPart(drawnText: DrawnText, text: string, draw: Draw): DrawnText {
+  const open = text.slice(drawnText.text.length, drawnText.text.length + 2 * MAX_OPEN_CHARS)
+  const finishedText = finishedPart(open)
+  if (finishedText !== '')
+    return {
+      ...drawnText,
+      text: drawnText.text + finishedText,
+      lines: [...drawnText.lines, ...withGap(draw(finishedText))],
+    }
+  if (open.length <= MAX_OPEN_CHARS) return drawnText
   const end = open.lastIndexOf('\n', MAX_OPEN_CHARS) + 1 || MAX_OPEN_CHARS
   const part = open.slice(0, end)
-  return { ...drawn, text: drawn.text + part, lines: [...drawn.lines, ...wrapText(part.trimEnd(), drawn.width)] }
+  return {
+    ...drawnText,
+    text: drawnText.text + part,
+    lines: [...drawnText.lines, ...wrapText(part.trimEnd(), drawnText.width)],
+  }
 }
 
 /** Blocks are separated by an empty line. */
@@ -61,9 +70,9 @@ const withGap = (lines: string[]): string[] => (lines.at(-1)?.trim() === '' ? li
 /** Up to the last block that begins outside of fence code. */
 function finishedPart(text: string): string {
   let [end, isCode] = [0, false]
-  for (const { 0: found, index } of text.matchAll(BLOCKS_AND_FENCES)) {
-    if (found !== '\n\n') isCode = !isCode
-    else if (!isCode) end = index + found.length
+  for (const { 0: match, index } of text.matchAll(BLOCKS_AND_FENCES)) {
+    if (match !== '\n\n') isCode = !isCode
+    else if (!isCode) end = index + match.length
   }
   return text.slice(0, end)
 }

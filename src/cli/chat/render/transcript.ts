@@ -96,10 +96,11 @@ export class Transcript implements Component {
     const lines = items.map((item) => this.#linesOf(item))
     const count = lengthOf(lines)
     if (count <= MAX_LINES || items.length < 2) return lines
-    let [dropped, left] = [0, count]
-    while (left > KEPT_LINES && dropped < items.length - 1) left -= lines[dropped++]?.length ?? 0
-    this.#first = items[dropped]
-    return lines.slice(dropped)
+    let [droppedItems, remainingLines] = [0, count]
+    while (remainingLines > KEPT_LINES && droppedItems < items.length - 1)
+      remainingLines -= lines[droppedItems++]?.length ?? 0
+    this.#first = items[droppedItems]
+    return lines.slice(droppedItems)
   }
 
   #dropped(): string[] {
@@ -112,8 +113,12 @@ export class Transcript implements Component {
     const now = performance.now()
     // Another conversation, or one that was cleared.
     if (lines.length < this.#shown.length) return true
-    const changed = lines.findIndex((each, at) => each !== this.#shown[at])
-    if (changed === -1 || changed >= this.#shown.length || this.#firstChange(lines, changed) >= this.#options.topLine())
+    const firstChanged = lines.findIndex((each, at) => each !== this.#shown[at])
+    if (
+      firstChanged === -1 ||
+      firstChanged >= this.#shown.length ||
+      this.#firstChange(lines, firstChanged) >= this.#options.topLine()
+    )
       return true
     const wait = this.#redrawnAt + REDRAW_MS - now
     if (wait > 0) this.#options.redrawAfter(wait)
@@ -121,10 +126,10 @@ export class Transcript implements Component {
     return wait <= 0
   }
 
-  #firstChange(lines: readonly Lines[], changed: number): number {
-    const [before = [], after = []] = [this.#shown[changed], lines[changed]]
+  #firstChange(lines: readonly Lines[], firstChanged: number): number {
+    const [before = [], after = []] = [this.#shown[firstChanged], lines[firstChanged]]
     const same = before.findIndex((line, at) => line !== after[at])
-    return lengthOf(lines.slice(0, changed)) + (same === -1 ? before.length : same)
+    return lengthOf(lines.slice(0, firstChanged)) + (same === -1 ? before.length : same)
   }
 
   /** What the terminal does not show any more stays as it was written. */
@@ -135,15 +140,15 @@ export class Transcript implements Component {
       const start = end
       const before = this.#shown[at] ?? each
       const isAbove = start < top && before.some((line, index) => start + index < top && line !== each[index])
-      const shown = isAbove ? before : each
-      end += shown.length
-      return shown
+      const shownLines = isAbove ? before : each
+      end += shownLines.length
+      return shownLines
     })
   }
 
   #linesOf(item: Item): Lines {
-    const known = this.#drawn.get(item)
-    if (known) return known
+    const knownLines = this.#drawn.get(item)
+    if (knownLines) return knownLines
     const lines = safeLines(this.#draw(item))
     this.#drawn.set(item, lines)
     return lines

@@ -19,29 +19,29 @@ const NUMBERED = /^ *(\d+)\t(.*)$/gm
 const LINES_BEFORE = 4
 
 /** Returns the files in which parts of the diff have to be searched for. */
-export function filesToSearch(input: unknown, known: Starts = []): ReadonlySet<string> {
-  const open = hunksOf(input).filter(({ start }, at) => start === undefined && known[at] === undefined)
+export function filesToSearch(input: unknown, knownStarts: Starts = []): ReadonlySet<string> {
+  const open = hunksOf(input).filter(({ start }, at) => start === undefined && knownStarts[at] === undefined)
   return new Set(open.flatMap(({ path }) => (path === undefined ? [] : [path])))
 }
 
 /** Finds the parts in the texts of the files, before or after the change. */
 export function startsIn(input: unknown, textOf: (path: string) => string | undefined, side: Side): Starts {
-  const found = new Map<string, number>()
+  const foundStarts = new Map<string, number>()
   return hunksOf(input).map(({ path = '', lines, start }) => {
     if (start !== undefined) return start
-    const [from, moved] = [found.get(path) ?? 0, found.get(`${path}\0`) ?? 0]
+    const [from, movedBy] = [foundStarts.get(path) ?? 0, foundStarts.get(`${path}\0`) ?? 0]
     const at = placeOf(textOn(side, lines), textOf(path), from)
     if (at === undefined) return undefined
-    found.set(path, at.end).set(`${path}\0`, moved + growthOf(lines))
-    return side === 'before' ? at.line : at.line - moved
+    foundStarts.set(path, at.end).set(`${path}\0`, movedBy + growthOf(lines))
+    return side === 'before' ? at.line : at.line - movedBy
   })
 }
 
 /** The same from the result of the call. */
 export function startsInResult(input: unknown, result: string): Starts {
-  const numbered = [...result.matchAll(NUMBERED)]
-  const first = Number(numbered[0]?.[1])
-  const texts = numbered.map(([, , text = '']) => text)
+  const numberedLines = [...result.matchAll(NUMBERED)]
+  const first = Number(numberedLines[0]?.[1])
+  const texts = numberedLines.map(([, , text = '']) => text)
   const before = first > 1 ? LINES_BEFORE : 0
   const text = texts.slice(before).join('\n')
   const [hunk, ...others] = hunksOf(input)
@@ -54,7 +54,7 @@ export function startsInResult(input: unknown, result: string): Starts {
 /** Returns the lines with their numbers: removed ones as before the change, others as after it. */
 export function numberedLines(input: unknown, starts: Starts = []): readonly DiffLine[] {
   let growth = { path: undefined as string | undefined, lines: 0 }
-  const numbered = hunksOf(input).map(({ path, lines, start }, at) => {
+  const numberedHunks = hunksOf(input).map(({ path, lines, start }, at) => {
     if (growth.path !== path) growth = { path, lines: 0 }
     const first = start ?? starts[at]
     let [old, now] = [first ?? 0, (first ?? 0) + growth.lines]
@@ -70,7 +70,7 @@ export function numberedLines(input: unknown, starts: Starts = []): readonly Dif
   const all = diffOfCall(input)?.lines ?? []
   return all.flatMap((line, at) => {
     if (line.sign === '@') return [line]
-    return all[at - 1] === undefined || all[at - 1]?.sign === '@' ? (numbered[next++] ?? []) : []
+    return all[at - 1] === undefined || all[at - 1]?.sign === '@' ? (numberedHunks[next++] ?? []) : []
   })
 }
 
@@ -79,8 +79,8 @@ function hunksOf(input: unknown): Hunk[] {
   const { file_path, path: other, content, file_text, insert_line, command } = fieldsOfInput(input)
   let path = [file_path, other].find((each) => typeof each === 'string')
   const isWhole = typeof content === 'string' || typeof file_text === 'string'
-  const inserted = command === 'insert' && typeof insert_line === 'number' ? insert_line + 1 : undefined
-  let start = isWhole ? 1 : inserted
+  const insertedAt = command === 'insert' && typeof insert_line === 'number' ? insert_line + 1 : undefined
+  let start = isWhole ? 1 : insertedAt
   const hunks: (Hunk & { readonly lines: DiffLine[] })[] = []
   let isOpen = false
   for (const line of diffOfCall(input)?.lines ?? []) {

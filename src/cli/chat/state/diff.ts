@@ -77,9 +77,10 @@ function commonLength(a: readonly string[], b: readonly string[]): number {
 
 /** By the longest common subsequence. */
 function compare(a: readonly string[], b: readonly string[]): DiffLine[] {
-  const removed = (text: string): DiffLine => ({ sign: '-', text })
-  const added = (text: string): DiffLine => ({ sign: '+', text })
-  if (a.length > MAX_COMPARED_LINES || b.length > MAX_COMPARED_LINES) return [...a.map(removed), ...b.map(added)]
+  const removedLine = (text: string): DiffLine => ({ sign: '-', text })
+  const addedLine = (text: string): DiffLine => ({ sign: '+', text })
+  if (a.length > MAX_COMPARED_LINES || b.length > MAX_COMPARED_LINES)
+    return [...a.map(removedLine), ...b.map(addedLine)]
   const lengths = commonLengths(a, b)
   const lengthAt = (i: number, j: number) => lengths[i]?.[j] ?? 0
   const lines: DiffLine[] = []
@@ -87,13 +88,13 @@ function compare(a: readonly string[], b: readonly string[]): DiffLine[] {
   while (i < a.length && j < b.length) {
     const [oldLine = '', newLine = ''] = [a[i], b[j]]
     if (oldLine === newLine) lines.push({ sign: ' ', text: oldLine })
-    else if (lengthAt(i + 1, j) >= lengthAt(i, j + 1)) lines.push(removed(oldLine))
-    else lines.push(added(newLine))
+    else if (lengthAt(i + 1, j) >= lengthAt(i, j + 1)) lines.push(removedLine(oldLine))
+    else lines.push(addedLine(newLine))
     const last = lines.at(-1)?.sign
     if (last !== '+') i++
     if (last !== '-') j++
   }
-  return [...lines, ...a.slice(i).map(removed), ...b.slice(j).map(added)]
+  return [...lines, ...a.slice(i).map(removedLine), ...b.slice(j).map(addedLine)]
 }
 
 /** The length of the longest common subsequence of what follows each pair of positions. */

@@ -17,9 +17,9 @@ export const addNotice = (state: ChatState, tone: Tone, text: string): ChatState
 /** Changes the call, or adds it first. With `name` a call that has its result is another one: models use ids again. */
 export function changeCall(state: ChatState, id: string, change: (call: CallItem) => CallItem, name = ''): ChatState {
   const at = state.items.findLastIndex((item) => item.kind === 'call' && item.id === id)
-  const found = state.items[at]
-  if (found?.kind === 'call' && (name === '' || !found.result))
-    return { ...state, items: state.items.with(at, change(found)) }
+  const foundItem = state.items[at]
+  if (foundItem?.kind === 'call' && (name === '' || !foundItem.result))
+    return { ...state, items: state.items.with(at, change(foundItem)) }
   return add(state, change({ kind: 'call', id, name, input: undefined, written: 0, output: '' }))
 }
 
@@ -34,8 +34,8 @@ export function changeAnswer(
   change: (answer: AnswerItem) => AnswerItem,
 ): ChatState {
   const at = state.items.findLastIndex((item) => isAnswer(item, messageId) && item.isReasoning === isReasoning)
-  const found = state.items[at]
-  if (found?.kind === 'answer') return { ...state, items: state.items.with(at, change(found)) }
+  const foundItem = state.items[at]
+  if (foundItem?.kind === 'answer') return { ...state, items: state.items.with(at, change(foundItem)) }
   return add(state, change({ kind: 'answer', messageId, parts: [], isReasoning, isComplete: false }))
 }
 

@@ -16,7 +16,7 @@ export function addDelta(state: ChatState, delta: AssistantDelta): ChatState {
 
 function addText(state: ChatState, delta: AssistantDelta, text: string, isReasoning: boolean): ChatState {
   const { message_id, index, offset, agent_name: agent } = delta
-  const written = changeAnswer(state, message_id, isReasoning, (answer) => {
+  const writtenState = changeAnswer(state, message_id, isReasoning, (answer) => {
     if (answer.isComplete) return answer
     const parts = Array.from({ length: Math.max(answer.parts.length, index + 1) }, (_, at) => answer.parts[at] ?? '')
     return {
@@ -25,7 +25,7 @@ function addText(state: ChatState, delta: AssistantDelta, text: string, isReason
       parts: parts.with(index, (parts[index] ?? '').slice(0, offset) + text),
     }
   })
-  return written.activity === undefined ? written : { ...written, activity: undefined }
+  return writtenState.activity === undefined ? writtenState : { ...writtenState, activity: undefined }
 }
 
 function addToolInput(state: ChatState, { tool_use_id, tool_name, tool_input_delta = '', offset }: AssistantDelta) {

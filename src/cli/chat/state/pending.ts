@@ -24,21 +24,21 @@ export function addRequest(state: ChatState, event: EventOf<'RequestOpened'>): C
 }
 
 export function afterAnswer(state: ChatState, event: EventOf<'RequestAnswered'>): ChatState {
-  const waited = state.requests.find(({ request_id }) => request_id === event.request_id)
+  const closedRequest = state.requests.find(({ request_id }) => request_id === event.request_id)
   switch (event.kind) {
     case 'permission':
       return event.answer.decisions.reduce((before, decision) => afterDecision(before, event, decision), state)
     case 'question':
     case 'elicitation': {
       const answer = Object.values(event.answer.answers).flat().join(', ')
-      return closed(state, waited, `The question was answered in another client: ${answer}`)
+      return withoutRequest(state, closedRequest, `The question was answered in another client: ${answer}`)
     }
     case 'network': {
-      if (waited?.kind !== 'network') return state
-      const { host, port } = waited.payload
+      if (closedRequest?.kind !== 'network') return state
+      const { host, port } = closedRequest.payload
       const verb = event.answer.behavior === 'allow' ? 'allowed' : 'refused'
       const by = event.answered_by === 'user' ? 'in another client' : 'by the server (policy)'
-      return closed(state, waited, `${host}:${port} was ${verb} ${by}.`)
+      return withoutRequest(state, closedRequest, `${host}:${port} was ${verb} ${by}.`)
     }
     default: // nothing of it is shown; the result of a client tool follows
       return state
@@ -46,16 +46,16 @@ export function afterAnswer(state: ChatState, event: EventOf<'RequestAnswered'>)
 }
 
 export function afterClosing(state: ChatState, event: EventOf<'RequestClosed'>): ChatState {
-  const waited = state.requests.find(({ request_id }) => request_id === event.request_id)
-  if (waited?.kind !== 'network') return closed(state, waited)
-  const { host, port } = waited.payload
-  return closed(state, waited, `${host}:${port} was refused by the server (${event.reason}).`)
+  const closedRequest = state.requests.find(({ request_id }) => request_id === event.request_id)
+  if (closedRequest?.kind !== 'network') return withoutRequest(state, closedRequest)
+  const { host, port } = closedRequest.payload
+  return withoutRequest(state, closedRequest, `${host}:${port} was refused by the server (${event.reason}).`)
 }
 
 /** A call that has its result asks nothing any more. */
 export const afterCallResult = (state: ChatState, { tool_use_id }: EventOf<'ToolResult'>): ChatState => {
   const isOf = ({ kind, tool_use_ids }: ShownRequest) => kind !== 'permission' && tool_use_ids.includes(tool_use_id)
-  return closed(state, state.requests.find(isOf))
+  return withoutRequest(state, state.requests.find(isOf))
 }
 
 function afterDecision(
@@ -64,13 +64,15 @@ function afterDecision(
   { tool_use_id: id, behavior, updated_input }: LoggedDecision,
 ): ChatState {
   const isAsked = (request: ShownRequest) => request.kind === 'permission' && request.request_id === request_id
-  const waited = state.requests.find(isAsked)
+  const closedRequest = state.requests.find(isAsked)
   const approval =
-    waited?.kind === 'permission' ? approvalsIn(waited).find(({ call }) => call.tool_use_id === id) : undefined
+    closedRequest?.kind === 'permission'
+      ? approvalsIn(closedRequest).find(({ call }) => call.tool_use_id === id)
+      : undefined
   const requests = state.requests.flatMap((request) =>
-    request === waited ? withDecision(waited, id, behavior) : [request],
+    request === closedRequest ? withDecision(closedRequest, id, behavior) : [request],
   )
-  const decided = hasCall(state, id)
+  const decidedState = hasCall(state, id)
     ? changeCall({ ...state, requests }, id, (call) => ({
         ...call,
         decision: behavior,
@@ -78,9 +80,9 @@ function afterDecision(
       }))
     : { ...state, requests }
   const isElsewhere = state.isLive && answered_by === 'user'
-  if (!approval || !isElsewhere || state.answeredHere.has(approvalId(approval))) return decided
+  if (!approval || !isElsewhere || state.answeredHere.has(approvalId(approval))) return decidedState
   const verb = behavior === 'allow' ? 'approved' : 'denied'
-  return addNotice(decided, 'info', `${approval.call.name} was ${verb} in another client.`)
+  return addNotice(decidedState, 'info', `${approval.call.name} was ${verb} in another client.`)
 }
 
 type LoggedDecision = Extract<EventOf<'RequestAnswered'>, { kind: 'permission' }>['answer']['decisions'][number]
@@ -94,10 +96,10 @@ function withDecision(request: ShownRequest, id: string, decision: LoggedDecisio
 }
 
 /** Says what happened, unless this client did it. */
-function closed(state: ChatState, waited: ShownRequest | undefined, text?: string): ChatState {
-  if (!waited) return state
-  const next = { ...state, requests: state.requests.filter((request) => request !== waited) }
-  const isSilent = text === undefined || !state.isLive || state.answeredHere.has(waited.request_id)
+function withoutRequest(state: ChatState, closedRequest: ShownRequest | undefined, text?: string): ChatState {
+  if (!closedRequest) return state
+  const next = { ...state, requests: state.requests.filter((request) => request !== closedRequest) }
+  const isSilent = text === undefined || !state.isLive || state.answeredHere.has(closedRequest.request_id)
   return isSilent ? next : addNotice(next, 'info', text)
 }
 

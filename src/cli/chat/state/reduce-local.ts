@@ -52,8 +52,8 @@ function changeConnection(state: ChatState, event: Extract<LocalEvent, { type: '
   if (state.isConnected === isConnected) return state
   if (!isConnected) return addNotice({ ...state, isConnected }, 'warning', `${LOST} ${reason}`.trimEnd())
   const items = isNotice(state.items.at(-1), LOST) ? state.items.slice(0, -1) : state.items
-  const connected = { ...state, items, isConnected }
-  return isNotice(items.at(-1), CONNECTED) ? connected : addNotice(connected, 'info', CONNECTED)
+  const connectedState = { ...state, items, isConnected }
+  return isNotice(items.at(-1), CONNECTED) ? connectedState : addNotice(connectedState, 'info', CONNECTED)
 }
 
 const isNotice = (item: Item | undefined, text: string): boolean =>

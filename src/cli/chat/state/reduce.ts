@@ -89,8 +89,8 @@ function addUserMessage(state: ChatState, event: EventOf<'UserMessage'>): ChatSt
   if (ofCommand) return ofCommand
   const images = content.filter(({ type }) => type === 'image').length
   const steers = state.status === 'running'
-  const stored = { steers, event: { id: event.id, seq: event.seq }, ...(sender !== undefined && { sender }) }
-  const item = { kind: 'user', text: startOf(text), images, ...stored } as const
+  const storedPart = { steers, event: { id: event.id, seq: event.seq }, ...(sender !== undefined && { sender }) }
+  const item = { kind: 'user', text: startOf(text), images, ...storedPart } as const
   return add(withoutSending(named, key), item)
 }
 
@@ -103,10 +103,10 @@ function addAnswer(state: ChatState, event: EventOf<'AssistantMessage'>): ChatSt
   const { input_tokens, output_tokens } = event.usage
   const contextTokens = event.agent_name === undefined ? input_tokens + output_tokens : state.contextTokens
   const readThrough = event.agent_name === undefined ? (event.read_through ?? event.seq) : state.readThrough
-  const used = { ...state, contextTokens, readThrough, activity: undefined }
-  const counted = withUsage(used, event.model, event.usage, event.cost_usd)
-  if (event.text.trim() === '' && !hasAnswer(counted, event.message_id)) return counted
-  return changeAnswer(counted, event.message_id, false, (answer) => ({
+  const usedState = { ...state, contextTokens, readThrough, activity: undefined }
+  const countedState = withUsage(usedState, event.model, event.usage, event.cost_usd)
+  if (event.text.trim() === '' && !hasAnswer(countedState, event.message_id)) return countedState
+  return changeAnswer(countedState, event.message_id, false, (answer) => ({
     ...answer,
     ...(event.agent_name !== undefined && { agent: event.agent_name }),
     ...partsOf(event.text),
@@ -121,8 +121,8 @@ function partsOf(whole: string) {
 
 function addCall(state: ChatState, { tool_use_id, name, input, agent_name }: EventOf<'ToolUse'>): ChatState {
   const agent = agent_name === undefined ? {} : { agent: agent_name }
-  const shown = boundedInput(input ?? null)
-  return changeCall(state, tool_use_id, (call) => ({ ...call, name, input: shown, ...agent }), name)
+  const shownInput = boundedInput(input ?? null)
+  return changeCall(state, tool_use_id, (call) => ({ ...call, name, input: shownInput, ...agent }), name)
 }
 
 function addResult(state: ChatState, event: EventOf<'ToolResult'>): ChatState {
@@ -146,24 +146,24 @@ function changeStatus(state: ChatState, { status, reason }: EventOf<'StatusUpdat
 function changeConfig(state: ChatState, event: EventOf<'ConfigUpdate'>): ChatState {
   const { permission_mode, permission_rules: rules, llm_config: llm, title, ...others } = event.changes
   const model = typeof llm === 'object' && llm !== null && 'model' in llm ? llm.model : undefined
-  const counted = withUsage(state, event.model, event.usage, event.cost_usd)
-  const titled = typeof title === 'string' ? { ...counted, title, isNamed: true } : counted
-  const moded = changeSetting(titled, 'mode', permission_mode, 'The permission mode')
-  const modelled = changeSetting(moded, 'model', model, 'The model')
-  const ruled = rules === undefined ? modelled : changeRules(modelled, rules)
+  const countedState = withUsage(state, event.model, event.usage, event.cost_usd)
+  const titledState = typeof title === 'string' ? { ...countedState, title, isNamed: true } : countedState
+  const withMode = changeSetting(titledState, 'mode', permission_mode, 'The permission mode')
+  const withModel = changeSetting(withMode, 'model', model, 'The model')
+  const withRules = rules === undefined ? withModel : changeRules(withModel, rules)
   const names = Object.keys(others).join(', ')
-  return names === '' ? ruled : addNotice(ruled, 'info', `Configured: ${names}.`)
+  return names === '' ? withRules : addNotice(withRules, 'info', `Configured: ${names}.`)
 }
 
 function changeRules(state: ChatState, rules: unknown): ChatState {
   const { allow } = typeof rules === 'object' && rules !== null && 'allow' in rules ? rules : { allow: [] }
-  const allowed = Array.isArray(allow) ? allow.filter((rule) => typeof rule === 'string') : []
-  const added = allowed.filter((rule) => !state.allowed.includes(rule))
+  const allowedRules = Array.isArray(allow) ? allow.filter((rule) => typeof rule === 'string') : []
+  const addedRules = allowedRules.filter((rule) => !state.allowed.includes(rule))
   const text =
-    added.length > 0
-      ? `Allowed in this conversation from now on: ${added.map(revealLine).join(', ')}`
+    addedRules.length > 0
+      ? `Allowed in this conversation from now on: ${addedRules.map(revealLine).join(', ')}`
       : 'The permission rules changed; /permissions lists them.'
-  return addNotice({ ...state, allowed }, 'info', text)
+  return addNotice({ ...state, allowed: allowedRules }, 'info', text)
 }
 
 function changeSetting(state: ChatState, field: 'mode' | 'model', value: unknown, name: string): ChatState {
@@ -191,6 +191,6 @@ function endRun(state: ChatState, event: EventOf<'Result'>): ChatState {
   if (event.parent_tool_use_id !== undefined)
     return addNotice(state, 'info', `${event.agent_name ?? 'The subagent'} is ${describeEvent(event)}`)
   const text = ENDS[event.stop_reason]
-  const ended = { ...state, lastRunMs: event.duration_ms, runningSince: undefined, activity: undefined }
-  return text === undefined ? ended : addNotice(ended, 'warning', text)
+  const endedState = { ...state, lastRunMs: event.duration_ms, runningSince: undefined, activity: undefined }
+  return text === undefined ? endedState : addNotice(endedState, 'warning', text)
 }

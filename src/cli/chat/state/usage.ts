@@ -10,8 +10,8 @@ export function withUsage(
   costUsd: number | undefined,
 ): ChatState {
   if (model === undefined || usage === undefined) return state
-  const used = { ...state.usage, [model]: addUsage(state.usage[model] ?? NO_USAGE, usage) }
-  return { ...state, usage: used, costUsd: addCost(state.costUsd, costUsd) }
+  const usedTokens = { ...state.usage, [model]: addUsage(state.usage[model] ?? NO_USAGE, usage) }
+  return { ...state, usage: usedTokens, costUsd: addCost(state.costUsd, costUsd) }
 }
 
 export const tokensOf = ({ usage }: Pick<ChatState, 'usage'>): number =>
