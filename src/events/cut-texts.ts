@@ -8,34 +8,34 @@ type Holder = Record<string, unknown>
 type Open = { readonly value: Holder; readonly pointer: string }
 
 /** Returns the event with each text cut after so many characters, and without images that are longer in base64. */
-export function cutTexts<Stored extends StoredEvent>(stored: Stored, max: number): Stored {
-  if (stored.json.length <= max) return stored
+export function cutTexts<Stored extends StoredEvent>(storedEvent: Stored, max: number): Stored {
+  if (storedEvent.json.length <= max) return storedEvent
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- an event, and an object that nobody else has
-  const event = JSON.parse(stored.json) as Event & Holder
-  const cut: CutText[] = []
+  const event = JSON.parse(storedEvent.json) as Event & Holder
+  const cutParts: CutText[] = []
   const open: Open[] = [{ value: event, pointer: '' }]
   // A list instead of recursion, so that everything that could be stored can be cut.
   for (let next = open.pop(); next; next = open.pop()) {
     const { value, pointer } = next
     if (isImage(value)) {
       if (value.data.length <= max) continue
-      cut.push({ pointer, characters: value.data.length, media_type: value.media_type })
+      cutParts.push({ pointer, characters: value.data.length, media_type: value.media_type })
       value.data = ''
       continue
     }
     for (const [name, field] of Object.entries(value)) {
       const place = `${pointer}/${name.replaceAll('~', '~0').replaceAll('/', '~1')}`
       if (typeof field === 'string' && field.length > max) {
-        cut.push({ pointer: place, characters: field.length })
+        cutParts.push({ pointer: place, characters: field.length })
         value[name] = field.slice(0, max).replace(/[\ud800-\udbff]$/, '')
       } else if (isHolder(field)) open.push({ value: field, pointer: place })
     }
   }
-  if (cut.length === 0) return stored
-  const json = JSON.stringify({ ...event, cut_texts: cut })
-  const { seq, type } = stored
+  if (cutParts.length === 0) return storedEvent
+  const json = JSON.stringify({ ...event, cut_texts: cutParts })
+  const { seq, type } = storedEvent
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- an event of the firehose has its cursor besides
-  return { seq, type, json, event, ...('cursor' in stored && { cursor: stored.cursor }) } as unknown as Stored
+  return { seq, type, json, event, ...('cursor' in storedEvent && { cursor: storedEvent.cursor }) } as unknown as Stored
 }
 
 /** The same for what streams send; what is not stored is short. */

@@ -49,22 +49,22 @@ function translate(type: string, event: Fields): readonly [type: string, fields:
     case 'PermissionDecision':
       return decision(event)
     case 'UserQuestion':
-      return opened('question', event['question_id'], [event['tool_use_id']], {
+      return requestOpened('question', event['question_id'], [event['tool_use_id']], {
         questions: listIn(event, 'questions'),
       })
     case 'UserAnswer':
-      return answered('question', event['question_id'], [], { answers: event['answers'] })
+      return requestAnswered('question', event['question_id'], [], { answers: event['answers'] })
     case 'ClientToolCall': {
       const { name, input, deadline, tool_use_id } = event
-      const [is, fields] = opened('client_tool', requestOfCall(event), [tool_use_id], { name, input })
+      const [is, fields] = requestOpened('client_tool', requestOfCall(event), [tool_use_id], { name, input })
       return [is, { ...fields, deadline }]
     }
     case 'ClientToolResult': {
       const { output, is_error, tool_use_id } = event
-      return answered('client_tool', requestOfCall(event), [tool_use_id], { output, is_error })
+      return requestAnswered('client_tool', requestOfCall(event), [tool_use_id], { output, is_error })
     }
     case 'NetworkRequest':
-      return opened('network', event['request_id'], [], { host: event['host'], port: event['port'] })
+      return requestOpened('network', event['request_id'], [], { host: event['host'], port: event['port'] })
     default:
       return networkDecision(event)
   }
@@ -73,13 +73,14 @@ function translate(type: string, event: Fields): readonly [type: string, fields:
 function permissionRequest(event: Fields): readonly [string, Fields] {
   const tool_uses = listIn(event, 'tool_uses')
   const ids = tool_uses.map(({ tool_use_id }) => tool_use_id)
-  return opened('permission', event['request_id'], ids, { tool_uses })
+  return requestOpened('permission', event['request_id'], ids, { tool_uses })
 }
 
-function decision({ request_id, decided_by, ...made }: Fields): readonly [string, Fields] {
-  const { tool_use_id, input_hash, behavior, updated_input, message } = made
-  if (decided_by === 'superseded') return closed('permission', request_id, [tool_use_id], reasonIn(message), message)
-  const decided = {
+function decision({ request_id, decided_by, ...fields }: Fields): readonly [string, Fields] {
+  const { tool_use_id, input_hash, behavior, updated_input, message } = fields
+  if (decided_by === 'superseded')
+    return requestClosed('permission', request_id, [tool_use_id], reasonIn(message), message)
+  const storedDecision = {
     tool_use_id,
     input_hash,
     behavior,
@@ -87,7 +88,7 @@ function decision({ request_id, decided_by, ...made }: Fields): readonly [string
     ...(message !== undefined && { message }),
   }
   const by = decided_by === 'callback' ? 'mode' : decided_by
-  return answered('permission', request_id, [tool_use_id], { decisions: [decided] }, by)
+  return requestAnswered('permission', request_id, [tool_use_id], { decisions: [storedDecision] }, by)
 }
 
 /** By the beginnings of the messages that earlier versions wrote. */
@@ -100,15 +101,15 @@ function reasonIn(message: unknown): string {
 
 function networkDecision({ request_id, behavior, decided_by }: Fields): readonly [string, Fields] {
   if (decided_by === 'user' || decided_by === 'policy')
-    return answered('network', request_id, [], { behavior }, decided_by)
+    return requestAnswered('network', request_id, [], { behavior }, decided_by)
   if (decided_by !== 'timeout' && decided_by !== 'server_restart') throw new TypeError('decided_by is not known.')
-  return closed('network', request_id, [], decided_by)
+  return requestClosed('network', request_id, [], decided_by)
 }
 
-const opened = (kind: string, request_id: unknown, tool_use_ids: readonly unknown[], payload: Fields) =>
+const requestOpened = (kind: string, request_id: unknown, tool_use_ids: readonly unknown[], payload: Fields) =>
   ['RequestOpened', { kind, request_id, tool_use_ids, payload }] as const
 
-const answered = (
+const requestAnswered = (
   kind: string,
   request_id: unknown,
   tool_use_ids: readonly unknown[],
@@ -116,7 +117,7 @@ const answered = (
   answered_by: unknown = 'user',
 ) => ['RequestAnswered', { kind, request_id, tool_use_ids, answer, answered_by }] as const
 
-const closed = (
+const requestClosed = (
   kind: string,
   request_id: unknown,
   tool_use_ids: readonly unknown[],

@@ -91,16 +91,16 @@ export class EventLog {
    * `Problem`: `storage_full` and `unavailable` (nothing was stored, try again), `storage_failed` (see `failed`).
    */
   append(drafts: readonly EventDraft[], purpose?: Pick<AppendOptions, 'isForClient'>): Promise<readonly StoredEvent[]> {
-    const stored = this.#store(drafts, purpose)
+    const storing = this.#store(drafts, purpose)
     // Publish in the order of the calls, however the promises of the store are chained. No `Queue`: storing must not
     // wait. What is refused does not wait for those before it, and those after it do.
     const before = this.#lastShown
-    const shown = Promise.all([stored, before]).then(([events]) => {
+    const showing = Promise.all([storing, before]).then(([events]) => {
       this.#show(events)
       return events
     })
-    this.#lastShown = shown.catch(() => before)
-    return shown
+    this.#lastShown = showing.catch(() => before)
+    return showing
   }
 
   /**
@@ -193,10 +193,10 @@ export class EventLog {
   }
 
   #forgetMessagesOf(events: readonly StoredEvent[]): void {
-    for (const stored of events) {
+    for (const storedEvent of events) {
       // Check the type first: `event` parses, and only messages need it.
-      if (stored.type !== 'AssistantMessage') continue
-      if (stored.event.type === 'AssistantMessage') this.#messages.forget(stored.event.message_id)
+      if (storedEvent.type !== 'AssistantMessage') continue
+      if (storedEvent.event.type === 'AssistantMessage') this.#messages.forget(storedEvent.event.message_id)
     }
   }
 

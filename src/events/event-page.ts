@@ -37,9 +37,11 @@ export async function readEventPage(
       ...withoutUndefined({ afterSeq: after_seq, beforeSeq: before_seq }),
       ...position,
     })
-    const read = beginningOf(max_text === undefined ? page.events : page.events.map((one) => cutTexts(one, max_text)))
-    const last = read.length < page.events.length ? read.at(-1)?.seq : page.scannedTo
-    const events = read.filter((event) => holds(spans, event))
+    const readEvents = beginningOf(
+      max_text === undefined ? page.events : page.events.map((one) => cutTexts(one, max_text)),
+    )
+    const last = readEvents.length < page.events.length ? readEvents.at(-1)?.seq : page.scannedTo
+    const events = readEvents.filter((event) => holds(spans, event))
     if (last === undefined) return { events, nextPageId: null }
     const next = encodePageId([order, String(last)])
     if (events.length > 0 || spans.length === 0) return { events, nextPageId: next }

@@ -116,14 +116,14 @@ export class Firehose {
 
   #readerOf(order: FirehoseOrder, release: () => void): FirehoseReader {
     const head = () => this.#head
-    const ended = () => this.#ended
+    const endReason = () => this.#ended
     const { store, onFault } = this.#deps
     return {
       get head() {
         return head()
       },
       get ended() {
-        return ended()
+        return endReason()
       },
       read: (options) => readBacklog({ order, store, onFault, head: this.#head }, options),
       subscribe: (subscriber) => this.#subscribe(subscriber),
@@ -164,16 +164,16 @@ export class Firehose {
     if (order.logs) return void (this.#isComplete = true)
     this.#reported.clear()
     const isOver = () => this.#ended !== undefined || this.#order !== order
-    const unknown: string[] = []
+    const unknownIds: string[] = []
     const slices = createSlices()
     for (const [id, head] of this.#deps.heads()) {
-      if (head === undefined) unknown.push(id)
+      if (head === undefined) unknownIds.push(id)
       else this.#pending.push({ conversationId: id, head, isExact: true })
       const busy = this.#pending.length >= COMPLETE_STEP ? this.#flush() : slices.rest()
       if (busy) await busy
       if (isOver()) return
     }
-    await mapBounded(unknown, COMPLETE_CONCURRENCY, async (id) => {
+    await mapBounded(unknownIds, COMPLETE_CONCURRENCY, async (id) => {
       if (isOver()) return
       try {
         await using view = await this.#deps.store.view(id)
@@ -213,8 +213,8 @@ export class Firehose {
     this.#pending.push({ conversationId, head: last.seq })
     if (!this.#isComplete) this.#reported.set(conversationId, last.seq)
     if (this.#subscribers.count > 0)
-      for (const stored of events)
-        this.#subscribers.wait({ kind: 'event', stored, of: { conversationId, seq: stored.seq } })
+      for (const storedEvent of events)
+        this.#subscribers.wait({ kind: 'event', stored: storedEvent, of: { conversationId, seq: storedEvent.seq } })
     void this.#flush()
   }
 

@@ -64,9 +64,9 @@ export class LiveMessages {
 function join(part: Part): void {
   const text = part.chunks.join('')
   // Drop half of it: otherwise each further chunk would copy all of it again.
-  const kept = text.length > MAX_PART_LENGTH ? text.slice(-MAX_PART_LENGTH / 2) : text
-  part.chunks = [kept]
-  part.offset = part.end - kept.length
+  const keptText = text.length > MAX_PART_LENGTH ? text.slice(-MAX_PART_LENGTH / 2) : text
+  part.chunks = [keptText]
+  part.offset = part.end - keptText.length
 }
 
 function deltaOf(part: Part): TransientDraft {

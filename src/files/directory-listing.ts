@@ -23,16 +23,16 @@ export const MAX_LISTED = 1000
 export const MAX_LISTED_CHARS = 64_000
 
 /** `shown` is the directory as it is shown before each entry. */
-export async function listTwoLevels(directory: OpenedPath, shown: string, gate: Gate): Promise<Listing> {
+export async function listTwoLevels(directory: OpenedPath, shownPath: string, gate: Gate): Promise<Listing> {
   const room = new Room()
-  const top = await readVisible(directory, room, shown.length)
+  const top = await readVisible(directory, room, shownPath.length)
   const entries: string[] = []
   // List the first level first: one large directory must not displace the others.
   let isCut = top.isCut
   for (const entry of top.visible) {
     entries.push(labelOf(entry))
     if (!entry.isDirectory()) continue
-    const inner = await readInner(directory, entry.name, room, shown, gate)
+    const inner = await readInner(directory, entry.name, room, shownPath, gate)
     entries.push(...inner.visible.map((child) => `${entry.name}/${labelOf(child)}`))
     isCut ||= inner.isCut
   }
@@ -55,11 +55,17 @@ class Room {
 type Names = { readonly visible: readonly Dirent[]; readonly hidden: number; readonly isCut: boolean }
 
 /** An unreadable directory is listed by name only. */
-async function readInner(directory: OpenedPath, name: string, room: Room, shown: string, gate: Gate): Promise<Names> {
+async function readInner(
+  directory: OpenedPath,
+  name: string,
+  room: Room,
+  shownPath: string,
+  gate: Gate,
+): Promise<Names> {
   try {
     await using inner = await openAt(within(directory, name), constants.O_DIRECTORY | constants.O_NOFOLLOW)
     await gate.check(inner.path, 'read')
-    return await readVisible(inner, room, shown.length + name.length + 1)
+    return await readVisible(inner, room, shownPath.length + name.length + 1)
   } catch (error) {
     if (isOutOfDescriptors(error)) throw error
     return { visible: [], hidden: 0, isCut: false }
@@ -69,15 +75,15 @@ async function readInner(directory: OpenedPath, name: string, room: Room, shown:
 /** `prefix`: characters that are shown before each name. */
 async function readVisible(directory: OpenedPath, room: Room, prefix: number): Promise<Names> {
   const visible: Dirent[] = []
-  let hidden = 0
+  let hiddenCount = 0
   let isCut = false
   for await (const entry of await opendir(within(directory, '.'))) {
-    if (entry.name.startsWith('.')) hidden++
+    if (entry.name.startsWith('.')) hiddenCount++
     else if (room.take(prefix + entry.name.length + 2)) visible.push(entry)
     else isCut = true
     if (isCut) break
   }
-  return { visible: visible.sort((a, b) => (a.name < b.name ? -1 : 1)), hidden, isCut }
+  return { visible: visible.sort((a, b) => (a.name < b.name ? -1 : 1)), hidden: hiddenCount, isCut }
 }
 
 const labelOf = (entry: Dirent) => (entry.isDirectory() ? `${entry.name}/` : entry.name)

@@ -86,10 +86,10 @@ export function createFileViews(rules: () => FileRules): Pick<EditorFiles, 'look
   }
 }
 
-export function createEditorFiles(rules: () => FileRules, unfinished: UnfinishedFiles): EditorFiles {
+export function createEditorFiles(rules: () => FileRules, unfinishedFiles: UnfinishedFiles): EditorFiles {
   const gate = createGate(rules)
   const { look, list } = createFileViews(rules)
-  const withTemporary = temporaryFilesOf(unfinished)
+  const withTemporary = temporaryFilesOf(unfinishedFiles)
 
   return {
     look,
@@ -196,9 +196,9 @@ type WithTemporary = (
  * Returns a function that writes the bytes to disk under a temporary name, and passes it to `publish`; always removes that
  * name afterwards. Not `replaceFile`: this works on open descriptors, and keeps the mode and owner of the old file.
  */
-function temporaryFilesOf(unfinished: UnfinishedFiles): WithTemporary {
+function temporaryFilesOf(unfinishedFiles: UnfinishedFiles): WithTemporary {
   return async (directory, bytes, { mode, prepare }, publish) => {
-    const name = await unfinished.note(directory, 'edit')
+    const name = await unfinishedFiles.note(directory, 'edit')
     const temporary = within(directory, name)
     try {
       await using file = await open(temporary, 'wx', mode)
@@ -209,7 +209,7 @@ function temporaryFilesOf(unfinished: UnfinishedFiles): WithTemporary {
       await publish(temporary)
     } finally {
       await unlink(temporary).catch(() => {}) // after a rename it does not exist
-      await unfinished.forget(name)
+      await unfinishedFiles.forget(name)
     }
   }
 }

@@ -18,8 +18,8 @@ export async function makeDirectories(path: string, mode = 0o777): Promise<strin
   } catch (error) {
     if (codeOf(error) !== 'ENOENT' || dirname(path) === path) throw error
     const topmost = await makeDirectories(dirname(path), mode)
-    const made = await makeDirectory(path, mode)
-    return topmost ?? made
+    const createdPath = await makeDirectory(path, mode)
+    return topmost ?? createdPath
   }
 }
 /** The same at once, without giving way to other work. */
@@ -41,8 +41,8 @@ async function makeDirectory(path: string, mode: number): Promise<string | undef
     await mkdir(path, { mode })
     return path
   } catch (error) {
-    const found = codeOf(error) === 'ENOENT' ? undefined : await stat(path).catch(() => undefined)
-    if (!found?.isDirectory()) throw error
+    const stats = codeOf(error) === 'ENOENT' ? undefined : await stat(path).catch(() => undefined)
+    if (!stats?.isDirectory()) throw error
     return undefined
   }
 }

@@ -45,31 +45,31 @@ export async function receiveFiles(
   incoming: AsyncIterable<IncomingFile>,
   options: ReceiveOptions,
 ): Promise<ReceivedUpload> {
-  await using staged = new AsyncDisposableStack()
+  await using stagedFiles = new AsyncDisposableStack()
   const isInto = await isDirectory(jail, path)
   const parts: { names: readonly string[]; content: Content }[] = []
   for await (const { filename = '', content } of incoming) {
     if (parts.length === MAX_FILES) throw new Problem('invalid_request', `Send at most ${MAX_FILES} files at a time.`)
     const { names } = parseJailPath(filename)
     const parent = isInto ? [...path.names, ...names.slice(0, -1)] : path.names.slice(0, -1)
-    parts.push({ names, content: await receive(jail, parent, content, options, staged) })
+    parts.push({ names, content: await receive(jail, parent, content, options, stagedFiles) })
   }
   if (parts.length === 0) throw new Problem('invalid_request', 'Send at least one file.')
   const isTarget = parts.length === 1 && !isInto
-  const targeted = parts.map((part) => ({ ...part, target: isTarget ? path.names : insideOf(path, part.names) }))
-  const targets = targeted.map(({ target }) => target)
+  const targetedParts = parts.map((part) => ({ ...part, target: isTarget ? path.names : insideOf(path, part.names) }))
+  const targets = targetedParts.map(({ target }) => target)
   if (new Set(targets.map((names) => names.join('/'))).size < targets.length)
     throw new Problem('invalid_request', 'Two of the files have the same name.')
   // Check all of them before the first is published.
   if (options.isKept) for (const names of targets) await checkTarget(jail, names, ANY_FILE)
-  const files = targeted.map(({ content: { size, sha256, staged: own }, target }) => ({
+  const files = targetedParts.map(({ content: { size, sha256, staged: own }, target }) => ({
     path: target.join('/'),
     size,
     sha256,
     publish: async () => own !== undefined && (await publish(jail, own, target, ANY_FILE)).created,
   }))
-  const owned = staged.move()
-  return { files, [Symbol.asyncDispose]: () => owned.disposeAsync() }
+  const ownedFiles = stagedFiles.move()
+  return { files, [Symbol.asyncDispose]: () => ownedFiles.disposeAsync() }
 }
 
 async function isDirectory(jail: Jail, { names, endsInSlash }: JailPath): Promise<boolean> {
@@ -97,13 +97,13 @@ async function receive(
   { count, withHash, isKept, unfinished }: ReceiveOptions,
   all: AsyncDisposableStack,
 ): Promise<Content> {
-  const content = counted(incoming, count)
+  const content = countBytes(incoming, count)
   if (!isKept) return await measure(content)
-  const staged = all.use(await stage(jail, parent, { content, withHash, unfinished }))
-  return { size: staged.size, sha256: staged.sha256, staged }
+  const stagedFile = all.use(await stage(jail, parent, { content, withHash, unfinished }))
+  return { size: stagedFile.size, sha256: stagedFile.sha256, staged: stagedFile }
 }
 
-async function* counted(content: AsyncIterable<Uint8Array>, count: ReceiveOptions['count']) {
+async function* countBytes(content: AsyncIterable<Uint8Array>, count: ReceiveOptions['count']) {
   for await (const piece of content) {
     count(piece.length)
     yield piece

@@ -68,12 +68,12 @@ function* reader(path: string, maxWaitMs: number): Reading {
     const bytes = Buffer.allocUnsafe(MAX_BYTES + 1)
     let length = 0
     for (;;) {
-      const read = readSome(fd, bytes, length)
-      const waited = performance.now() - start
-      const mayBegin = isNamed && length === 0 && waited < MAX_WAIT_FOR_WRITER_MS
-      if (read === 0 && !mayBegin) return Buffer.from(bytes.subarray(0, length))
-      if (read) length += read
-      else if (waited > maxWaitMs) throw new UnsuitableFile('it is a pipe whose writer does not end')
+      const readBytes = readSome(fd, bytes, length)
+      const waitedMs = performance.now() - start
+      const mayBegin = isNamed && length === 0 && waitedMs < MAX_WAIT_FOR_WRITER_MS
+      if (readBytes === 0 && !mayBegin) return Buffer.from(bytes.subarray(0, length))
+      if (readBytes) length += readBytes
+      else if (waitedMs > maxWaitMs) throw new UnsuitableFile('it is a pipe whose writer does not end')
       else yield
       if (length > MAX_BYTES) throw new UnsuitableFile('it is larger than 1 MiB')
     }

@@ -89,9 +89,9 @@ async function writeAll(jail: Jail, file: FileHandle, { content, withHash }: Sta
   let size = 0
   for await (const chunk of content) {
     hash?.update(chunk)
-    for (let done = 0; done < chunk.length;) {
-      const { bytesWritten } = await withProblems(() => jail.io(() => file.write(chunk, done)))
-      done += bytesWritten
+    for (let doneBytes = 0; doneBytes < chunk.length;) {
+      const { bytesWritten } = await withProblems(() => jail.io(() => file.write(chunk, doneBytes)))
+      doneBytes += bytesWritten
     }
     size += chunk.length
   }
@@ -111,7 +111,7 @@ export async function checkTarget(jail: Jail, names: readonly string[], publishi
 /** Moves the staged content to the path, and creates missing directories; durable when this resolves. */
 export async function publish(
   jail: Jail,
-  staged: StagedFile,
+  stagedFile: StagedFile,
   names: readonly string[],
   publishing: Publishing,
 ): Promise<{ created: boolean; etag: string }> {
@@ -121,15 +121,15 @@ export async function publish(
   refuseForbidden(jail, pathOf(parent, name), 'write')
   await using existing = await look(jail, parent, name)
   judgeTarget(existing, publishing)
-  const [from, to] = [entryPath(staged.directory, staged.name), entryPath(parent, name)]
-  if (existing) await takeAfter(jail, staged.file, existing)
+  const [from, to] = [entryPath(stagedFile.directory, stagedFile.name), entryPath(parent, name)]
+  if (existing) await takeAfter(jail, stagedFile.file, existing)
   await jail
     .io(() => (publishing.isNew ? publishNew(from, to) : rename(from, to)))
     .catch((error: unknown) => {
       throw conflictFor(error)
     })
   await syncOpened(jail, parent)
-  const etag = etagOf(await jail.io(() => staged.file.stat({ bigint: true })))
+  const etag = etagOf(await jail.io(() => stagedFile.file.stat({ bigint: true })))
   return { created: !existing, etag }
 }
 

@@ -48,12 +48,12 @@ export function showCall(name: string, input: Input, workdir: string): ShownCall
   return {
     name: translation.name,
     names: [translation.name, name],
-    input: absolute(renamed(input, fields), workdir),
-    toOwn: (updated) => renamed(updated, back),
+    input: absolute(renameFields(input, fields), workdir),
+    toOwn: (updatedInput) => renameFields(updatedInput, back),
   }
 }
 
-const renamed = (input: Input, names: ReadonlyMap<string, string>): Input =>
+const renameFields = (input: Input, names: ReadonlyMap<string, string>): Input =>
   Object.fromEntries(Object.entries(input).map(([field, value]) => [names.get(field) ?? field, value]))
 
 /** Hooks of Claude Code expect absolute paths. */

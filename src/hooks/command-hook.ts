@@ -52,14 +52,14 @@ export async function runCommandHook(
     const input = new InputPipe()
     input.write(text)
     input.end()
-    const ended = shell.run(`bash -c ${quoted(command)}`, {
+    const shellRun = shell.run(`bash -c ${quote(command)}`, {
       timeout: Infinity,
       signal: NEVER,
       input,
       outputs: outputsTo(files),
       ownEnv: { ...commandMark(id), CLAUDE_PROJECT_DIR: deps.workdir() },
     })
-    const result = await orAborted(ended, signal)
+    const result = await orAborted(shellRun, signal)
     return await endOf(point, result, files)
   } finally {
     // Also ends what the hook left running.
@@ -84,23 +84,23 @@ const outputsTo = ({ stdout, stderr }: Files): OutputFiles => ({
 })
 
 async function endOf(point: HookPoint, result: ShellResult, files: Files): Promise<HookEnd> {
-  const failed = (why: string): HookEnd => ({ kind: 'failed', why })
+  const failure = (why: string): HookEnd => ({ kind: 'failed', why })
   const { exitCode } = result
-  if (result.flooded) return failed(`it wrote more than ${MAX_HOOK_OUTPUT_BYTES} bytes`)
-  if (result.exceeded) return failed(result.exceeded.message)
-  if (exitCode === null) return failed(result.note ?? 'it was ended')
+  if (result.flooded) return failure(`it wrote more than ${MAX_HOOK_OUTPUT_BYTES} bytes`)
+  if (result.exceeded) return failure(result.exceeded.message)
+  if (exitCode === null) return failure(result.note ?? 'it was ended')
   const stderr = (await bytesIn(files.stderr)).toString().trim().slice(0, MAX_REASON_CHARS)
   if (exitCode === BLOCK) return { kind: 'blocked', reason: stderr }
-  const said = stderr === '' ? '' : `: ${stderr}`
+  const errorText = stderr === '' ? '' : `: ${stderr}`
   if (exitCode === CANNOT_EXECUTE || exitCode === NOT_FOUND || exitCode > SIGNALLED)
-    return failed(
-      `it ${exitCode > SIGNALLED ? 'was ended by a signal' : 'could not be run'} (exit code ${exitCode})${said}`,
+    return failure(
+      `it ${exitCode > SIGNALLED ? 'was ended by a signal' : 'could not be run'} (exit code ${exitCode})${errorText}`,
     )
-  if (exitCode !== 0) return { kind: 'warned', warning: `exit code ${exitCode}${said}` }
+  if (exitCode !== 0) return { kind: 'warned', warning: `exit code ${exitCode}${errorText}` }
   try {
-    return { kind: 'answered', answer: readAnswer(point, decoded(await wholeOutput(files, result))) }
+    return { kind: 'answered', answer: readAnswer(point, decode(await wholeOutput(files, result))) }
   } catch (error) {
-    if (error instanceof UnreadableAnswer) return failed(error.message)
+    if (error instanceof UnreadableAnswer) return failure(error.message)
     throw error
   }
 }
@@ -113,7 +113,7 @@ async function wholeOutput({ stdout }: Files, { outputBytes }: ShellResult): Pro
   return bytes
 }
 
-function decoded(bytes: Buffer): string {
+function decode(bytes: Buffer): string {
   try {
     return new TextDecoder('utf-8', { fatal: true }).decode(bytes)
   } catch {
@@ -130,4 +130,4 @@ const bytesIn = (path: string): Promise<Buffer> =>
     }),
   )
 
-const quoted = (text: string) => `'${text.replaceAll("'", `'\\''`)}'`
+const quote = (text: string) => `'${text.replaceAll("'", `'\\''`)}'`

@@ -40,9 +40,10 @@ const TEXT_IS_CONTEXT: ReadonlySet<HookPoint> = new Set(['UserPromptSubmit', 'Se
 
 /** Throws `UnreadableAnswer` for a JSON object that is not an answer. Other text is context, or ignored. */
 export function readAnswer(point: HookPoint, text: string): HookAnswer {
-  const said = text.trim()
-  if (!said.startsWith('{')) return said !== '' && TEXT_IS_CONTEXT.has(point) ? { context: said } : {}
-  const output = HookOutput.safeParse(parse(said))
+  const trimmedText = text.trim()
+  if (!trimmedText.startsWith('{'))
+    return trimmedText !== '' && TEXT_IS_CONTEXT.has(point) ? { context: trimmedText } : {}
+  const output = HookOutput.safeParse(parse(trimmedText))
   if (!output.success) {
     const { path = [], message = '' } = output.error.issues[0] ?? {}
     throw new UnreadableAnswer(`its answer does not have the expected form (${path.join('.')}: ${message})`)

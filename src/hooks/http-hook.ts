@@ -28,27 +28,32 @@ const MAX_ANSWER_BYTES = 1024 ** 2
 /** Rejects with the signal's reason, or with an error whose message says what failed. */
 export async function callHttpHook(
   { fetch, userAgent, credentialsOf }: HttpHookDeps,
-  { url, secret, headers: named }: HttpHook,
+  { url, secret, headers: namedHeaders }: HttpHook,
   { point, text }: { readonly point: HookPoint; readonly text: string },
   signal: AbortSignal,
 ): Promise<HookEnd> {
-  const failed = (why: string): HookEnd => ({ kind: 'failed', why })
+  const failure = (why: string): HookEnd => ({ kind: 'failed', why })
   const credentials = credentialsOf(url)
-  if (!credentials && (secret !== undefined || named))
-    return failed('its secret was encrypted with another key; set the hooks again')
-  const signed = credentials?.secret
+  if (!credentials && (secret !== undefined || namedHeaders))
+    return failure('its secret was encrypted with another key; set the hooks again')
+  const signedHeaders = credentials?.secret
     ? signWebhook([credentials.secret], { id: randomUUID(), body: text, now: Date.now() })
     : {}
-  const headers = { 'content-type': 'application/json', 'user-agent': userAgent, ...credentials?.headers, ...signed }
+  const headers = {
+    'content-type': 'application/json',
+    'user-agent': userAgent,
+    ...credentials?.headers,
+    ...signedHeaders,
+  }
   const answer = await fetch.exchange(url, { headers, body: text, maxBytes: MAX_ANSWER_BYTES, signal })
-  if (answer.status < 200 || answer.status > 299) return failed(`it answered with the status ${answer.status}`)
-  if (answer.isCut) return failed(`its answer is longer than ${MAX_ANSWER_BYTES} bytes`)
+  if (answer.status < 200 || answer.status > 299) return failure(`it answered with the status ${answer.status}`)
+  if (answer.isCut) return failure(`its answer is longer than ${MAX_ANSWER_BYTES} bytes`)
   try {
     return {
       kind: 'answered',
       answer: readAnswer(point, new TextDecoder('utf-8', { fatal: true }).decode(answer.body)),
     }
   } catch (error) {
-    return failed(error instanceof UnreadableAnswer ? error.message : 'its answer is not UTF-8')
+    return failure(error instanceof UnreadableAnswer ? error.message : 'its answer is not UTF-8')
   }
 }

@@ -57,14 +57,14 @@ type HookMessage = { readonly payload: HookPayload; readonly text: string }
 async function runHook(
   deps: RunHooksDeps,
   hook: RunnableHook,
-  given: HookMessage,
+  hookMessage: HookMessage,
   signal: AbortSignal,
 ): Promise<HookRun> {
-  const point = given.payload.hook_event_name
+  const point = hookMessage.payload.hook_event_name
   if (deps.lease?.isHeld === false) await deps.lease.whenHeld(signal)
   const startedAt = performance.now()
   const seconds = hook.timeout ?? DEFAULT_HOOK_TIMEOUT_S
-  const end = await withinTime(seconds * 1000, signal, (inTime) => callHook(deps, hook, given, inTime)).catch(
+  const end = await withinTime(seconds * 1000, signal, (inTime) => callHook(deps, hook, hookMessage, inTime)).catch(
     (error: unknown): HookEnd => ({ kind: 'failed', why: reasonOf(error, seconds, hook) }),
   )
   const durationMs = Math.round((performance.now() - startedAt) * 1000) / 1000

@@ -36,10 +36,10 @@ export function selectHooks(
   point: HookPoint,
   names: readonly string[],
 ): RunnableHook[] {
-  const configured = (hooks?.[point] ?? []).flatMap((group) => (fits(group.matcher, names) ? group.hooks : []))
+  const configuredHooks = (hooks?.[point] ?? []).flatMap((group) => (fits(group.matcher, names) ? group.hooks : []))
   const inProcess = callbacks.filter((hook) => hook.point === point && fits(hook.matcher, names))
   const once = new Map<unknown, RunnableHook>()
-  for (const hook of [...configured, ...inProcess]) {
+  for (const hook of [...configuredHooks, ...inProcess]) {
     const key = keyOf(hook)
     if (!once.has(key)) once.set(key, hook)
   }
@@ -52,11 +52,13 @@ export const hasHooksAt = (hooks: Hooks | undefined, callbacks: readonly Callbac
 
 function fits(matcher: string | undefined, names: readonly string[]): boolean {
   if (matcher === undefined || names.length === 0) return true
-  const read = readMatcher(matcher)
+  const matcherParts = readMatcher(matcher)
   // Checked when it came; if it cannot be read nevertheless, the hook is called.
-  if ('fault' in read || read.kind === 'all') return true
-  if (read.kind === 'names') return names.some((name) => read.names.includes(name))
-  return names.some((name) => name.length > MAX_NAME_CHARS || read.patterns.some((pattern) => pattern.test(name)))
+  if ('fault' in matcherParts || matcherParts.kind === 'all') return true
+  if (matcherParts.kind === 'names') return names.some((name) => matcherParts.names.includes(name))
+  return names.some(
+    (name) => name.length > MAX_NAME_CHARS || matcherParts.patterns.some((pattern) => pattern.test(name)),
+  )
 }
 
 const keyOf = (hook: RunnableHook): unknown => {

@@ -25,8 +25,8 @@ export async function readBacklog(backlog: Backlog, options: ReadOptions): Promi
   const { afterSeq = 0, beforeSeq = Infinity, limit } = options
   const last = Math.min(beforeSeq - 1, backlog.head)
   const count = Math.min(limit, last - afterSeq)
-  const found = last > afterSeq ? await backlog.order.read(afterSeq, count) : []
-  const inRange = found.filter((record) => record.position <= last)
+  const foundEvents = last > afterSeq ? await backlog.order.read(afterSeq, count) : []
+  const inRange = foundEvents.filter((record) => record.position <= last)
   const records = ascending(inRange)
   const parts = await readParts(backlog, records, options)
   const events: FirehoseEvent[] = []
@@ -35,12 +35,12 @@ export async function readBacklog(backlog: Backlog, options: ReadOptions): Promi
     const part = parts.get(record.conversationId)
     if (!part || record.seq > part.scannedTo) break
     position = record.position
-    const stored = part.events.get(record.seq)
-    if (stored) events.push(firehoseEvent(position, backlog.order.epoch, stored))
+    const storedEvent = part.events.get(record.seq)
+    if (storedEvent) events.push(firehoseEvent(position, backlog.order.epoch, storedEvent))
   }
   // Positions need not be consecutive: after the last event up to `last`, there is nothing more to read.
   const isWhole = position === (inRange.at(-1)?.position ?? afterSeq)
-  if (isWhole && (found.length < count || inRange.length < found.length)) position = last
+  if (isWhole && (foundEvents.length < count || inRange.length < foundEvents.length)) position = last
   // The reader would request the same page forever.
   if (position === afterSeq && afterSeq < last && limit > 0) throw cannotAdvance(afterSeq)
   return { events, scannedTo: position < last ? position : undefined }
@@ -73,7 +73,7 @@ async function readParts(
     const range = { afterSeq: first - 1, beforeSeq: last + 1, limit: last - first + 1 }
     const page = await readOne(backlog, id, { ...range, maxBytes: maxBytes - bytes, ...withoutUndefined({ types }) })
     parts.set(id, {
-      events: new Map(page.events.map((stored) => [stored.seq, stored])),
+      events: new Map(page.events.map((storedEvent) => [storedEvent.seq, storedEvent])),
       scannedTo: page.scannedTo ?? Infinity,
     })
     bytes += page.events.reduce((sum, { json }) => sum + json.length, 0)

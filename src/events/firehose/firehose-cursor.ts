@@ -17,14 +17,14 @@ const FRESH_CURSOR_CHARS = 56
 /** For cursors of versions that did not encrypt: epoch and position in plain text. */
 const PLAIN_CURSOR_CHARS = 19
 
-let cached: { readonly epoch: string; readonly cipher: Cipheriv } | undefined
+let cachedCipher: { readonly epoch: string; readonly cipher: Cipheriv } | undefined
 
 /** `epoch` is the random hexadecimal id of the index; the key is derived from it, so that cursors survive a restart. */
 export function encodeCursor(epoch: string, position: number): string {
   const block = blockAt(epoch, position)
-  if (cached?.epoch !== epoch) cached = { epoch, cipher: createCipheriv('aes-128-ecb', keyOf(epoch), null) }
+  if (cachedCipher?.epoch !== epoch) cachedCipher = { epoch, cipher: createCipheriv('aes-128-ecb', keyOf(epoch), null) }
   // One block, different for each position: ECB is sufficient, and a cipher without state can be reused.
-  return cached.cipher.update(block).toString('base64url')
+  return cachedCipher.cipher.update(block).toString('base64url')
 }
 
 /**

@@ -56,8 +56,8 @@ export interface FirehoseOrderStore {
 }
 
 /** A reader at this position has missed events that were removed. Throws the `Problem` `invalid_cursor`; position 0 is the oldest event. */
-export function requireUntrimmed(position: number, trimmed: number): void {
-  if (position === 0 || position >= trimmed) return
+export function requireUntrimmed(position: number, trimmedThrough: number): void {
+  if (position === 0 || position >= trimmedThrough) return
   throw new Problem(
     'invalid_cursor',
     'The firehose no longer has the events after this cursor; use 0 to start from the oldest that it has, and read the logs of the conversations.',

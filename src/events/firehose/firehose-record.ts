@@ -6,16 +6,16 @@ import { encodeCursor } from './firehose-cursor.ts'
 /** `seq` is the position on the firehose; `event` contains the conversation's own seq. */
 export type FirehoseEvent = StoredEvent & { readonly cursor: string }
 
-export function firehoseEvent(position: number, epoch: string, stored: StoredEvent): FirehoseEvent {
+export function firehoseEvent(position: number, epoch: string, storedEvent: StoredEvent): FirehoseEvent {
   return {
     seq: position,
-    type: stored.type,
-    json: stored.json,
+    type: storedEvent.type,
+    json: storedEvent.json,
     get cursor(): string {
       return encodeCursor(epoch, position)
     },
     get event(): Event {
-      return stored.event
+      return storedEvent.event
     },
   }
 }

@@ -99,14 +99,14 @@ async function placesOf(
   order: FirehoseOrder,
   { after, to }: Gap,
 ): Promise<Map<string, EventPlace>> {
-  const wanted = new Set(waiting.flatMap((one) => (one.kind === 'passing' ? [] : [keyOf(one.of)])))
+  const wantedKeys = new Set(waiting.flatMap((one) => (one.kind === 'passing' ? [] : [keyOf(one.of)])))
   const places = new Map<string, EventPlace>()
   let previous = after
-  for (let from = after; wanted.size > 0 && from < to;) {
+  for (let from = after; wantedKeys.size > 0 && from < to;) {
     const page = await order.read(from, Math.min(PAGE, to - from))
-    for (const ordered of page) {
-      const { position } = ordered
-      if (wanted.delete(keyOf(ordered))) places.set(keyOf(ordered), { position, previous })
+    for (const orderedEvent of page) {
+      const { position } = orderedEvent
+      if (wantedKeys.delete(keyOf(orderedEvent))) places.set(keyOf(orderedEvent), { position, previous })
       previous = position
     }
     from = page.at(-1)?.position ?? to

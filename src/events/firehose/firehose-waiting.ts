@@ -39,10 +39,10 @@ export function runsOf(
   { after, to }: Gap,
 ): Run[] {
   const runs: Run[] = []
-  let reached = after
+  let reachedPosition = after
   const fill = (position: number) => {
-    if (position > reached) runs.push({ kind: 'gap', gap: { after: reached, to: position } })
-    reached = Math.max(reached, position)
+    if (position > reachedPosition) runs.push({ kind: 'gap', gap: { after: reachedPosition, to: position } })
+    reachedPosition = Math.max(reachedPosition, position)
   }
   for (const [at, one] of waiting.entries()) {
     if (one.kind === 'passing') {
@@ -51,13 +51,13 @@ export function runsOf(
     }
     const { position, previous } = places.get(keyOf(one.of)) ?? { position: 0, previous: 0 }
     if (one.kind === 'head') fill(position)
-    if (one.kind === 'head' || position <= reached) continue
+    if (one.kind === 'head' || position <= reachedPosition) continue
     fill(previous)
     const event = firehoseEvent(position, epoch, one.stored)
     const last = runs.at(-1)
     if (last?.kind === 'events') last.events.push(event)
     else runs.push({ kind: 'events', events: [event] })
-    reached = position
+    reachedPosition = position
   }
   fill(to)
   return runs

@@ -26,12 +26,12 @@ export type Gate = { check(realPath: string, access: 'read' | 'write'): Promise<
 export function createGate(rules: () => FileRules): Gate {
   return {
     async check(realPath, access) {
-      const given = rules()
-      if (given.denied?.(realPath, access))
+      const givenRules = rules()
+      if (givenRules.denied?.(realPath, access))
         throw new FileRefusal(`A deny rule of this conversation holds for ${realPath}.`, { isForbidden: true })
-      const judged = (await readRules(given)).judge(realPath)
-      if (judged[access]) return
-      const why = judged.read
+      const judgedAccess = (await readRules(givenRules)).judge(realPath)
+      if (judgedAccess[access]) return
+      const why = judgedAccess.read
         ? 'can be viewed, but not changed'
         : 'is not accessible to this tool, because it belongs to the server'
       throw new FileRefusal(`${realPath} ${why}; work in your own directory.`, { isForbidden: true })
@@ -50,10 +50,10 @@ export type Judge = {
 
 export async function readRules(rules: FileRules): Promise<Judge> {
   // Resolve the roots' real paths each time: they can also be created, or become links, at any moment.
-  const found = listRules(rules).map(async (rule) => ({ ...rule, root: await realRoot(rule.root) }))
-  const shown = (rules.shown ?? []).map((root) => ({ root, read: true, write: false }))
+  const foundRules = listRules(rules).map(async (rule) => ({ ...rule, root: await realRoot(rule.root) }))
+  const shownRules = (rules.shown ?? []).map((root) => ({ root, read: true, write: false }))
   const writable = (rules.own ?? []).map((root) => ({ root, read: true, write: true }))
-  const real = [...shown, ...writable, ...(await Promise.all(found))]
+  const real = [...shownRules, ...writable, ...(await Promise.all(foundRules))]
   return {
     judge(realPath) {
       const holding = real.filter(({ root }) => isInside(realPath, root))

@@ -35,13 +35,13 @@ export async function findFiles(
   const slices = createSlices()
   const files: NamedFile[] = []
   const enters = (name: Buffer) => !without.includes(name.toString())
-  for await (const met of walk(jail, directory, { recursive: true, enters, isOver: () => signal.aborted })) {
+  for await (const walkEntry of walk(jail, directory, { recursive: true, enters, isOver: () => signal.aborted })) {
     await slices.rest()
     if (signal.aborted || files.length === MAX_FILES) return { files: files.toSorted(newestFirst), isCut: true }
-    if (met.kind !== 'file') continue
-    const path = met.names.map(String).join('/')
+    if (walkEntry.kind !== 'file') continue
+    const path = walkEntry.names.map(String).join('/')
     if (!patterns.some((matches) => matches(path))) continue
-    await using entry = await lookAt(jail, met)
+    await using entry = await lookAt(jail, walkEntry)
     if (entry?.kind === 'file') files.push({ path, mtimeMs: Number(entry.stats.mtimeMs) })
   }
   return { files: files.toSorted(newestFirst), isCut: signal.aborted }
@@ -56,17 +56,17 @@ const MAX_ALTERNATIVES = 64
 function expandBraces(pattern: string): string[] {
   let patterns = [pattern]
   for (;;) {
-    const expanded = patterns.flatMap(expandInnermost)
-    if (expanded.length === patterns.length || expanded.length > MAX_ALTERNATIVES) return patterns
-    patterns = expanded
+    const expandedPatterns = patterns.flatMap(expandInnermost)
+    if (expandedPatterns.length === patterns.length || expandedPatterns.length > MAX_ALTERNATIVES) return patterns
+    patterns = expandedPatterns
   }
 }
 
 /** One pair of braces that has no others in it, and at least one comma. */
 function expandInnermost(pattern: string): string[] {
-  const found = /\{([^{},]*(?:,[^{},]*){1,1000})\}/.exec(pattern)
-  if (!found) return [pattern]
-  const [whole, inner = ''] = found
-  const [before, after] = [pattern.slice(0, found.index), pattern.slice(found.index + whole.length)]
+  const match = /\{([^{},]*(?:,[^{},]*){1,1000})\}/.exec(pattern)
+  if (!match) return [pattern]
+  const [whole, inner = ''] = match
+  const [before, after] = [pattern.slice(0, match.index), pattern.slice(match.index + whole.length)]
   return inner.split(',').map((part) => before + part + after)
 }

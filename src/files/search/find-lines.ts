@@ -27,8 +27,8 @@ export type Needle = {
 
 /** `ignoreCase` applies to ASCII letters: for others it would depend on the language. */
 export function needleOf(text: string, ignoreCase: boolean): Needle {
-  const written = Buffer.from(text)
-  const bytes = ignoreCase ? lowerCase(written) : written
+  const textBytes = Buffer.from(text)
+  const bytes = ignoreCase ? lowerCase(textBytes) : textBytes
   return { bytes, ignoreCase, indexIn: createByteSearch(bytes) }
 }
 
@@ -46,10 +46,10 @@ export async function* findLines(pieces: AsyncIterable<Buffer>, needle: Needle):
     const block = rest.length ? Buffer.concat([rest, piece]) : piece
     const end = block.lastIndexOf(NEWLINE) + 1
     if (end > 0) {
-      for (const found of linesIn(block.subarray(0, end), needle, line)) {
-        const isFirstLine = found.line === line
-        if (!isFirstLine) yield found
-        else if (!isYielded) yield isCut ? { ...found, bytes: undefined } : found
+      for (const foundLine of linesIn(block.subarray(0, end), needle, line)) {
+        const isFirstLine = foundLine.line === line
+        if (!isFirstLine) yield foundLine
+        else if (!isYielded) yield isCut ? { ...foundLine, bytes: undefined } : foundLine
       }
       line += countNewlines(block.subarray(0, end))
       isCut = isYielded = false
@@ -69,17 +69,17 @@ export async function* findLines(pieces: AsyncIterable<Buffer>, needle: Needle):
 }
 
 function* linesIn(block: Buffer, needle: Needle, firstLine: number): Generator<FoundLine> {
-  const searched = needle.ignoreCase ? lowerCase(block) : block
+  const searchedBytes = needle.ignoreCase ? lowerCase(block) : block
   let line = firstLine
-  let counted = 0
+  let countedLines = 0
   for (let from = 0; ;) {
-    const at = needle.indexIn(searched, from)
+    const at = needle.indexIn(searchedBytes, from)
     if (at < 0) return
     const start = at === 0 ? 0 : block.lastIndexOf(NEWLINE, at - 1) + 1
     const newline = block.indexOf(NEWLINE, at)
     const end = newline < 0 ? block.length : newline
-    line += countNewlines(block.subarray(counted, start))
-    counted = start
+    line += countNewlines(block.subarray(countedLines, start))
+    countedLines = start
     yield { line, bytes: end - start > MAX_LINE_BYTES ? undefined : block.subarray(start, end) }
     from = end
   }

@@ -70,12 +70,12 @@ function partsOf(pattern: readonly string[]): Part<string>[] {
       const first = pattern[at + 1] === '!' ? at + 2 : at + 1
       // A `]` at the first position is a member.
       const close = first + 1 > lastClose ? -1 : pattern.indexOf(']', first + 1)
-      if (close < 0) parts.push((found) => found === '[')
+      if (close < 0) parts.push((character) => character === '[')
       else {
         parts.push(classOf(pattern.slice(first, close), pattern[at + 1] === '!'))
         at = close
       }
-    } else parts.push((found) => found === character)
+    } else parts.push((candidate) => candidate === character)
   }
   return parts
 }

@@ -53,9 +53,9 @@ export type RipgrepQuery = {
 /**
  * Yields names relative to the directory, of files up to `MAX_RIPGREP_FILE_BYTES`. Ends early when `signal` is aborted.
  */
-export function filesWith(ripgrep: string, needle: Needle, asked: RipgrepQuery): AsyncGenerator<readonly Buffer[]> {
+export function filesWith(ripgrep: string, needle: Needle, query: RipgrepQuery): AsyncGenerator<readonly Buffer[]> {
   const caseOption = needle.ignoreCase ? '--ignore-case' : '--case-sensitive'
-  return pathsFrom([ripgrep, ...OPTIONS, caseOption, '--', './'], needle.bytes, asked)
+  return pathsFrom([ripgrep, ...OPTIONS, caseOption, '--', './'], needle.bytes, query)
 }
 
 /** What to look for in text. `pattern` is a regular expression in ripgrep's syntax. */
@@ -94,11 +94,11 @@ export async function queryFault(ripgrep: string, query: RegexQuery, signal: Abo
   const command = [ripgrep, ...matchOptions(query), ...fileOptions(query), '--', '/dev/null']
   const child = spawnLimited(command, patternInput(query), { signal, errors: 'pipe' })
   child.stdout.resume()
-  let said = ''
-  for await (const chunk of child.stderr ?? []) said = (said + String(chunk)).slice(0, MAX_FAULT_CHARS)
+  let errorText = ''
+  for await (const chunk of child.stderr ?? []) errorText = (errorText + String(chunk)).slice(0, MAX_FAULT_CHARS)
   signal.throwIfAborted()
   child.refuseFailedStart()
-  return said.trim() || undefined
+  return errorText.trim() || undefined
 }
 
 const MAX_FAULT_CHARS = 2000
@@ -107,12 +107,12 @@ const MAX_FAULT_CHARS = 2000
 export function filesMatching(
   ripgrep: string,
   query: RegexQuery,
-  asked: RipgrepQuery,
+  ripgrepQuery: RipgrepQuery,
 ): AsyncGenerator<readonly Buffer[]> {
   const options = ['--files-with-matches', '--null', '--hidden', '--no-ignore', '--no-follow', '--no-messages']
   const bounds = [`--max-filesize=${MAX_RIPGREP_FILE_BYTES}`, '--sort=path']
   const command = [ripgrep, ...matchOptions(query), ...options, ...bounds, ...fileOptions(query), '--', './']
-  return pathsFrom(command, patternInput(query), asked)
+  return pathsFrom(command, patternInput(query), ripgrepQuery)
 }
 
 export type ContextLines = { readonly before: number; readonly after: number; readonly mostPerFile?: number }
@@ -152,7 +152,7 @@ async function* linesIn(output: Readable): AsyncGenerator<string | undefined> {
   let line: string | undefined = ''
   for await (const chunk of output.setEncoding('utf8')) {
     const [first = '', ...others] = String(chunk).split('\n')
-    line = joined(line, first)
+    line = joinLine(line, first)
     for (const next of others) {
       yield line
       line = next
@@ -160,13 +160,13 @@ async function* linesIn(output: Readable): AsyncGenerator<string | undefined> {
   }
 }
 
-const joined = (line: string | undefined, more: string) =>
+const joinLine = (line: string | undefined, more: string) =>
   line === undefined || line.length + more.length > MAX_MESSAGE_CHARS ? undefined : line + more
 
 /** Yields the larger files, in any order. */
-export function largeFiles(asked: RipgrepQuery): AsyncGenerator<readonly Buffer[]> {
+export function largeFiles(query: RipgrepQuery): AsyncGenerator<readonly Buffer[]> {
   const size = `+${MAX_RIPGREP_FILE_BYTES}c`
-  return pathsFrom(['find', './', '-type', 'f', '-size', size, '-print0'], undefined, asked)
+  return pathsFrom(['find', './', '-type', 'f', '-size', size, '-print0'], undefined, query)
 }
 
 async function* pathsFrom(
@@ -175,10 +175,10 @@ async function* pathsFrom(
   { directory, signal, onCutShort }: RipgrepQuery,
 ): AsyncGenerator<readonly Buffer[]> {
   const child = spawnLimited(command, input, { signal, directory: within(directory, '.') })
-  const exited = once(child, 'exit').catch(() => [null])
+  const exiting = once(child, 'exit').catch(() => [null])
   try {
     yield* pathsIn(child.stdout)
-    const [code] = await exited
+    const [code] = await exiting
     child.refuseFailedStart()
     // 1: nothing found; 2: something could not be read; from 126 on: the shell could not start it.
     if (typeof code !== 'number' || code > MAX_EXIT_CODE) onCutShort()

@@ -76,8 +76,8 @@ export async function searchFiles(
     items.push(match)
   }
   const { isCut, skipped } = search
-  const truncated = isCut || deps.signal.aborted
-  return { items, truncated, ...(skipped.length > 0 && { skipped: skipped.slice(0, MAX_SKIPPED) }) }
+  const isTruncated = isCut || deps.signal.aborted
+  return { items, truncated: isTruncated, ...(skipped.length > 0 && { skipped: skipped.slice(0, MAX_SKIPPED) }) }
 }
 
 /** Returns true if there is time for another step; yields to other work after its time slice. */
@@ -88,10 +88,10 @@ async function mayContinue({ slices, signal }: Search): Promise<boolean> {
 
 async function* byName(search: Search, directory: OpenedPath): AsyncGenerator<FileMatch> {
   const { jail, base, fits, signal } = search
-  for await (const met of walk(jail, directory, { recursive: true, isOver: () => signal.aborted })) {
+  for await (const entry of walk(jail, directory, { recursive: true, isOver: () => signal.aborted })) {
     if (!(await mayContinue(search))) return
-    const path = pathOfMet(base, met)
-    if (fits(relative(path, base))) yield { path, type: met.kind }
+    const path = pathOfMet(base, entry)
+    if (fits(relative(path, base))) yield { path, type: entry.kind }
   }
 }
 
@@ -108,8 +108,8 @@ async function* byContent(search: Search, directory: OpenedPath, needle: Needle)
     else if (!search.ripgrep) keepForTheEnd(search, large, foundCandidate(search, candidate.names))
   }
   if (search.ripgrep) {
-    const found = largeFiles({ directory, signal: search.signal, onCutShort: () => (search.isCut = true) })
-    for await (const names of found) keepForTheEnd(search, large, foundCandidate(search, names))
+    const foundFiles = largeFiles({ directory, signal: search.signal, onCutShort: () => (search.isCut = true) })
+    for await (const names of foundFiles) keepForTheEnd(search, large, foundCandidate(search, names))
     large.sort((a, b) => compareNames(a.names, b.names))
   }
   for (const candidate of large) yield* linesOfLarge(search, candidate, needle)
@@ -139,11 +139,11 @@ type Candidate = { readonly names: readonly Buffer[]; readonly open: () => Promi
 
 async function* allFiles({ jail, signal, enters }: Search, directory: OpenedPath): AsyncGenerator<Candidate> {
   const options = { recursive: true, isOver: () => signal.aborted, ...(enters && { enters }) }
-  for await (const met of walk(jail, directory, options)) {
+  for await (const entry of walk(jail, directory, options)) {
     if (signal.aborted) return
     // Open it by its directory, which is open until the next entry is requested; a large file is opened later, and so
     // by its names.
-    if (met.kind === 'file') yield { names: met.names, open: () => lookAt(jail, met) }
+    if (entry.kind === 'file') yield { names: entry.names, open: () => lookAt(jail, entry) }
   }
 }
 
@@ -153,8 +153,8 @@ async function* foundByRipgrep(
   directory: OpenedPath,
   needle: Needle,
 ): AsyncGenerator<Candidate> {
-  const asked = { directory, signal: search.signal, onCutShort: () => (search.isCut = true) }
-  for await (const names of filesWith(ripgrep, needle, asked)) {
+  const query = { directory, signal: search.signal, onCutShort: () => (search.isCut = true) }
+  for await (const names of filesWith(ripgrep, needle, query)) {
     if (!isTemporary(names)) yield foundCandidate(search, names)
   }
 }

@@ -84,15 +84,15 @@ async function* matchBatch(
   batch: readonly (readonly Buffer[])[],
   search: TextSearch,
 ): AsyncGenerator<FileWithText> {
-  const opened: OpenText[] = []
+  const openTexts: OpenText[] = []
   try {
     for (const names of batch) {
-      const found = search.signal.aborted ? undefined : await open(jail, names)
-      if (found) opened.push(found)
+      const openText = search.signal.aborted ? undefined : await open(jail, names)
+      if (openText) openTexts.push(openText)
     }
-    if (opened.length > 0) yield* matchOpened(opened, search)
+    if (openTexts.length > 0) yield* matchOpened(openTexts, search)
   } finally {
-    await Promise.all(opened.map(({ file }) => file.close()))
+    await Promise.all(openTexts.map(({ file }) => file.close()))
   }
 }
 
@@ -111,23 +111,24 @@ async function open(jail: Jail, names: readonly Buffer[]): Promise<OpenText | un
 }
 
 async function* matchOpened(
-  opened: readonly OpenText[],
+  openTexts: readonly OpenText[],
   { ripgrep, query, context, keptLines, signal, onCut }: TextSearch,
 ): AsyncGenerator<FileWithText> {
-  const byPath = new Map(opened.map((file, index) => [descriptorPath(index), file]))
-  const descriptors = opened.map(({ file }) => file.fd)
-  let found: { -readonly [K in keyof FileWithText]: FileWithText[K] } & { lines: TextLine[] } = emptyMatch()
+  const byPath = new Map(openTexts.map((file, index) => [descriptorPath(index), file]))
+  const descriptors = openTexts.map(({ file }) => file.fd)
+  let foundFile: { -readonly [K in keyof FileWithText]: FileWithText[K] } & { lines: TextLine[] } = emptyMatch()
   for await (const text of matchesIn(ripgrep, query, context, descriptors, signal)) {
     const message = text === undefined ? TOO_LONG : Message.parse(JSON.parse(text))
-    if (message.type === 'begin') found = emptyMatch(byPath.get(textOf(message.data.path)))
+    if (message.type === 'begin') foundFile = emptyMatch(byPath.get(textOf(message.data.path)))
     else if (message.type === 'end') {
       // What ripgrep takes for binary is not shown.
-      if (message.data.binary_offset === null && found.path !== '') yield found
+      if (message.data.binary_offset === null && foundFile.path !== '') yield foundFile
     } else if (message.type === 'match' || message.type === 'context') {
       const isMatch = message.type === 'match'
-      if (isMatch) found.matches++
+      if (isMatch) foundFile.matches++
       // One match can be a hundred thousand lines: too many for the arguments of a call.
-      if (found.lines.length < keptLines) for (const line of linesOf(message.data, isMatch)) found.lines.push(line)
+      if (foundFile.lines.length < keptLines)
+        for (const line of linesOf(message.data, isMatch)) foundFile.lines.push(line)
     }
   }
   if (signal.aborted) onCut()

@@ -34,21 +34,21 @@ export async function archiveDirectory(jail: Jail, path: JailPath): Promise<Read
 async function* tarOf(jail: Jail, path: JailPath): AsyncGenerator<Buffer, void, void> {
   await using _jail = jail
   await using directory = await openDirectoryIn(jail, path.names)
-  for await (const met of walk(jail, directory, { recursive: true })) {
-    await using entry = await lookAt(jail, met)
-    if (entry) yield* tarOfEntry(jail, met, entry)
+  for await (const walkEntry of walk(jail, directory, { recursive: true })) {
+    await using entry = await lookAt(jail, walkEntry)
+    if (entry) yield* tarOfEntry(jail, walkEntry, entry)
   }
   yield TAR_END
 }
 
-async function* tarOfEntry(jail: Jail, met: WalkEntry, entry: JailEntry): AsyncGenerator<Buffer> {
+async function* tarOfEntry(jail: Jail, walkEntry: WalkEntry, entry: JailEntry): AsyncGenerator<Buffer> {
   const { stats } = entry
-  const path = Buffer.from(met.names.map((name) => name.toString('latin1')).join('/'), 'latin1')
+  const path = Buffer.from(walkEntry.names.map((name) => name.toString('latin1')).join('/'), 'latin1')
   const plain = { path, mode: Number(stats.mode), mtime: Number(stats.mtimeMs) / 1000, size: 0 }
   if (entry.kind === 'directory') yield tarHeader({ ...plain, kind: 'directory' })
   else if (entry.kind === 'file') yield* tarOfFile(jail, entry, { ...plain, kind: 'file' })
   else if (entry.kind === 'symlink') {
-    const target = await readLink(jail, met.directory, met.name).catch(leftOut)
+    const target = await readLink(jail, walkEntry.directory, walkEntry.name).catch(leftOut)
     if (target) yield tarHeader({ ...plain, kind: 'symlink', target })
   }
 }
@@ -60,12 +60,12 @@ async function* tarOfFile(jail: Jail, entry: JailEntry, header: TarEntry): Async
   try {
     const size = Number((await jail.io(() => file.stat({ bigint: true }))).size)
     yield tarHeader({ ...header, size })
-    let sent = 0
+    let sentBytes = 0
     for await (const piece of readRange(jail, file, 0, size)) {
-      sent += piece.length
+      sentBytes += piece.length
       yield piece
     }
-    yield* zeros(size - sent)
+    yield* zeros(size - sentBytes)
     yield tarPadding(size)
   } finally {
     await file.close()
@@ -75,5 +75,6 @@ async function* tarOfFile(jail: Jail, entry: JailEntry, header: TarEntry): Async
 const ZEROS = Buffer.alloc(64 * 1024)
 
 function* zeros(count: number): Generator<Buffer> {
-  for (let left = count; left > 0; left -= ZEROS.length) yield ZEROS.subarray(0, left)
+  for (let remainingBytes = count; remainingBytes > 0; remainingBytes -= ZEROS.length)
+    yield ZEROS.subarray(0, remainingBytes)
 }

@@ -49,7 +49,7 @@ async function shareBlocks({ source, target }: FileCopy): Promise<boolean> {
 }
 
 async function copyBytes({ source, size, target, check }: FileCopy): Promise<void> {
-  await using copied = await open(target, 'wx', 0o600)
+  await using copy = await open(target, 'wx', 0o600)
   const buffer = Buffer.allocUnsafeSlow(Math.min(CHUNK_BYTES, size))
   let [at, end] = [0, 0]
   while (at < size) {
@@ -57,12 +57,12 @@ async function copyBytes({ source, size, target, check }: FileCopy): Promise<voi
     const { bytesRead } = await source.read(buffer, 0, Math.min(buffer.length, size - at), at)
     if (bytesRead === 0) break
     for (const { from, to } of dataIn(buffer.subarray(0, bytesRead))) {
-      await writeAll(copied, buffer.subarray(from, to), at + from)
+      await writeAll(copy, buffer.subarray(from, to), at + from)
       end = at + to
     }
     at += bytesRead
   }
-  if (end < at) await copied.truncate(at)
+  if (end < at) await copy.truncate(at)
 }
 
 type Run = { readonly from: number; readonly to: number }

@@ -14,31 +14,31 @@ export type FirstInOrder<T> = {
 }
 
 export function createFirstInOrder<T>(count: number, compare: (a: T, b: T) => number): FirstInOrder<T> {
-  let kept: readonly T[] = []
+  let keptItems: readonly T[] = []
   let batch: T[] = []
   const sortIn = () => {
-    kept = merge(kept, batch.sort(compare), count, compare)
+    keptItems = merge(keptItems, batch.sort(compare), count, compare)
     batch = []
   }
   return {
     add(item) {
       // An item after the last of them can never be among the first.
-      if (kept.length === count && compare(item, kept.at(-1)!) > 0) return
+      if (keptItems.length === count && compare(item, keptItems.at(-1)!) > 0) return
       batch.push(item)
       if (batch.length === BATCH) sortIn()
     },
     items() {
       sortIn()
-      return kept
+      return keptItems
     },
   }
 }
 
 function merge<T>(a: readonly T[], b: readonly T[], count: number, compare: (a: T, b: T) => number): T[] {
-  const merged: T[] = []
-  for (let [atA, atB] = [0, 0]; merged.length < count && (atA < a.length || atB < b.length);) {
+  const mergedItems: T[] = []
+  for (let [atA, atB] = [0, 0]; mergedItems.length < count && (atA < a.length || atB < b.length);) {
     const isFromA = atB >= b.length || (atA < a.length && compare(a[atA]!, b[atB]!) <= 0)
-    merged.push(isFromA ? a[atA++]! : b[atB++]!)
+    mergedItems.push(isFromA ? a[atA++]! : b[atB++]!)
   }
-  return merged
+  return mergedItems
 }

@@ -16,17 +16,17 @@ export async function listFiles(
   path: JailPath,
   { recursive, limit, page_id }: Pick<ListFiles, 'recursive' | 'limit' | 'page_id'>,
 ): Promise<FilePage> {
-  const listed = `${recursive ? 'all' : 'one'} ${path.text}`
-  const after = page_id === undefined ? [] : positionOf(page_id, listed)
+  const listedWhat = `${recursive ? 'all' : 'one'} ${path.text}`
+  const after = page_id === undefined ? [] : positionOf(page_id, listedWhat)
   await using directory = await openDirectoryIn(jail, path.names)
   const items: FileEntry[] = []
   let last: WalkEntry | undefined
-  for await (const met of walk(jail, directory, { recursive, after, window: limit + 1 })) {
+  for await (const walkEntry of walk(jail, directory, { recursive, after, window: limit + 1 })) {
     // Only this entry shows that there is another page.
-    if (last && items.length === limit) return { items, next_page_id: cursorAt(last, listed) }
-    await using entry = await lookAt(jail, met)
-    last = met
-    if (entry) items.push(entryOf(entry, pathOfMet(path, met)))
+    if (last && items.length === limit) return { items, next_page_id: cursorAt(last, listedWhat) }
+    await using entry = await lookAt(jail, walkEntry)
+    last = walkEntry
+    if (entry) items.push(entryOf(entry, pathOfMet(path, walkEntry)))
   }
   return { items, next_page_id: null }
 }
@@ -42,14 +42,14 @@ export async function describeFile(jail: Jail, path: JailPath): Promise<{ entry:
 export async function countFiles(jail: Jail, path: JailPath, deadline: number): Promise<FileCount> {
   await using directory = await openDirectoryIn(jail, path.names)
   const counts: Record<Kind, number> = { file: 0, directory: 0, symlink: 0, other: 0 }
-  let truncated = false
-  const isOver = () => (truncated ||= performance.now() > deadline)
+  let isTruncated = false
+  const isOver = () => (isTruncated ||= performance.now() > deadline)
   for await (const { kind } of walk(jail, directory, { recursive: true, isOver })) {
     counts[kind]++
     if (isOver()) break
   }
   const { file: count, directory: directories, symlink: symlinks, other: others } = counts
-  return { count, directories, symlinks, others, truncated }
+  return { count, directories, symlinks, others, truncated: isTruncated }
 }
 
 /** Returns the path of an entry, relative to the workdir. */
@@ -76,12 +76,12 @@ export async function lookAt(jail: Jail, { directory, name }: { directory: Opene
 }
 
 /** Encodes bytes as characters of one byte each: a cursor is JSON, and names need not be text. */
-const cursorAt = ({ names }: WalkEntry, listed: string) =>
-  encodePageId([names.map((name) => name.toString('latin1')).join('/'), listed])
+const cursorAt = ({ names }: WalkEntry, listedWhat: string) =>
+  encodePageId([names.map((name) => name.toString('latin1')).join('/'), listedWhat])
 
-function positionOf(pageId: string, listed: string): Buffer[] {
+function positionOf(pageId: string, listedWhat: string): Buffer[] {
   const position = decodePageId(pageId)
-  if (position?.[1] !== listed) {
+  if (position?.[1] !== listedWhat) {
     throw new Problem(
       'invalid_cursor',
       'page_id was not issued for this listing; leave it out to start from the first page.',

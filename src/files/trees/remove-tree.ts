@@ -39,9 +39,9 @@ async function removeName(parent: OpenedPath, name: Buffer, top: OpenedPath | un
   for (let pass = 0; pass < MAX_PASSES; pass++) {
     const isDirectory = await unlinkUnlessDirectory(parent, name)
     if (!isDirectory) return
-    const removed = await emptyAt(parent, name, top, depth)
+    const removedCount = await emptyAt(parent, name, top, depth)
     if (await rmdirUnlessFull(parent, name)) return
-    if (removed === 0) break
+    if (removedCount === 0) break
   }
   await rmdir(entryIn(parent, name)) // reports why it cannot be removed
 }
@@ -74,10 +74,12 @@ async function rmdirUnlessFull(parent: OpenedPath, name: Buffer): Promise<boolea
 
 /** Returns the number of names found in it. */
 async function emptyAt(parent: OpenedPath, name: Buffer, top: OpenedPath | undefined, depth: number): Promise<number> {
-  const opened = await openAt(entryIn(parent, name), constants.O_DIRECTORY | constants.O_NOFOLLOW).catch(unlessGone)
+  const openedDirectory = await openAt(entryIn(parent, name), constants.O_DIRECTORY | constants.O_NOFOLLOW).catch(
+    unlessGone,
+  )
   // If it was replaced meanwhile, that counts as one.
-  if (!opened) return 1
-  await using directory = opened
+  if (!openedDirectory) return 1
+  await using directory = openedDirectory
   await makeWritable(directory)
   if (top && depth > MAX_DEPTH) {
     await rename(entryIn(parent, name), entryIn(top, Buffer.from(`deep-${randomUUID()}`)))
@@ -98,12 +100,12 @@ async function emptyDirectory(directory: OpenedPath, top: OpenedPath, depth: num
     encoding: 'buffer' as never,
     bufferSize: READ_AHEAD,
   })
-  let found = 0
+  let foundCount = 0
   // One directory at a time: concurrently, each level would multiply the open descriptors.
   const directories = new Queue({ limit: 1 })
   const remove = async () => {
     for (let entry = await read(listing); entry; entry = await read(listing)) {
-      found++
+      foundCount++
       const { name } = entry
       if (await unlinkUnlessDirectory(directory, name))
         await directories.run(() => removeName(directory, name, top, depth + 1))
@@ -115,7 +117,7 @@ async function emptyDirectory(directory: OpenedPath, top: OpenedPath, depth: num
   } finally {
     await listing.close()
   }
-  return found
+  return foundCount
 }
 
 // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the types know of text only

@@ -54,18 +54,18 @@ async function* walkDirectory(
   if (first && options.recursive) yield* descend(jail, directory, [...names, first], { ...options, after: inner })
   let last = first
   for (;;) {
-    const found = await namesAfter(jail, directory, last, options).catch((error: unknown) => {
+    const foundEntries = await namesAfter(jail, directory, last, options).catch((error: unknown) => {
       // Only the requested directory must be readable.
       if (names.length > 0 && error instanceof Problem) return []
       throw error
     })
-    for (const { name, kind } of found) {
+    for (const { name, kind } of foundEntries) {
       yield { directory, name, names: [...names, name], kind }
       if (options.recursive && kind === 'directory' && options.enters(name))
         yield* descend(jail, directory, [...names, name], { ...options, after: [] })
     }
-    last = found.at(-1)?.name
-    if (found.length < options.window || options.isOver()) return
+    last = foundEntries.at(-1)?.name
+    if (foundEntries.length < options.window || options.isOver()) return
   }
 }
 
@@ -93,7 +93,7 @@ async function namesAfter(
   last: Buffer | undefined,
   { window: count, isOver }: Pick<Required<WalkOptions>, 'window' | 'isOver'>,
 ): Promise<readonly NamedEntry[]> {
-  const found = createFirstInOrder<NamedEntry>(count, (a, b) => Buffer.compare(a.name, b.name))
+  const firstEntries = createFirstInOrder<NamedEntry>(count, (a, b) => Buffer.compare(a.name, b.name))
   const listing = await withProblems(() =>
     // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the types know of text only
     jail.io(() => opendir(entryPath(directory, '.'), { encoding: 'buffer' as never, bufferSize: READ_AHEAD })),
@@ -106,12 +106,12 @@ async function namesAfter(
       const name = entry.name as unknown as Buffer
       if (last && Buffer.compare(name, last) <= 0) continue
       if (isTemporaryName(name.toString()) || isHidden(jail, directory, name)) continue
-      found.add({ name, kind: kindOf(entry) })
+      firstEntries.add({ name, kind: kindOf(entry) })
     }
   } finally {
     await listing.close()
   }
-  return found.items()
+  return firstEntries.items()
 }
 
 /** Names per read of a directory. */
