@@ -8,21 +8,21 @@ import { refuseComplexJson } from '../lib/json/untrusted-json.ts'
 export function acceptJsonOnly(app: FastifyInstance): void {
   const parse = app.getDefaultJsonParser('error', 'error')
   app.removeAllContentTypeParsers()
-  app.addContentTypeParser('application/json', { parseAs: 'buffer' }, (request, body, done) => {
+  app.addContentTypeParser('application/json', { parseAs: 'buffer' }, (request, body, callback) => {
     // Decoded, each wrong byte would become the same character.
-    if (typeof body !== 'string' && !isUtf8(body)) return done(notUtf8())
+    if (typeof body !== 'string' && !isUtf8(body)) return callback(notUtf8())
     const text = body.toString()
-    if (text.length === 0) return done(null, undefined)
+    if (text.length === 0) return callback(null, undefined)
     try {
       refuseComplexJson(text)
     } catch (error) {
-      return done(
+      return callback(
         new Problem('invalid_request', `The body ${error instanceof Error ? error.message : 'is too complex'}.`, {
           cause: error,
         }),
       )
     }
-    void parse(request, text, (error, value) => (error ? done(problemOf(text)) : done(null, value)))
+    void parse(request, text, (error, value) => (error ? callback(problemOf(text)) : callback(null, value)))
   })
 }
 

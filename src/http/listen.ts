@@ -61,18 +61,18 @@ export async function listenOn({ host, port }: ListenOptions): Promise<Listening
     const other = second === undefined ? undefined : await listenToo(connections, second, port)
     try {
       const own = await listen(connections, first, other?.address.port ?? port)
-      const bound = other ? [own, other] : [own]
+      const boundServers = other ? [own, other] : [own]
       const missing =
         second === undefined || other ? [] : [`This machine has no ${second}; the server listens without it`]
       return {
         url: urlOf(own.address),
         notes: [
           ...missing,
-          ...bound.flatMap(({ address }) => urlsOf(address)).map((each) => `Server listening at ${each}`),
+          ...boundServers.flatMap(({ address }) => urlsOf(address)).map((each) => `Server listening at ${each}`),
         ],
         warning: warningOf(host, own.address.port),
         serve: (server) => connections.passTo(server),
-        close: () => (closing ??= closeAll(connections, bound)),
+        close: () => (closing ??= closeAll(connections, boundServers)),
       }
     } catch (error) {
       other?.server.close()
@@ -106,10 +106,10 @@ async function listen(connections: EarlyConnections, host: string, port: number)
   return { server, address: server.address() as AddressInfo }
 }
 
-async function closeAll(connections: EarlyConnections, bound: readonly BoundServer[]): Promise<void> {
-  const closed = bound.map(({ server }) => promisify(server.close.bind(server))())
+async function closeAll(connections: EarlyConnections, boundServers: readonly BoundServer[]): Promise<void> {
+  const closings = boundServers.map(({ server }) => promisify(server.close.bind(server))())
   connections.endWaiting()
-  await Promise.all(closed)
+  await Promise.all(closings)
 }
 
 /** Programs of this machine reach all IPv4 addresses by the loopback one. */
@@ -117,10 +117,10 @@ const urlOf = ({ address, port }: AddressInfo): string =>
   `http://${address.includes(':') ? `[${address}]` : address.replace(EVERY_V4, LOOPBACK.v4)}:${port}`
 
 /** For all IPv4 addresses, the URL of each that this machine has. */
-function urlsOf(bound: AddressInfo): string[] {
-  if (bound.address !== EVERY_V4) return [urlOf(bound)]
+function urlsOf(boundAddress: AddressInfo): string[] {
+  if (boundAddress.address !== EVERY_V4) return [urlOf(boundAddress)]
   const addresses = Object.values(networkInterfaces()).flatMap((some) => some ?? [])
-  return addresses.filter(({ family }) => family === 'IPv4').map(({ address }) => urlOf({ ...bound, address }))
+  return addresses.filter(({ family }) => family === 'IPv4').map(({ address }) => urlOf({ ...boundAddress, address }))
 }
 
 function warningOf(host: string, port: number): string | undefined {

@@ -20,20 +20,22 @@ export type ReadinessDeps = {
 }
 
 export function createReadiness({ dataDir, storageAnswers, phase }: ReadinessDeps): ReadinessProbe {
-  let asked = { at: -Infinity, writable: Promise.resolve(true) }
-  let known: string | undefined
+  let lastCheck = { at: -Infinity, writable: Promise.resolve(true) }
+  let knownFault: string | undefined
   const look = async () => {
     await write(dataDir)
     // Another directory with its name is not locked by this server. The lock file is open, so that its number stays.
     const now = await identityOf(join(dataDir, 'lock.db'))
-    if (now !== (known ??= now)) throw new Error(`${dataDir} is another directory than at the start`)
+    if (now !== (knownFault ??= now)) throw new Error(`${dataDir} is another directory than at the start`)
   }
   const isWritable = oneAtATime(look)
   return async () => {
     const now = phase()
     if (now !== 'running') return { status: 'unavailable', reason: now }
-    if (performance.now() - asked.at > CHECK_EVERY_MS) asked = { at: performance.now(), writable: isWritable() }
-    return storageAnswers() && (await asked.writable) ? { status: 'ok' } : { status: 'unavailable', reason: 'storage' }
+    if (performance.now() - lastCheck.at > CHECK_EVERY_MS) lastCheck = { at: performance.now(), writable: isWritable() }
+    return storageAnswers() && (await lastCheck.writable)
+      ? { status: 'ok' }
+      : { status: 'unavailable', reason: 'storage' }
   }
 }
 

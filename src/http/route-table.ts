@@ -15,9 +15,9 @@ export function createRouteTable(): RouteTable {
     add({ url, method }) {
       // This is the preflight handler, not one of our routes.
       if (url === '*') return
-      const known = methods.get(url) ?? { pattern: lazily(() => patternOf(url)), methods: new Set<string>() }
-      for (const name of [method].flat()) known.methods.add(name)
-      methods.set(url, known)
+      const knownRoute = methods.get(url) ?? { pattern: lazily(() => patternOf(url)), methods: new Set<string>() }
+      for (const name of [method].flat()) knownRoute.methods.add(name)
+      methods.set(url, knownRoute)
     },
     methodsOf(url) {
       const [path = ''] = url.split('?', 1)

@@ -210,17 +210,17 @@ function checkHeadFirst(app: FastifyInstance): void {
 
 /** Disconnects clients that do not read their response; counts and logs each response. */
 function watchAnswers(app: FastifyInstance, { stallMs }: RequestTimes, metrics: Metrics): void {
-  app.addHook('onRequest', (request, reply, done) => {
+  app.addHook('onRequest', (request, reply, callback) => {
     // Of a client that leaves before the response, too.
     reply.raw.once('close', () => logRead(request, reply))
-    done()
+    callback()
   })
-  app.addHook('onSend', (request, reply, payload, done) => {
+  app.addHook('onSend', (request, reply, payload, callback) => {
     logChange(request, reply)
     // Do not wait for the rest of the request.
     if (hasBody(request.raw) && !request.raw.complete) void reply.header('connection', 'close')
     reply.raw.setTimeout(stallMs, () => reply.raw.destroy())
-    done(null, payload)
+    callback(null, payload)
   })
   app.addHook('onResponse', async (_, reply) => metrics.answered(reply.statusCode))
 }

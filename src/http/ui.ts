@@ -57,9 +57,9 @@ function send(request: FastifyRequest, reply: FastifyReply, file: string, cachin
 }
 
 function encodingFor({ headers }: FastifyRequest): { readonly name: string; readonly suffix: string } | undefined {
-  const accepted = headers['accept-encoding']?.toString() ?? ''
-  if (/\bbr\b(?!;q=0(?:\.0*)?(?:,|$))/.test(accepted)) return { name: 'br', suffix: 'br' }
-  return /\bgzip\b(?!;q=0(?:\.0*)?(?:,|$))/.test(accepted) ? { name: 'gzip', suffix: 'gz' } : undefined
+  const acceptedEncodings = headers['accept-encoding']?.toString() ?? ''
+  if (/\bbr\b(?!;q=0(?:\.0*)?(?:,|$))/.test(acceptedEncodings)) return { name: 'br', suffix: 'br' }
+  return /\bgzip\b(?!;q=0(?:\.0*)?(?:,|$))/.test(acceptedEncodings) ? { name: 'gzip', suffix: 'gz' } : undefined
 }
 
 /** Undefined for a file that the build has not made. */

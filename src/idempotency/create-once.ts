@@ -44,7 +44,11 @@ export class CreateOnce<T> {
     }
   }
 
-  async #answer(idempotency: Idempotency, remembered: readonly CreationKey[], make: () => Promise<T>): Promise<T> {
-    return await answerOnce(idempotency, { remembered, make, again: (earlier) => this.#again(earlier.id) })
+  async #answer(idempotency: Idempotency, rememberedKeys: readonly CreationKey[], make: () => Promise<T>): Promise<T> {
+    return await answerOnce(idempotency, {
+      remembered: rememberedKeys,
+      make,
+      again: (earlier) => this.#again(earlier.id),
+    })
   }
 }

@@ -15,20 +15,20 @@ export class CreatedKeys {
   }
 
   /** Kept for a day, even if the conversation was deleted: a late retry must not create it again. */
-  remember(created: readonly CreationKey[]): void {
+  remember(createdKeys: readonly CreationKey[]): void {
     const oldest = Date.now() - KEY_LIFETIME_MS
-    for (const one of created) this.#remember(one, oldest)
+    for (const one of createdKeys) this.#remember(one, oldest)
   }
 
-  #remember(created: CreationKey, oldest: number): void {
+  #remember(createdKey: CreationKey, oldest: number): void {
     for (const [key, { at }] of this.#remembered) {
       if (Date.parse(at) > oldest) break
       this.#remembered.delete(key)
     }
-    const { key, at } = created
-    const known = this.#remembered.get(key)
-    if (Date.parse(at) <= oldest || (known && known.at > at)) return
+    const { key, at } = createdKey
+    const knownKey = this.#remembered.get(key)
+    if (Date.parse(at) <= oldest || (knownKey && knownKey.at > at)) return
     this.#remembered.delete(key)
-    this.#remembered.set(key, created)
+    this.#remembered.set(key, createdKey)
   }
 }

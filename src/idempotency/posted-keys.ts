@@ -35,11 +35,12 @@ export async function postOnce<T>(
   })
 }
 
-async function find(log: EventLog, remembered: readonly PostedKey[], key: string): Promise<readonly PostedKey[]> {
+async function find(log: EventLog, rememberedKeys: readonly PostedKey[], key: string): Promise<readonly PostedKey[]> {
   // Search the log only for keys that no longer fit in the state.
-  if (remembered.length < MAX_KEYS || remembered.some((posted) => posted.key === key)) return remembered
+  if (rememberedKeys.length < MAX_KEYS || rememberedKeys.some((postedKey) => postedKey.key === key))
+    return rememberedKeys
   // oxlint-disable-next-line typescript/no-non-null-assertion -- there are `MAX_KEYS` of them
-  const range = { types: KEYED_TYPES, order: 'desc', beforeSeq: remembered[0]!.answer.seq } as const
+  const range = { types: KEYED_TYPES, order: 'desc', beforeSeq: rememberedKeys[0]!.answer.seq } as const
   for await (const event of eventsWithKey<KeyedEvent>(log, key, isKeyed, range)) return withPostedKey([], event)
   return []
 }

@@ -69,7 +69,7 @@ async function* parts(request: FastifyRequest): AsyncGenerator<IncomingFile> {
     }
     if (count < heads.count) throw noFile()
   } catch (error) {
-    throw error instanceof Problem ? error : broken(error)
+    throw error instanceof Problem ? error : brokenBody(error)
   } finally {
     request.raw.off('data', look)
   }
@@ -77,8 +77,8 @@ async function* parts(request: FastifyRequest): AsyncGenerator<IncomingFile> {
 
 /** The form of the header was checked by the parser, which finds the same. */
 function boundaryOf({ headers }: FastifyRequest): string {
-  const [, quoted, plain] = /;\s*boundary=(?:"([^"]*)"|([^\s;]*))/i.exec(headers['content-type'] ?? '') ?? []
-  return quoted ?? plain ?? ''
+  const [, quotedBoundary, plain] = /;\s*boundary=(?:"([^"]*)"|([^\s;]*))/i.exec(headers['content-type'] ?? '') ?? []
+  return quotedBoundary ?? plain ?? ''
 }
 
 const noFile = () =>
@@ -97,9 +97,9 @@ async function* pieces(content: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8
   try {
     yield* content
   } catch (error) {
-    throw error instanceof Problem ? error : broken(error)
+    throw error instanceof Problem ? error : brokenBody(error)
   }
 }
 
-const broken = (cause: unknown) =>
+const brokenBody = (cause: unknown) =>
   new Problem('invalid_request', 'The body is incomplete or not a valid form. Send it again.', { cause })

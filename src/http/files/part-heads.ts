@@ -41,10 +41,10 @@ export class PartHeads {
       const delimiter = data.indexOf(this.#delimiter)
       const at = this.#place === 'head' ? data.indexOf(END) : delimiter
       if (delimiter !== -1 && (at === -1 || delimiter < at)) return false
-      const passed = at === -1 ? Math.max(0, data.length - this.#delimiter.length + 1) : at
-      if (this.#place !== 'content' && (this.#bytes += passed) > MAX_HEAD_BYTES) return false
+      const passedBytes = at === -1 ? Math.max(0, data.length - this.#delimiter.length + 1) : at
+      if (this.#place !== 'content' && (this.#bytes += passedBytes) > MAX_HEAD_BYTES) return false
       if (at === -1) {
-        this.#rest = Buffer.from(data.subarray(passed))
+        this.#rest = Buffer.from(data.subarray(passedBytes))
         return true
       }
       // The line break before a delimiter may be the last one of a header.

@@ -11,8 +11,8 @@ export function publishingOf(headers: IncomingHttpHeaders): Publishing {
   return {
     isNew: ifNoneMatch?.trim() === '*',
     precondition(etag) {
-      if (ifMatch !== undefined && !isListed(ifMatch, etag)) throw changed()
-      if (ifNoneMatch !== undefined && etag !== undefined && isListed(ifNoneMatch, etag)) throw changed()
+      if (ifMatch !== undefined && !isListed(ifMatch, etag)) throw changedFile()
+      if (ifNoneMatch !== undefined && etag !== undefined && isListed(ifNoneMatch, etag)) throw changedFile()
     },
   }
 }
@@ -22,7 +22,8 @@ export function publishingOf(headers: IncomingHttpHeaders): Publishing {
  */
 export function isKnown(headers: IncomingHttpHeaders, { etag, mtime }: Version): boolean {
   const { 'if-match': ifMatch, 'if-none-match': ifNoneMatch } = headers
-  if (ifMatch !== undefined ? !isListed(ifMatch, etag) : isLater(mtime, headers['if-unmodified-since'])) throw changed()
+  if (ifMatch !== undefined ? !isListed(ifMatch, etag) : isLater(mtime, headers['if-unmodified-since']))
+    throw changedFile()
   if (ifNoneMatch !== undefined) return isListed(ifNoneMatch.replaceAll('W/', ''), etag)
   const since = headers['if-modified-since']
   return since !== undefined && isDate(since) && !isLater(mtime, since)
@@ -47,7 +48,7 @@ function isLater(mtime: Date, than: string | undefined): boolean {
 
 const isDate = (text: string) => !Number.isNaN(Date.parse(text))
 
-const changed = () =>
+const changedFile = () =>
   new Problem(
     'precondition_failed',
     'If-Match or If-None-Match does not hold for the file. Read it again, then decide.',

@@ -35,14 +35,14 @@ export function createAuthenticator(
   return async (header, connection) => {
     const token = tokenIn(header)
     if (token === undefined) throw !header ? noKey() : notBearer()
-    const given = digest(token)
+    const tokenDigest = digest(token)
     // Compare with all keys, even after a match: the time reveals nothing about which key it was.
-    const [match] = masters.filter((key) => timingSafeEqual(key.digest, given))
+    const [match] = masters.filter((key) => timingSafeEqual(key.digest, tokenDigest))
     if (match) return { fingerprint: match.fingerprint, access }
-    if (ofLocal && timingSafeEqual(ofLocal.digest, given) && local.connections.has(connection))
+    if (ofLocal && timingSafeEqual(ofLocal.digest, tokenDigest) && local.connections.has(connection))
       return { fingerprint: ofLocal.fingerprint, access }
-    const found = await apiKeys?.find(token)
-    if (found) return { fingerprint: fingerprintOf(token), access: found }
+    const foundAccess = await apiKeys?.find(token)
+    if (foundAccess) return { fingerprint: fingerprintOf(token), access: foundAccess }
     throw new Problem(
       'unauthorized',
       'The key is not a valid key of this server: it is wrong, expired or revoked. Check OPENHANDS_MASTER_KEY, or the API key.',

@@ -39,14 +39,14 @@ export const accessOf = ({ access }: Pick<FastifyRequest, 'access'>): Access => 
 
 /** A filter for lists and the firehose; undefined for a key that sees all conversations. */
 export const visibleTo = (access: Access): ((owned: OwnedConversation) => boolean) | undefined =>
-  access.isLimited ? (owned) => access.sees(owned) : undefined
+  access.isLimited ? (conversation) => access.sees(conversation) : undefined
 
 /** `ownerOf` returns undefined for a conversation that does not exist. */
 export function createAuthorize(ownerOf: (id: string) => OwnedConversation | undefined): Authorize {
   const conversation = (access: Access, id: string) => {
     if (!access.isLimited) return // the following lookup reports more: that it was deleted, or is damaged
-    const owned = ownerOf(id.toLowerCase())
-    if (owned && access.sees(owned)) return
+    const conversation = ownerOf(id.toLowerCase())
+    if (conversation && access.sees(conversation)) return
     throw new Problem('conversation_not_found', `There is no conversation ${id.toLowerCase()}.`)
   }
   return {

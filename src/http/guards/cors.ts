@@ -4,8 +4,8 @@ import type { FastifyInstance } from 'fastify'
 export type IsAllowedOrigin = (origin: string) => boolean
 
 /** `*` allows every origin; the others must match exactly. */
-export function originRule(allowed: readonly string[]): IsAllowedOrigin {
-  const exact = new Set(allowed)
+export function originRule(allowedOrigins: readonly string[]): IsAllowedOrigin {
+  const exact = new Set(allowedOrigins)
   return exact.has('*') ? () => true : (origin) => exact.has(origin)
 }
 
@@ -35,14 +35,14 @@ const PREFLIGHT_LIFETIME_S = 600
  * Preflights need no key, because browsers send none with them. If no origin is allowed, nothing is loaded or added.
  * The key is not a cookie: without `credentials`, a page can only use a key that it has.
  */
-export async function registerCors(app: FastifyInstance, allowed: readonly string[]): Promise<void> {
-  if (allowed.length === 0) return
+export async function registerCors(app: FastifyInstance, allowedOrigins: readonly string[]): Promise<void> {
+  if (allowedOrigins.length === 0) return
   const { default: cors } = await import('@fastify/cors')
-  const isAllowed = originRule(allowed)
-  const any = allowed.includes('*')
+  const isAllowed = originRule(allowedOrigins)
+  const any = allowedOrigins.includes('*')
   await app.register(cors, {
     // False leaves a request unchanged: it is answered as if it did not come from a browser.
-    origin: (origin, done) => done(null, origin !== undefined && isAllowed(origin) && (any ? '*' : origin)),
+    origin: (origin, callback) => callback(null, origin !== undefined && isAllowed(origin) && (any ? '*' : origin)),
     methods: ['GET', 'HEAD', 'POST', 'PUT', 'DELETE'],
     allowedHeaders: REQUEST_HEADERS,
     exposedHeaders: ANSWER_HEADERS,

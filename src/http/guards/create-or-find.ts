@@ -10,17 +10,17 @@ import { hidingDeleted, ofProject } from './limited-requests.ts'
 export async function createOrFind(
   manager: ConversationManager,
   access: Access,
-  wanted: CreateConversation,
+  wish: CreateConversation,
   { idempotency }: { readonly idempotency?: Idempotency | undefined } = {},
 ): Promise<{ readonly view: ConversationView; readonly isNew: boolean }> {
   const create = (request: CreateConversation) => manager.create(request, idempotency, ofProject(access))
-  const { external_id } = wanted
-  if (external_id === undefined) return { view: await hidingDeleted(access, () => create(wanted)), isNew: true }
+  const { external_id } = wish
+  if (external_id === undefined) return { view: await hidingDeleted(access, () => create(wish)), isNew: true }
   const { findOrCreate } = await import('../../conversations/profiles/external-ids.ts')
-  const found = await findOrCreate(manager, { ...wanted, external_id }, (id) => create({ ...wanted, id }))
-  const owner = manager.ownerOf(found.view.id)
+  const conversation = await findOrCreate(manager, { ...wish, external_id }, (id) => create({ ...wish, id }))
+  const owner = manager.ownerOf(conversation.view.id)
   // Another profile has other tools and other people.
-  const isMeant = found.isNew || found.view.profile === wanted.profile
-  if (owner && access.sees(owner) && isMeant) return found
+  const isMeant = conversation.isNew || conversation.view.profile === wish.profile
+  if (owner && access.sees(owner) && isMeant) return conversation
   throw new Problem('conversation_exists', 'This external_id cannot be used with this profile. Choose another one.')
 }

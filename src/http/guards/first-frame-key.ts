@@ -63,7 +63,7 @@ export function createFirstFrameKey(checkKey: CheckKey): FirstFrameKey {
  * size allowed for others.
  */
 function cutOffBeyond(bytes: number, ws: WebSocket, socket: Socket): () => void {
-  let left = bytes
+  let remainingBytes = bytes
   let isWhole = false
   const stop = () => {
     isWhole = true
@@ -72,8 +72,8 @@ function cutOffBeyond(bytes: number, ws: WebSocket, socket: Socket): () => void 
   // The library has processed the chunk before this listener: any bytes after the first frame belong to one that may be
   // larger. A listener that is removed meanwhile is still called for that chunk.
   const count = (chunk: Buffer) => {
-    left -= chunk.length
-    if (isWhole || left >= 0) return
+    remainingBytes -= chunk.length
+    if (isWhole || remainingBytes >= 0) return
     stop()
     ws.close(TOO_BIG)
     ws.pause()

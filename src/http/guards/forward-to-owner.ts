@@ -98,14 +98,14 @@ export async function forward(
   const { raw, access, keyFingerprint = '' } = request
   if (!access) return
   const { 'content-length': _, ...unsized } = raw.headers
-  const sent = {
+  const forwarding = {
     method: request.method,
     path: request.url,
     headers: { ...withoutConnection(typeof sentBody === 'string' ? unsized : raw.headers), 'x-request-id': request.id },
     body: sentBody,
     signal: closeSignal(reply),
   }
-  const { status, headers, body } = await cluster.send(owner, sent, {
+  const { status, headers, body } = await cluster.send(owner, forwarding, {
     fingerprint: keyFingerprint,
     // All conversations of a key may be too much for the headers.
     access: id === undefined ? access : access.within(id),

@@ -49,9 +49,9 @@ export const ofProject = (access: Access) => ({
 /** An MCP server with a command is a command of the client; one with a URL receives what the agent tells it. */
 function mayConnect(access: Access, { mcp = {} }: Pick<CreateConversation, 'mcp'>): void {
   const { mcpServers = {}, stdio_servers: programs = [], shttp_servers: remote = [], sse_servers: older = [] } = mcp
-  const named = Object.values(mcpServers)
-  if (programs.length > 0 || named.some(({ command }) => command !== undefined)) access.require('commands')
-  if (remote.length + older.length > 0 || named.some(({ url }) => url !== undefined)) access.require('read')
+  const servers = Object.values(mcpServers)
+  if (programs.length > 0 || servers.some(({ command }) => command !== undefined)) access.require('commands')
+  if (remote.length + older.length > 0 || servers.some(({ url }) => url !== undefined)) access.require('read')
 }
 
 /** These fields only say how the model is asked. All others may lead to another endpoint or account, which reads all. */

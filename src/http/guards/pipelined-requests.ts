@@ -16,14 +16,14 @@ export function runInOrder(app: FastifyInstance): void {
     waiting.set(socket, count)
     return count
   }
-  app.addHook('onRequest', (request, { raw: response }, done) => {
+  app.addHook('onRequest', (request, { raw: response }, callback) => {
     // A response gets the socket when all earlier ones have been sent.
-    if (response.socket) return done()
+    if (response.socket) return callback()
     const { socket } = request.raw
     if (add(socket, 1) > MAX_WAITING) return void socket.destroy()
     response.once('socket', () => {
       add(socket, -1)
-      done()
+      callback()
     })
   })
 }

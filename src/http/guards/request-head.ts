@@ -40,8 +40,8 @@ function isTarget({ url = '', headers: { host = '' } }: IncomingMessage): boolea
 /** Clients leave out the port of the scheme in the header, in the URL, or in both. */
 function withoutPort(scheme: string, host: string): string {
   const port = scheme.toLowerCase() === 'https' ? '443' : '80'
-  const [, name = host, given = ''] = /^(.*):(\d*)$/.exec(host) ?? []
-  return (given === '' || given === port ? name : host).toLowerCase()
+  const [, name = host, portText = ''] = /^(.*):(\d*)$/.exec(host) ?? []
+  return (portText === '' || portText === port ? name : host).toLowerCase()
 }
 
 /** The body would be read without decoding, whatever its headers claim. */
@@ -55,12 +55,12 @@ function faultOf({ rawHeaders, headers, httpVersion }: IncomingMessage): string 
   // Node accepts any list that ends in `chunked`, and a proxy in front may decode the other encodings.
   if (encoding !== undefined && encoding.toLowerCase() !== 'chunked')
     return 'The Transfer-Encoding is not chunked. Send the body chunked or with Content-Length.'
-  const seen = new Set<string>()
+  const seenNames = new Set<string>()
   for (let at = 0; at < rawHeaders.length; at += 2) {
     const name = rawHeaders[at]?.toLowerCase() ?? ''
     if (!ONCE_ONLY.has(name)) continue
-    if (seen.has(name)) return `The request has more than one ${name} header. Send one.`
-    seen.add(name)
+    if (seenNames.has(name)) return `The request has more than one ${name} header. Send one.`
+    seenNames.add(name)
   }
   if (host === undefined) return httpVersion === '1.1' ? 'The request has no Host header. Send one.' : undefined
   return HOST.test(host) ? undefined : 'The Host header is not valid. Send the host of the URL.'

@@ -105,9 +105,9 @@ class ReceivedLines {
         this.#rest = piece.subarray(at)
         return
       }
-      const passed = Math.min(this.#skip, piece.length - at)
-      this.#skip -= passed
-      at += passed
+      const passedBytes = Math.min(this.#skip, piece.length - at)
+      this.#skip -= passedBytes
+      at += passedBytes
       if (at < piece.length) at = this.#readLine(piece, at)
     }
   }

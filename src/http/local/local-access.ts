@@ -31,15 +31,15 @@ export type LocalAccess = {
 /** Removes the record when `started` is disposed. */
 export async function openLocalAccess(
   http: FastifyInstance,
-  started: AsyncDisposableStack,
+  startedParts: AsyncDisposableStack,
   options: LocalAccessOptions,
 ): Promise<LocalAccess> {
   const { dataDir, credential } = options
-  const left = await readLocalRecord(dataDir)
-  if (left && 'address' in left) await removeLeftSocket(pathOf(left.address))
+  const leftRecord = await readLocalRecord(dataDir)
+  if (leftRecord && 'address' in leftRecord) await removeLeftSocket(pathOf(leftRecord.address))
   options.connections.watch(http.server)
   const local = await listen(http, options)
-  started.defer(async () => {
+  startedParts.defer(async () => {
     await removeLocalRecord(dataDir)
   })
   const record = { address: local.address, credential, ...(options.url !== undefined && { url: options.url }) }

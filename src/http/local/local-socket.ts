@@ -35,17 +35,17 @@ export type SocketPlace = AsyncDisposable & {
 
 /** Returns a path that does not exist yet. Throws if no directory can be used. */
 export async function placeOfSocket(dataDir: string): Promise<SocketPlace> {
-  const opened =
+  const directory =
     (await openIfFree(join(dataDir, 'local'), { isOurs: true })) ??
     (await openIfFree(join(tmpdir(), TEMPORARY + (await idOf(dataDir))))) ??
     (await openNew())
-  if (!opened) throw new Error(`no directory for a socket can be made in ${dataDir}, nor in ${tmpdir()}`)
-  const path = join(opened.path, FILE)
+  if (!directory) throw new Error(`no directory for a socket can be made in ${dataDir}, nor in ${tmpdir()}`)
+  const path = join(directory.path, FILE)
   return {
     path,
-    listenAt: within(opened, FILE),
+    listenAt: within(directory, FILE),
     async [Symbol.asyncDispose]() {
-      await close(opened.fd)
+      await close(directory.fd)
       await removeTemporary(path)
     },
   }
@@ -55,18 +55,18 @@ export async function placeOfSocket(dataDir: string): Promise<SocketPlace> {
 export async function removeLeftSocket(path: string): Promise<void> {
   if (!isTemporary(path)) return
   // A copy of a data directory has the record of the original, whose server may be running.
-  const left = await openIfFree(dirname(path), { isThere: true }).catch(() => undefined)
-  if (!left) return
-  await close(left.fd)
+  const leftDirectory = await openIfFree(dirname(path), { isThere: true }).catch(() => undefined)
+  if (!leftDirectory) return
+  await close(leftDirectory.fd)
   await removeTemporary(path)
 }
 
 /** Another server uses the directory with the expected name, or another user has made it. */
 async function openNew(): Promise<OpenedDirectory | undefined> {
   const path = await mkdtemp(join(tmpdir(), TEMPORARY))
-  const opened = await openIfFree(path).catch(() => undefined)
-  if (!opened) await rmdir(path)
-  return opened
+  const openedDirectory = await openIfFree(path).catch(() => undefined)
+  if (!openedDirectory) await rmdir(path)
+  return openedDirectory
 }
 
 type OpenedDirectory = { readonly path: string; readonly fd: number }
@@ -84,13 +84,13 @@ async function openIfFree(
   const flags = constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW
   const fd = await open(path, flags).catch(() => undefined)
   if (fd === undefined) return undefined
-  const opened = { path, fd }
+  const openedDirectory = { path, fd }
   try {
     const isOwn = (await fstat(fd)).uid === process.geteuid?.()
-    if (isOwn && (await isFree(within(opened, FILE), { isOurs }))) {
+    if (isOwn && (await isFree(within(openedDirectory, FILE), { isOurs }))) {
       await fchmod(fd, 0o700)
-      await rm(within(opened, FILE), { force: true })
-      return opened
+      await rm(within(openedDirectory, FILE), { force: true })
+      return openedDirectory
     }
   } catch (error) {
     await close(fd)

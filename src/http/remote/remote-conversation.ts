@@ -70,11 +70,11 @@ export class RemoteConversation {
   /** Connects to the owner, until the signal is aborted. Throws what the owner answers, and the `Problem` `owner_lost`. */
   async open({ deltas = false, client, signal, isPatient = false }: RemoteReader): Promise<OpenRemote> {
     const { views, stopping, logger } = this.#deps
-    const wanted = { deltas, client, signal: AbortSignal.any([signal, stopping]) }
+    const wish = { deltas, client, signal: AbortSignal.any([signal, stopping]) }
     const log = await RemoteLog.open({
       conversationId: this.id,
       views,
-      connect: (afterSeq) => this.#connect(afterSeq, wanted),
+      connect: (afterSeq) => this.#connect(afterSeq, wish),
       signal,
       stopping,
       isPatient,
@@ -93,8 +93,8 @@ export class RemoteConversation {
 
   /** Also returns the state that is stored. */
   async openWithState(reader: RemoteReader): Promise<OpenRemote & { readonly state: { readonly status: Status } }> {
-    const opened = await this.open(reader)
-    return { ...opened, state: { status: (await lastUpdate(opened.log))?.status ?? 'idle' } }
+    const openedLog = await this.open(reader)
+    return { ...openedLog, state: { status: (await lastUpdate(openedLog.log))?.status ?? 'idle' } }
   }
 
   /** Returns the result of a frame that the owner has executed; undefined if this instance is the owner now. */
@@ -104,8 +104,8 @@ export class RemoteConversation {
   }
 
   async run(options: Partial<RunRequest>): Promise<string> {
-    const started = await this.#call({ method: 'POST', path: '/run', body: options })
-    return started === undefined ? await (await this.#here()).run(options) : RunStarted.parse(started).run_id
+    const response = await this.#call({ method: 'POST', path: '/run', body: options })
+    return response === undefined ? await (await this.#here()).run(options) : RunStarted.parse(response).run_id
   }
 
   /** As `Conversation.waitForRun`. Whichever instance owns the conversation by then has stored the end of the run. */
@@ -119,11 +119,11 @@ export class RemoteConversation {
     // Before what is stored is read: an update between the two comes from both.
     const unsubscribe = log.subscribe({ onEvents: (events) => events.forEach(({ event }) => note(event)) })
     try {
-      const stored = await lastUpdate(log)
-      if (stored) note(stored)
+      const lastStored = await lastUpdate(log)
+      if (lastStored) note(lastStored)
       const isOver = () => last?.run_id !== runId || last.status !== 'running'
-      const ended = await waitForRun(log, { runId, isOver, watch: () => () => {}, timeoutMs, signal })
-      return { run_id: runId, status: last?.status ?? 'idle', ...ended }
+      const awaitedEnd = await waitForRun(log, { runId, isOver, watch: () => () => {}, timeoutMs, signal })
+      return { run_id: runId, status: last?.status ?? 'idle', ...awaitedEnd }
     } finally {
       unsubscribe()
     }
@@ -161,16 +161,16 @@ export class RemoteConversation {
     }
     // The owner finishes what the client has requested, also if the client leaves.
     const { signal } = new AbortController()
-    const sent = { method, path, headers, body: body && JSON.stringify(body), signal }
-    const response = await this.#send(owner, sent)
+    const sentRequest = { method, path, headers, body: body && JSON.stringify(body), signal }
+    const response = await this.#send(owner, sentRequest)
     const answer = await textOf(response)
     if (response.status >= 300) throw problemIn(answer)
     return JSON.parse(answer)
   }
 
-  async #send(owner: Peer, { path, headers, ...sent }: SentRequest) {
+  async #send(owner: Peer, { path, headers, ...sentRequest }: SentRequest) {
     const own = { path: `/conversations/${this.id}${path}`, headers: { ...headers, 'x-request-id': this.#request.id } }
-    return await this.#deps.cluster.send(owner, { ...sent, ...own }, this.#rights)
+    return await this.#deps.cluster.send(owner, { ...sentRequest, ...own }, this.#rights)
   }
 
   async #owner(): Promise<Peer | undefined> {
@@ -181,8 +181,8 @@ export class RemoteConversation {
   async #here(): Promise<Conversation> {
     const { manager } = this.#deps
     const conversation = await manager.open(this.id)
-    const owned = manager.ownerOf(this.id)
-    if (owned && this.#rights.access.sees(owned)) return conversation
+    const summary = manager.ownerOf(this.id)
+    if (summary && this.#rights.access.sees(summary)) return conversation
     throw new Problem('conversation_not_found', `There is no conversation ${this.id}.`)
   }
 }

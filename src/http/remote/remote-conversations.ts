@@ -43,9 +43,9 @@ export class RemoteConversations implements Disposable {
   /** Returns the function `request.elsewhere`. */
   elsewhere(request: FastifyRequest, id: string): NonNullable<FastifyRequest['elsewhere']> {
     return async (reason) => {
-      const found = await this.find(request, id)
-      if (!found) throw reason
-      return found
+      const conversation = await this.find(request, id)
+      if (!conversation) throw reason
+      return conversation
     }
   }
 

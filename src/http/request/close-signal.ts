@@ -3,15 +3,15 @@ import type { FastifyReply } from 'fastify'
 
 /** The signal of the key may live much longer: it keeps no reference to this reply. */
 export function closeSignal(reply: FastifyReply): AbortSignal {
-  const ended = reply.request.access?.ended
+  const endSignal = reply.request.access?.ended
   const controller = new AbortController()
   const abort = () => controller.abort()
   // The connection may have closed before this call, and then there is no further event.
-  if (reply.raw.closed || reply.raw.destroyed || ended?.aborted) abort()
+  if (reply.raw.closed || reply.raw.destroyed || endSignal?.aborted) abort()
   else {
-    ended?.addEventListener('abort', abort)
+    endSignal?.addEventListener('abort', abort)
     reply.raw.once('close', () => {
-      ended?.removeEventListener('abort', abort)
+      endSignal?.removeEventListener('abort', abort)
       abort()
     })
   }

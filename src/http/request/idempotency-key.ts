@@ -15,8 +15,8 @@ declare module 'fastify' {
 export const KeyHeader = z.object({ 'idempotency-key': IdempotencyKey.optional() })
 
 /** Returns undefined without the header. `asked` is everything that identifies the request, except its route. */
-export function idempotencyOf(request: FastifyRequest, asked: unknown = request.body): Idempotency | undefined {
-  return keyOf(request)?.with(asked)
+export function idempotencyOf(request: FastifyRequest, body: unknown = request.body): Idempotency | undefined {
+  return keyOf(request)?.with(body)
 }
 
 /** For a body that is known only after it has arrived. Returns undefined without the header. */

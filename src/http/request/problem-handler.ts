@@ -22,9 +22,9 @@ export function handleError(
   reply: FastifyReply,
   redact: (text: string) => string = (text) => text,
 ): FastifyReply {
-  const shown = problemFor(error, request, redact)
+  const shownProblem = problemFor(error, request, redact)
   // What its request was doing was cut off, or must not be shown any more.
-  const problem = request.access?.ended.aborted && shown.status < 500 ? keyEnded() : shown
+  const problem = request.access?.ended.aborted && shownProblem.status < 500 ? keyEnded() : shownProblem
   if (isTransient(problem) && wantsEventStream(request)) {
     if (request.access) return endStream(reply, problem)
     if (problem.status === 503) return dropConnection(reply)
@@ -64,8 +64,8 @@ function toProblem(error: FastifyError | Error, request: FastifyRequest, redact:
   if (error instanceof Problem) return error
   if (hasZodFastifySchemaValidationErrors(error))
     return invalidRequest(error.validation, error.validationContext, request)
-  const known = 'code' in error ? FASTIFY_CODES[error.code] : undefined
-  if (known) return new Problem(...known, { cause: error })
+  const refusal = 'code' in error ? FASTIFY_CODES[error.code] : undefined
+  if (refusal) return new Problem(...refusal, { cause: error })
   if (isOutOfRoom(error))
     return new Problem('storage_full', 'The disk is full. Free some space and try again.', {
       cause: error,

@@ -83,6 +83,6 @@ const ConversationUuid = z.uuid().toLowerCase()
 const REQUEST_ID = /^[A-Za-z0-9._-]{1,128}$/
 
 export function requestIdOf({ headers }: Pick<IncomingMessage, 'headers'>): string {
-  const given = headers['x-request-id']
-  return typeof given === 'string' && REQUEST_ID.test(given) ? given : uuid7()
+  const givenId = headers['x-request-id']
+  return typeof givenId === 'string' && REQUEST_ID.test(givenId) ? givenId : uuid7()
 }

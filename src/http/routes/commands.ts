@@ -50,9 +50,9 @@ export const commandRoutes: FastifyPluginAsyncZod<{ manager: ConversationManager
       const idempotency = idempotencyOf(request)
       const { background, kill_on_disconnect } = request.body
       if (background) {
-        const started = await commands.start(request.body, { idempotency })
-        const location = `/conversations/${request.params.id}/commands/${started.command_id}`
-        return reply.code(202).header('location', location).send(started)
+        const startedCommand = await commands.start(request.body, { idempotency })
+        const location = `/conversations/${request.params.id}/commands/${startedCommand.command_id}`
+        return reply.code(202).header('location', location).send(startedCommand)
       }
       const signal = kill_on_disconnect ? closeSignal(reply) : undefined
       const outcome = await commands.run(request.body, { idempotency, signal })

@@ -55,14 +55,14 @@ export const conversationRoutes: FastifyPluginAsyncZod<{ manager: ConversationMa
     },
     async (request, reply) => {
       const access = accessOf(request)
-      const wanted = createAs(access, request.body)
-      mayRun(access, { wait: wanted.wait ?? false })
-      const { view: conversation, isNew } = await createOrFind(manager, access, wanted, {
+      const wish = createAs(access, request.body)
+      mayRun(access, { wait: wish.wait ?? false })
+      const { view: conversation, isNew } = await createOrFind(manager, access, wish, {
         idempotency: ownKey(access, idempotencyOf(request)),
       })
       if (!isNew) return access.allows('read') ? withReadFields(manager, conversation) : conversation
       reply.code(201).header('location', `/conversations/${conversation.id}`)
-      return wanted.run ? await withFirstRun(manager, conversation, wanted, reply) : conversation
+      return wish.run ? await withFirstRun(manager, conversation, wish, reply) : conversation
     },
   )
 
@@ -152,24 +152,24 @@ export const conversationListRoutes: FastifyPluginAsyncZod<{ manager: Conversati
 /** Adds what a key sees only of a conversation that it may read. */
 function withReadFields(manager: ConversationManager, view: ConversationView): ConversationView {
   const preview = manager.ownerOf(view.id)?.preview
-  const attended = manager.attendance.has(view.id)
-  return { ...view, ...(preview && { preview }), ...(attended && { attended: true as const }) }
+  const isAttended = manager.attendance.has(view.id)
+  return { ...view, ...(preview && { preview }), ...(isAttended && { attended: true as const }) }
 }
 
 /** Starts the agent in a new conversation, and with `wait` returns what its run ended with. */
 async function withFirstRun(
   manager: ConversationManager,
-  created: ConversationView,
+  view: ConversationView,
   { wait, timeout = DEFAULT_WAIT_S }: Pick<CreateConversation, 'wait' | 'timeout'>,
   reply: FastifyReply,
 ): Promise<ConversationView> {
-  const release = manager.hold(created.id)
+  const release = manager.hold(view.id)
   try {
-    const conversation = await manager.open(created.id)
+    const conversation = await manager.open(view.id)
     const run_id = await startFirstRun(conversation)
     const outcome = wait ? await conversation.waitForRun(run_id, timeout, closeSignal(reply)) : { run_id }
     accessOf(reply.request).requireValid()
-    return { ...conversation.view(), ...withoutUndefined({ warnings: created.warnings }), ...outcome }
+    return { ...conversation.view(), ...withoutUndefined({ warnings: view.warnings }), ...outcome }
   } finally {
     release()
   }

@@ -61,8 +61,8 @@ export const eventRoutes: FastifyPluginAsyncZod<{ manager: ConversationManager }
     async (request, reply) => {
       const { id } = request.params
       const { clientEvents } = await manager.open(id)
-      const posted = await clientEvents.post(request.body, idempotencyOf(request))
-      return reply.code(201).header('location', `/conversations/${id}/events/${posted.event_id}`).send(posted)
+      const postedEvent = await clientEvents.post(request.body, idempotencyOf(request))
+      return reply.code(201).header('location', `/conversations/${id}/events/${postedEvent.event_id}`).send(postedEvent)
     },
   )
 
@@ -93,10 +93,10 @@ export const eventRoutes: FastifyPluginAsyncZod<{ manager: ConversationManager }
     },
     async (request) => {
       const { log } = await manager.open(request.params.id)
-      const found = await log.find(request.params.event_id)
-      if (!found)
+      const foundEvent = await log.find(request.params.event_id)
+      if (!foundEvent)
         throw new Problem('event_not_found', `There is no event ${request.params.event_id} in this conversation.`)
-      return found.event
+      return foundEvent.event
     },
   )
   registerPart(app, { manager })
@@ -142,7 +142,7 @@ const Binary = z.unknown().meta({ type: 'string', format: 'binary' })
 
 /** Sends the stored lines of the log unchanged: parsing and serialising them would be most of the work. */
 function sendPage(reply: FastifyReply, { events, nextPageId }: Awaited<ReturnType<typeof readEventPage>>) {
-  const items = events.map((stored) => stored.json).join(',')
+  const items = events.map((storedEvent) => storedEvent.json).join(',')
   return reply
     .type('application/json')
     .serializer(String)

@@ -59,8 +59,8 @@ function shownTo(access: Access, fork: ConversationView): ConversationView {
   if (access.allows('read')) return fork
   const { files, warnings: _, ...rest } = fork
   if (!files) return rest
-  const { left_out: __, ...shown } = files
-  return { ...rest, files: shown }
+  const { left_out: __, ...shownFiles } = files
+  return { ...rest, files: shownFiles }
 }
 
 async function withRun(manager: ConversationManager, { id, warnings, files }: ConversationView) {

@@ -54,8 +54,8 @@ function registerKeys(app: Parameters<typeof keyRoutes>[0], { apiKeys }: KeyRout
       },
     },
     async (request, reply) => {
-      const created = await apiKeys.create(request.body)
-      return reply.code(201).header('location', `/keys/${created.id}`).send(created)
+      const createdKey = await apiKeys.create(request.body)
+      return reply.code(201).header('location', `/keys/${createdKey.id}`).send(createdKey)
     },
   )
 

@@ -39,15 +39,15 @@ const describe = describeRoute('keys')
 
 const creation: LoginRoutes = async (app, { logins, checkKey, refuseKey }) => {
   /** Throws `unauthorized`. */
-  async function redeem(request: FastifyRequest, opened: Logins, { key, code }: CreateLogin) {
+  async function redeem(request: FastifyRequest, openedLogins: Logins, { key, code }: CreateLogin) {
     if (key !== undefined) {
       await checkKey(request, `Bearer ${key}`)
-      return { access: accessOf(request), origin: opened.originOf(key, accessOf(request)) }
+      return { access: accessOf(request), origin: openedLogins.originOf(key, accessOf(request)) }
     }
-    const redeemed = opened.codes.redeem(code ?? '')
-    if (!redeemed) return await refuseKey(request, badCode())
-    request.access = redeemed.access
-    return redeemed
+    const redeemedCode = openedLogins.codes.redeem(code ?? '')
+    if (!redeemedCode) return await refuseKey(request, badCode())
+    request.access = redeemedCode.access
+    return redeemedCode
   }
 
   app.post(
@@ -72,10 +72,10 @@ const creation: LoginRoutes = async (app, { logins, checkKey, refuseKey }) => {
       const { headers, body } = request
       if (headers['sec-fetch-site'] !== undefined) requireOwnPage(headers['sec-fetch-site'])
       requireSafeWay(request, logins)
-      const opened = await logins.open()
-      const redeemed: { access: Access; origin: LoginOrigin } = await redeem(request, opened, body)
-      const wish = { ...redeemed, scopes: body.scopes, userAgent: headers['user-agent'] }
-      const { login, value, cookie } = await opened.create(wish)
+      const openedLogins = await logins.open()
+      const redemption: { access: Access; origin: LoginOrigin } = await redeem(request, openedLogins, body)
+      const wish = { ...redemption, scopes: body.scopes, userAgent: headers['user-agent'] }
+      const { login, value, cookie } = await openedLogins.create(wish)
       void reply.header('set-cookie', loginCookie(request, logins.cookieId(), cookie))
       return await reply
         .code(201)
@@ -130,8 +130,8 @@ const codes: LoginRoutes = async (app, { logins }) => {
       const [token, access] = [tokenIn(request.headers.authorization), accessOf(request)]
       if (token === undefined)
         throw new Problem('forbidden', 'A login cannot make codes for further logins. Send the key itself.')
-      const opened = await logins.open()
-      const code = opened.codes.issue(opened.originOf(token, access), access)
+      const openedLogins = await logins.open()
+      const code = openedLogins.codes.issue(openedLogins.originOf(token, access), access)
       return reply.code(201).header('cache-control', 'no-store').send(code)
     },
   )

@@ -19,8 +19,8 @@ export const profileRoutes: FastifyPluginAsyncZod<{ profiles: () => Promise<Prof
     '/profiles',
     { schema: { ...describe('listProfiles', 'List the profiles'), response: { 200: ProfileList } } },
     async (request) => {
-      const { profiles: allowed } = accessOf(request).limits
-      return (await profiles()).list((name) => allowed?.has(name) ?? true)
+      const { profiles: allowedNames } = accessOf(request).limits
+      return (await profiles()).list((name) => allowedNames?.has(name) ?? true)
     },
   )
 

@@ -72,11 +72,11 @@ async function refuseOthers(
   const others = items.filter((other) => other.id !== id && isIn(other))
   if (others.length === 0) return
   const visible = await manager.list(running, visibleTo(access))
-  const known = visible.items.find((each) => others.some((other) => other.id === each.id))
+  const knownView = visible.items.find((each) => others.some((other) => other.id === each.id))
   throw new Problem(
     'workdir_in_use',
-    `${known ? `Conversation ${known.id}` : 'Another conversation'} works in this directory. Pause it first, or restore the files with force: true.`,
-    known && { details: { conversation_id: known.id } },
+    `${knownView ? `Conversation ${knownView.id}` : 'Another conversation'} works in this directory. Pause it first, or restore the files with force: true.`,
+    knownView && { details: { conversation_id: knownView.id } },
   )
 }
 

@@ -74,8 +74,8 @@ async function execute(
 ): Promise<AckFrame['result']> {
   switch (frame.type) {
     case 'message': {
-      const { type: _, id: __, idempotency_key: key, ...posted } = frame
-      return await conversation.post(posted, keyed(key, 'POST /conversations/:id/messages', posted))
+      const { type: _, id: __, idempotency_key: key, ...message } = frame
+      return await conversation.post(message, keyed(key, 'POST /conversations/:id/messages', message))
     }
     case 'run': {
       const { type: _, id: __, ...options } = frame
@@ -109,9 +109,9 @@ export function parseJson(text: string): unknown {
 
 /** Throws a `Problem` that names the invalid path and quotes nothing of the frame. */
 export function parseFrame<T>(schema: z.ZodType<T>, json: unknown): T {
-  const parsed = schema.safeParse(json)
-  if (parsed.success) return parsed.data
-  const issues = parsed.error.issues.slice(0, MAX_ISSUES).map((issue) => describeIssue(issue, ['frame']))
+  const parseResult = schema.safeParse(json)
+  if (parseResult.success) return parseResult.data
+  const issues = parseResult.error.issues.slice(0, MAX_ISSUES).map((issue) => describeIssue(issue, ['frame']))
   throw new Problem('invalid_request', issues.map(({ path, message }) => `${path}: ${message}`).join('; '), {
     details: { issues },
   })

@@ -70,10 +70,10 @@ export class SocketConnection {
     const last = frames.at(-1)
     if (!last || this.#ws.readyState !== this.#ws.OPEN) return
     for (const frame of frames.slice(0, -1)) this.#ws.send(frame, TEXT)
-    const { promise: left, resolve } = Promise.withResolvers<void>()
+    const { promise: leaving, resolve } = Promise.withResolvers<void>()
     // An error means that the peer is gone, which `signal` reports.
     this.#ws.send(last, TEXT, () => resolve())
-    if (this.#ws.bufferedAmount > HIGH_WATER_BYTES) await this.#orStalled(left)
+    if (this.#ws.bufferedAmount > HIGH_WATER_BYTES) await this.#orStalled(leaving)
   }
 
   /**
@@ -85,9 +85,9 @@ export class SocketConnection {
     this.#isEnding = true
     this.#wake?.()
     if (this.#ws.readyState === this.#ws.OPEN) {
-      const { promise: left, resolve } = Promise.withResolvers<void>()
+      const { promise: leaving, resolve } = Promise.withResolvers<void>()
       this.#ws.send(JSON.stringify(frame), TEXT, () => resolve())
-      await this.#orStalled(left)
+      await this.#orStalled(leaving)
     }
     this.#ws.close(code)
   }
@@ -114,9 +114,9 @@ export class SocketConnection {
     this.#ws.ping()
   }
 
-  async #orStalled(left: Promise<void>): Promise<void> {
+  async #orStalled(leaving: Promise<void>): Promise<void> {
     const timer = setTimeout(() => this.#ws.terminate(), this.#stallMs)
-    await left
+    await leaving
     clearTimeout(timer)
   }
 }

@@ -41,7 +41,7 @@ export async function sendFeed(socket: SocketConnection, source: FeedSource, opt
   let reportedSeq = following.afterSeq ?? source.head
   let next = feed.next()
   const onEnd = onOpen()
-  let lagged = false
+  let hasLagged = false
   try {
     for (const greeting of greetings) await socket.send(greeting)
     for (;;) {
@@ -57,12 +57,12 @@ export async function sendFeed(socket: SocketConnection, source: FeedSource, opt
       // The next heartbeat reports the position after events that a filter held back.
       reportedSeq =
         records.length > 0 ? (records.findLast(({ seq }) => seq !== undefined)?.seq ?? reportedSeq) : reachedSeq
-      lagged = end === 'lagged'
+      hasLagged = end === 'lagged'
       if (end) return end === 'aborted' ? undefined : await socket.end(...GOODBYES[end])
       next = feed.next()
     }
   } finally {
-    onEnd({ lagged })
+    onEnd({ lagged: hasLagged })
     next.catch(() => {}) // the peer disconnected while this was awaited
     await feed.return()
   }

@@ -62,7 +62,7 @@ export async function streamEvents(reply: FastifyReply, source: FeedSource, opti
   // Subscribe before the client sees the first byte, so that it receives the events of its next requests.
   let next = feed.next()
   const onEnd = onOpen()
-  let lagged = false
+  let hasLagged = false
   let stream: StreamWriter | undefined
   let reportedSeq = following.afterSeq ?? source.head
   try {
@@ -84,7 +84,7 @@ export async function streamEvents(reply: FastifyReply, source: FeedSource, opti
         ? (batch.records.findLast(({ seq }) => seq !== undefined)?.seq ?? reportedSeq)
         : batch.reachedSeq
       if (!stream.write(text)) await untilDrained(stream, reply, signal)
-      lagged = batch.end === 'lagged'
+      hasLagged = batch.end === 'lagged'
       if (batch.end) return void stream.write(GOODBYE[batch.end])
       next = feed.next()
     }
@@ -98,7 +98,7 @@ export async function streamEvents(reply: FastifyReply, source: FeedSource, opti
     if (!(error instanceof Problem)) reply.log.error({ err: error }, 'stream failed')
     if (!signal.aborted) stream?.write(errorFrame(problem))
   } finally {
-    onEnd({ lagged })
+    onEnd({ lagged: hasLagged })
     await feed.return()
   }
 }

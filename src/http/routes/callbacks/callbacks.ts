@@ -46,9 +46,9 @@ export const callbackRoutes: FastifyPluginAsyncZod<{ manager: ConversationManage
     },
     async (request, reply) => {
       const callbacks = await callbacksOf(request.params.id)
-      const created = await callbacks.create(request.body, idempotencyOf(request))
-      const location = `/conversations/${request.params.id}/callbacks/${created.id}`
-      return reply.code(201).header('location', location).send(created)
+      const creation = await callbacks.create(request.body, idempotencyOf(request))
+      const location = `/conversations/${request.params.id}/callbacks/${creation.id}`
+      return reply.code(201).header('location', location).send(creation)
     },
   )
 

@@ -62,8 +62,8 @@ export const directoryRoutes: FastifyPluginAsyncZod<{ manager: ConversationManag
     },
     async (request, reply) => {
       const { files } = await manager.open(request.params.id)
-      const made = await files.changes.makeDirectory(pathOf(request), keyOf(request), closeSignal(reply))
-      return reply.code(made.seq === undefined ? 200 : 201).send(made)
+      const createdDirectory = await files.changes.makeDirectory(pathOf(request), keyOf(request), closeSignal(reply))
+      return reply.code(createdDirectory.seq === undefined ? 200 : 201).send(createdDirectory)
     },
   )
 }

@@ -38,7 +38,7 @@ export const fileBodyRoutes: FastifyPluginAsyncZod<{ manager: ConversationManage
   const describe = describeRoute('files')
   app.removeAllContentTypeParsers()
   await app.register(multipart)
-  app.addContentTypeParser('*', (_request, payload, done) => done(null, payload))
+  app.addContentTypeParser('*', (_request, payload, callback) => callback(null, payload))
 
   app.post(
     '/conversations/:id/files/upload',

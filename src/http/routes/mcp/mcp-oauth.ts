@@ -18,11 +18,11 @@ export type McpOauthDeps = {
 export const mcpOauthRoutes: FastifyPluginAsyncZod<McpOauthDeps> = async (app, { manager, pending }) => {
   const describe = describeRoute('conversations')
 
-  const finish = async (found: PendingAuthorization | undefined, answer: URLSearchParams) => {
-    if (!found) throw unknownState()
-    using held = new DisposableStack()
-    held.defer(manager.hold(found.conversationId))
-    return await (await manager.open(found.conversationId)).mcp.authorize(found, answer)
+  const finish = async (authorization: PendingAuthorization | undefined, answer: URLSearchParams) => {
+    if (!authorization) throw unknownState()
+    using stack = new DisposableStack()
+    stack.defer(manager.hold(authorization.conversationId))
+    return await (await manager.open(authorization.conversationId)).mcp.authorize(authorization, answer)
   }
 
   app.get(
@@ -78,7 +78,8 @@ export const mcpOauthRoutes: FastifyPluginAsyncZod<McpOauthDeps> = async (app, {
       const { id, server_name } = request.params
       const { state, ...answer } = request.body
       await manager.open(id)
-      const isMeant = (found: PendingAuthorization) => found.conversationId === id && found.server === server_name
+      const isMeant = (authorization: PendingAuthorization) =>
+        authorization.conversationId === id && authorization.server === server_name
       return await finish(pending.take(state, isMeant), paramsOf(answer))
     },
   )

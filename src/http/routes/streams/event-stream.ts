@@ -52,9 +52,9 @@ export const eventStreamRoutes: FastifyPluginAsyncZod<EventStreamDeps> = async (
     },
     async (request, reply) => {
       const { after_seq, types, deltas, hook_client: client } = request.query
-      const opened = request.remote ?? (await manager.open(request.params.id).catch(request.elsewhere))
+      const conversation = request.remote ?? (await manager.open(request.params.id).catch(request.elsewhere))
       const { log, clientHooks } =
-        'open' in opened ? await opened.open({ deltas, client, signal: closeSignal(reply) }) : opened
+        'open' in conversation ? await conversation.open({ deltas, client, signal: closeSignal(reply) }) : conversation
       const requests = client === undefined ? undefined : clientHooks.requestsTo(client)
       const afterSeq = seqAfter(request.headers['last-event-id'], after_seq)
       const leave = deps.streamSlots.take(log.conversationId)

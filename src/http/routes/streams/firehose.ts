@@ -124,8 +124,8 @@ function wantedOf(
   const isVisible = visibleTo(access)
   const sees = (record: PublishedRecord): boolean => {
     // A deleted conversation has no owner any more; the notice of its deletion has.
-    const owned = 'owner' in record ? record.owner : ownerOf(record.event.conversation_id)
-    return owned !== undefined && isVisible?.(owned) === true
+    const conversation = 'owner' in record ? record.owner : ownerOf(record.event.conversation_id)
+    return conversation !== undefined && isVisible?.(conversation) === true
   }
   const isNamed = (id: string) => (ids ? ids.has(id) : !isHidden(id))
   const only = (record: PublishedRecord) => isNamed(record.event.conversation_id) && (!isVisible || sees(record))

@@ -65,11 +65,11 @@ export const socketRoutes: FastifyPluginAsyncZod<SocketDeps> = async (app, deps)
         const { create, ...stream } = query
         const access = accessOf(request)
         access.require('read')
-        const wanted = create === 'frame' ? await firstFrame(socket) : CreateConversation.parse({})
-        const { view: made, isNew } = await createOrFind(manager, access, createAs(access, wanted))
-        if (wanted.run && isNew) await startFirstRun(await manager.open(made.id))
-        logCommand(request, { frame: 'create', status: 201, conversation_id: made.id })
-        await talk(deps, socket, request, { ...stream, id: made.id, after_seq: 0, view: made })
+        const wish = create === 'frame' ? await firstFrame(socket) : CreateConversation.parse({})
+        const { view: createdView, isNew } = await createOrFind(manager, access, createAs(access, wish))
+        if (wish.run && isNew) await startFirstRun(await manager.open(createdView.id))
+        logCommand(request, { frame: 'create', status: 201, conversation_id: createdView.id })
+        await talk(deps, socket, request, { ...stream, id: createdView.id, after_seq: 0, view: createdView })
       },
     }),
   })
@@ -86,7 +86,7 @@ async function talk(
   { manager, metrics, streamSlots, streamBufferBytes }: SocketDeps,
   socket: SocketConnection,
   request: FastifyRequest,
-  { id, after_seq, types, deltas, hook_client, max_text: maxText, view: made }: Talk,
+  { id, after_seq, types, deltas, hook_client, max_text: maxText, view: createdView }: Talk,
 ): Promise<void> {
   const leave = streamSlots.take(id)
   const release = manager.hold(id)
@@ -105,7 +105,7 @@ async function talk(
       deltas,
       bufferBytes: streamBufferBytes,
       onOpen: () => metrics.streamOpened('websocket'),
-      greetings: made ? [greetingOf(made), ready] : [ready],
+      greetings: createdView ? [greetingOf(createdView), ready] : [ready],
       reached: (seq) => ({ type: 'reached', after_seq: seq }),
     })
   } catch (error) {
@@ -123,7 +123,7 @@ async function answerAll(
   request: FastifyRequest,
   id: string,
 ): Promise<void> {
-  const keyed: CommandDeps['keyed'] = (key, route, body) => idempotencyIn(request, key, route, body)
+  const keyedRequest: CommandDeps['keyed'] = (key, route, body) => idempotencyIn(request, key, route, body)
   for await (const text of socket.frames) {
     const redact = await manager.redactFor(id)
     const toProblem = (error: unknown) => problemFor(error, request, redact)
@@ -131,7 +131,7 @@ async function answerAll(
       access: accessOf(request),
       open: () => manager.open(id),
       remote: request.remote,
-      keyed,
+      keyed: keyedRequest,
       toProblem,
     })
     const outcome =
