@@ -79,9 +79,9 @@ const RULES: readonly Rule[] = [
 ]
 
 export function judge(refusal: ProviderRefusal): ErrorClass {
-  const said = `${refusal.code} ${refusal.message}`.slice(0, MAX_JUDGED_CHARS)
+  const judgedText = `${refusal.code} ${refusal.message}`.slice(0, MAX_JUDGED_CHARS)
   const rule = RULES.find(
-    ({ status, words }) => (status?.includes(refusal.status) ?? true) && (words?.test(said) ?? true),
+    ({ status, words }) => (status?.includes(refusal.status) ?? true) && (words?.test(judgedText) ?? true),
   )
   if (rule) return rule
   if (refusal.status >= 500 || refusal.status === 0) {

@@ -84,7 +84,7 @@ export class HttpLlm implements Llm {
         model: target.endpoint.model,
         provider: target.endpoint.provider,
         takenIds,
-        costOf: (usage, sent) => this.#deps.catalog.costOf(target.config, usage, sent),
+        costOf: (usage, sentTokens) => this.#deps.catalog.costOf(target.config, usage, sentTokens),
       })
       let wasShown = false
       let retry: LlmRetry | undefined

@@ -52,8 +52,8 @@ export class KeyCommand {
   }
 
   /** The key after the endpoint has refused one: another request may have renewed it already. */
-  async keyAfter(refused: string, signal: AbortSignal): Promise<string> {
-    if (this.#current?.key === refused) this.#current = undefined
+  async keyAfter(refusedKey: string, signal: AbortSignal): Promise<string> {
+    if (this.#current?.key === refusedKey) this.#current = undefined
     return await this.key(signal)
   }
 
@@ -64,7 +64,7 @@ export class KeyCommand {
 
   async #run(): Promise<string> {
     const output = await runKeyProgram(this.#argv, this.#env).catch((error: unknown) => {
-      throw failed(error instanceof Error ? error.message : String(error), this.#printed)
+      throw failedCommand(error instanceof Error ? error.message : String(error), this.#printed)
     })
     const current = readOutput(output, this.#printed)
     this.#printed.delete(current.key)
@@ -77,23 +77,23 @@ export class KeyCommand {
 }
 
 /** Quotes nothing of the standard output, which can be a key, also where the error output repeats it, as `set -x` does. */
-function readOutput({ stdout, stderr, end }: ProgramOutput, printed: ReadonlySet<string>): CurrentKey {
-  const fail = (why: string) => failed(why, printed)
-  const said = () => lastLineOf(stderr, [...printed, ...wordsIn(stdout)])
-  if (end !== undefined) throw fail(`${end}${said()}`)
+function readOutput({ stdout, stderr, end }: ProgramOutput, printedKeys: ReadonlySet<string>): CurrentKey {
+  const fail = (why: string) => failedCommand(why, printedKeys)
+  const lastLine = () => lastLineOf(stderr, [...printedKeys, ...wordsIn(stdout)])
+  if (end !== undefined) throw fail(`${end}${lastLine()}`)
   const text = stdout.trim()
-  if (text === '') throw fail(`it printed nothing${said()}`)
-  const { key, expires_at } = text.startsWith('{') ? parsed(text, fail) : { key: text }
+  if (text === '') throw fail(`it printed nothing${lastLine()}`)
+  const { key, expires_at } = text.startsWith('{') ? parsePrinted(text, fail) : { key: text }
   const fault = faultOfKey(key)
   if (fault !== undefined) throw fail(fault)
   const now = Date.now()
   if (expires_at === undefined) return { key, until: now + DEFAULT_LIFE_MS }
-  const left = (typeof expires_at === 'number' ? expires_at * 1000 : Date.parse(expires_at)) - now
-  if (left <= 0) throw fail('the key that it printed has expired; check expires_at, and the clock')
-  return { key, until: now + Math.min(left - Math.min(MARGIN_MS, left / 2), LONGEST_LIFE_MS) }
+  const remainingMs = (typeof expires_at === 'number' ? expires_at * 1000 : Date.parse(expires_at)) - now
+  if (remainingMs <= 0) throw fail('the key that it printed has expired; check expires_at, and the clock')
+  return { key, until: now + Math.min(remainingMs - Math.min(MARGIN_MS, remainingMs / 2), LONGEST_LIFE_MS) }
 }
 
-function parsed(text: string, fail: (why: string) => LlmError): z.infer<typeof Printed> {
+function parsePrinted(text: string, fail: (why: string) => LlmError): z.infer<typeof Printed> {
   let json: unknown
   try {
     json = JSON.parse(text)
@@ -123,8 +123,8 @@ function lastLineOf(stderr: string, keys: readonly string[]): string {
   return last === undefined ? '' : `: ${withoutKeys(last, keys).slice(0, MAX_LINE_CHARS)}`
 }
 
-function failed(why: string, printed: ReadonlySet<string>): LlmError {
-  return new LlmError('auth', `The command of LLM_API_KEY_COMMAND gave no key: ${withoutKeys(why, [...printed])}.`)
+function failedCommand(why: string, printedKeys: ReadonlySet<string>): LlmError {
+  return new LlmError('auth', `The command of LLM_API_KEY_COMMAND gave no key: ${withoutKeys(why, [...printedKeys])}.`)
 }
 
 /** The longest first: another one can be a part of it. */

@@ -23,7 +23,7 @@ export async function runKeyProgram(
 ): Promise<ProgramOutput> {
   // Not in a directory that somebody else writes to: programs read settings from the one they start in.
   const child = startProcess(file, args, { cwd: '/', env, detached: true, stdio: ['ignore', 'pipe', 'pipe'] })
-  const { promise: ended, resolve: end, reject } = Promise.withResolvers<string | undefined>()
+  const { promise: ending, resolve: end, reject } = Promise.withResolvers<string | undefined>()
   const stdout = new Tail()
   const stderr = new Tail()
   child.once('error', reject)
@@ -38,7 +38,7 @@ export async function runKeyProgram(
     })
   const timer = setTimeout(() => end(`it took longer than ${TIMEOUT_MS / 1000} s`), timerMs(TIMEOUT_MS))
   try {
-    const why = await ended
+    const why = await ending
     return { stdout: stdout.text, stderr: stderr.text, end: why }
   } finally {
     clearTimeout(timer)

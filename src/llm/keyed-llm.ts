@@ -11,8 +11,8 @@ export type KeyedLlmOptions = {
 }
 
 export function createKeyedLlm({ model, command, create }: KeyedLlmOptions): Llm {
-  let known: { readonly key: string; readonly llm: Llm } | undefined
-  const llmFor = (key: string): Llm => (known?.key === key ? known : (known = { key, llm: create(key) })).llm
+  let knownLlm: { readonly key: string; readonly llm: Llm } | undefined
+  const llmFor = (key: string): Llm => (knownLlm?.key === key ? knownLlm : (knownLlm = { key, llm: create(key) })).llm
   return {
     model,
     async *stream(request, signal) {

@@ -122,11 +122,11 @@ function fromRefusal(refusal: ProviderRefusal, context: ErrorContext): LlmError 
 }
 
 function withUpstream(sentence: string, status: number, upstream: string, context: ErrorContext): string {
-  const said = safeText(upstream, context)
+  const safeUpstream = safeText(upstream, context)
   const where = status > 0 ? ` (HTTP ${status})` : ''
-  return said === ''
+  return safeUpstream === ''
     ? `${sentence}${where && ` The answer was HTTP ${status}.`}`
-    : `${sentence} It said${where}: ${said}`
+    : `${sentence} It said${where}: ${safeUpstream}`
 }
 
 /** Validation errors repeat the refused request, from `input` on; the headers contain the key. */
@@ -135,8 +135,8 @@ function safeText(text: string, { endpoint, redact }: ErrorContext): string {
     .filter(([name]) => !['accept', 'anthropic-version', 'content-type', 'user-agent'].includes(name))
     .map(([, value]) => value.replace(/^Bearer /, ''))
     .filter((value) => value.length > 3)
-  const hidden = own.reduce((all, secret) => all.replaceAll(secret, MASK), text.slice(0, MAX_READ_CHARS))
-  const short = withoutInput(redact(hidden).replaceAll(/\s+/g, ' ').trim())
+  const maskedText = own.reduce((all, secret) => all.replaceAll(secret, MASK), text.slice(0, MAX_READ_CHARS))
+  const short = withoutInput(redact(maskedText).replaceAll(/\s+/g, ' ').trim())
   return short.length > MAX_UPSTREAM_CHARS ? `${short.slice(0, MAX_UPSTREAM_CHARS)}…` : short
 }
 

@@ -67,19 +67,19 @@ export function createAdapter<Dialect extends object>(
       // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- stored below under this name, which has the provider
       let dialect = (dialects.get(name) as Dialect | undefined) ?? provider.firstDialect(endpoint)
       let body = write(request, dialect)
-      const refused = new Set<string>()
+      const refusedIds = new Set<string>()
       const { length } = request.messages
       return {
         get body() {
           return body
         },
         next(complaint) {
-          refused.add(JSON.stringify(dialect))
-          if (refused.size > MAX_LESSONS) return false
-          const asked = withMessages(request, length)
-          for (const other of provider.dialectsAfterRefusal(dialect, complaint, asked)) {
-            if (refused.has(JSON.stringify(other))) continue
-            const otherBody = write(asked, other)
+          refusedIds.add(JSON.stringify(dialect))
+          if (refusedIds.size > MAX_LESSONS) return false
+          const askedRequest = withMessages(request, length)
+          for (const other of provider.dialectsAfterRefusal(dialect, complaint, askedRequest)) {
+            if (refusedIds.has(JSON.stringify(other))) continue
+            const otherBody = write(askedRequest, other)
             // A dialect that changes nothing in this request would be refused as well.
             if (otherBody.equals(body)) continue
             dialect = other

@@ -67,8 +67,8 @@ function atOtherVendor(config: LlmConfig, model: string, base_url: string, keys:
   return { ...common, api_key: own.key }
 }
 
-function targetOf(given: LlmConfig, { catalog, dialects, paces, fetch }: TargetDeps): ModelTarget {
-  const config = catalog.withOwnEffort(given)
+function targetOf(givenConfig: LlmConfig, { catalog, dialects, paces, fetch }: TargetDeps): ModelTarget {
+  const config = catalog.withOwnEffort(givenConfig)
   const endpoint = endpointOf(config)
   const adapter = adapterOf(config, endpoint, dialects)
   let post: Promise<Post> | undefined

@@ -74,26 +74,26 @@ export class AnswerAssembly {
     this.#usage = chunk.usage ?? this.#usage
     this.#cost = chunk.costUsd ?? this.#cost
     this.#servedModel = chunk.model || this.#servedModel
-    const added = chunk.block === undefined ? this.#newIn(chunk) : this.#newInBlock(chunk, chunk.block)
+    const addition = chunk.block === undefined ? this.#newIn(chunk) : this.#newInBlock(chunk, chunk.block)
     if (chunk.details) this.#addDetails(chunk.details, chunk.extent)
-    this.#text += added.text
-    this.#reasoning += added.reasoning
-    const inputs = added.calls.map((fragment) =>
+    this.#text += addition.text
+    this.#reasoning += addition.reasoning
+    const inputs = addition.calls.map((fragment) =>
       (this.#calls ??= createToolCallAssembly(this.#options.takenIds)).add(fragment),
     )
     this.#size +=
       (chunk.proof?.data.length ?? 0) +
-      added.text.length +
-      added.reasoning.length +
-      added.calls.reduce((sum, { extra }) => sum + (extra?.length ?? 0), 0) +
+      addition.text.length +
+      addition.reasoning.length +
+      addition.calls.reduce((sum, { extra }) => sum + (extra?.length ?? 0), 0) +
       inputs.reduce((sum, input) => sum + input.text.length, 0)
     // Usage may also come first; it ends the answer only if nothing follows.
     this.#sawEnd = chunk.isLast && this.#size > 0
     if (chunk.isEnd) this.end()
     if (this.#size > MAX_ANSWER_CHARS) throw new AnswerTooLarge(`it is longer than ${MAX_ANSWER_CHARS} characters`)
     return [
-      ...(added.reasoning === '' ? [] : this.#whole({ kind: 'reasoning', text: added.reasoning })),
-      ...(added.text === '' ? [] : this.#whole({ kind: 'text', text: added.text })),
+      ...(addition.reasoning === '' ? [] : this.#whole({ kind: 'reasoning', text: addition.reasoning })),
+      ...(addition.text === '' ? [] : this.#whole({ kind: 'text', text: addition.text })),
       ...inputs.flatMap((input) =>
         this.#whole({ kind: 'tool_input', index: input.call, id: input.id, name: input.name, text: input.text }),
       ),
@@ -123,9 +123,9 @@ export class AnswerAssembly {
 
   /** Returns the text that still waited for its other half. */
   flush(): LlmPiece[] {
-    const left = [...this.#halves.values()].map((half) => ({ ...half, text: half.text.toWellFormed() }))
+    const halves = [...this.#halves.values()].map((half) => ({ ...half, text: half.text.toWellFormed() }))
     this.#halves.clear()
-    return left
+    return halves
   }
 
   /** True if the model is known to have finished; later errors do not matter. */
@@ -165,8 +165,8 @@ export class AnswerAssembly {
 
   /** Returns the text of an answer that never finished; undefined if there is none. It has no calls. */
   partial(): LlmAnswer | undefined {
-    const said = this.#text.slice(0, this.#text.length - (this.#halves.get('text')?.text.length ?? 0))
-    return said.trim() === '' ? undefined : this.#answerWith(said, [])
+    const wholeText = this.#text.slice(0, this.#text.length - (this.#halves.get('text')?.text.length ?? 0))
+    return wholeText.trim() === '' ? undefined : this.#answerWith(wholeText, [])
   }
 
   /** A message repeats what its pieces had. */
@@ -180,8 +180,8 @@ export class AnswerAssembly {
   /** Returns what the chunk adds. Its `message` may repeat earlier text; only the text beyond that counts. */
   #newIn(chunk: Chunk): Pick<Chunk, 'text' | 'reasoning' | 'calls'> {
     if (chunk.extent === 'piece') return chunk
-    const rest = (said: string, whole: string) => {
-      if (whole.startsWith(said)) return whole.slice(said.length)
+    const rest = (writtenText: string, whole: string) => {
+      if (whole.startsWith(writtenText)) return whole.slice(writtenText.length)
       return chunk.extent === 'message' ? whole : ''
     }
     return {

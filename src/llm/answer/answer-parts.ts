@@ -35,9 +35,10 @@ export class AnswerParts {
     // One block has one kind, whatever a server claims.
     const kind = text === '' ? 'reasoning' : 'text'
     const name = `${kind} ${block}`
-    const known = this.#blocks.get(name)
-    if (!known && this.#blocks.size === MAX_BLOCKS) throw new AnswerTooLarge(`it has more than ${MAX_BLOCKS} blocks`)
-    const part = known ?? { kind, callsBefore, phase, text: '', proof: undefined }
+    const knownBlock = this.#blocks.get(name)
+    if (!knownBlock && this.#blocks.size === MAX_BLOCKS)
+      throw new AnswerTooLarge(`it has more than ${MAX_BLOCKS} blocks`)
+    const part = knownBlock ?? { kind, callsBefore, phase, text: '', proof: undefined }
     this.#blocks.set(name, part)
     const begins = kind === 'reasoning' && part.text === '' && reasoning !== ''
     part.text += kind === 'text' ? text : reasoning
@@ -53,15 +54,16 @@ export class AnswerParts {
 }
 
 function partsOfBlock({ kind, text, proof, phase, callsBefore }: Block): AssistantPart[] {
-  const said = text.toWellFormed()
-  if (kind === 'text') return said.trim() === '' ? [] : [{ type: 'text', text: said, ...(phase && { phase }) }]
+  const wellFormed = text.toWellFormed()
+  if (kind === 'text')
+    return wellFormed.trim() === '' ? [] : [{ type: 'text', text: wellFormed, ...(phase && { phase }) }]
   // A changed text no longer fits its signature.
-  const data = said === text ? proof : undefined
-  if (said === '' && !data) return []
+  const data = wellFormed === text ? proof : undefined
+  if (wellFormed === '' && !data) return []
   return [
     {
       type: 'reasoning',
-      text: said,
+      text: wellFormed,
       ...(callsBefore > 0 && { calls_before: callsBefore }),
       ...(data && { provider_data: data }),
     },

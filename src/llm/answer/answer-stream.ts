@@ -141,14 +141,14 @@ function documentIn(lines: string): ServerMessage[] {
  * a frame for every reader, much larger than its text.
  */
 function* joinDeltas(deltas: Iterable<LlmPiece>): Generator<LlmPiece> {
-  const joined = new Map<string, LlmPiece>()
+  const joinedPieces = new Map<string, LlmPiece>()
   try {
     for (const delta of deltas) {
       const part = partOf(delta)
-      joined.set(part, { ...delta, text: (joined.get(part)?.text ?? '') + delta.text })
+      joinedPieces.set(part, { ...delta, text: (joinedPieces.get(part)?.text ?? '') + delta.text })
     }
   } finally {
     // Text before a failure also counts.
-    yield* joined.values()
+    yield* joinedPieces.values()
   }
 }

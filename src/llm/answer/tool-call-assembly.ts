@@ -82,8 +82,8 @@ export function createToolCallAssembly(takenIds: TakenIds): ToolCallAssembly {
   }
 
   function callOf(fragment: CallFragment): WatchedCall {
-    const known = calls.findLast((call) => belongsTo(call, fragment, call === calls.at(-1)))
-    if (known) return known
+    const knownCall = calls.findLast((call) => belongsTo(call, fragment, call === calls.at(-1)))
+    if (knownCall) return knownCall
     if (calls.length === MAX_TOOL_CALLS) throw new AnswerTooLarge(`it has more than ${MAX_TOOL_CALLS} tool calls`)
     const call = createCall(fragment)
     calls.push(call)
@@ -93,8 +93,8 @@ export function createToolCallAssembly(takenIds: TakenIds): ToolCallAssembly {
   return {
     calls,
     finalIds: () => new Map(calls.map((call) => [call.id, finalIdOf(call)])),
-    add(received) {
-      const fragment = withShortId(received)
+    add(callFragment) {
+      const fragment = withShortId(callFragment)
       const call = callOf(fragment)
       call.id ||= fragment.id
       call.extra ??= fragment.extra

@@ -13,16 +13,16 @@ export function assistantBlocks({ text, toolCalls, parts }: Answer, withReasonin
   const calls = toolCalls.map(callBlock)
   if (!parts || !withReasoning) return [...textBlocks(text), ...calls]
   const blocks: string[] = []
-  let called = 0
+  let calledCount = 0
   for (const part of parts) {
     if (part.type === 'text') blocks.push(...textBlocks(part.text))
     else if (isOwnThinking(part)) {
       const before = part.calls_before ?? 0
-      blocks.push(...calls.slice(called, before), thinkingBlock(part))
-      called = Math.max(called, before)
+      blocks.push(...calls.slice(calledCount, before), thinkingBlock(part))
+      calledCount = Math.max(calledCount, before)
     }
   }
-  return [...blocks, ...calls.slice(called)]
+  return [...blocks, ...calls.slice(calledCount)]
 }
 
 const textBlocks = (text: string) => (text.trim() === '' ? [] : [jsonOf({ type: 'text', text })])

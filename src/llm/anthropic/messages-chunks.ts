@@ -139,15 +139,15 @@ const definedIn = (record: Fields): Fields =>
 
 /** The input tokens of the API are those that the cache was neither read nor written for. */
 function readUsage(usage: Fields): Usage {
-  const cached = count(usage['cache_read_input_tokens'])
-  const written = count(usage['cache_creation_input_tokens'])
+  const cachedTokens = count(usage['cache_read_input_tokens'])
+  const writtenTokens = count(usage['cache_creation_input_tokens'])
   const output = count(usage['output_tokens'])
   const thinking = count(fields(usage['output_tokens_details'])['thinking_tokens'])
   return {
-    input_tokens: count(usage['input_tokens']) + cached + written,
+    input_tokens: count(usage['input_tokens']) + cachedTokens + writtenTokens,
     output_tokens: output,
-    cached_tokens: cached,
-    ...(written > 0 && { cache_write_tokens: written }),
+    cached_tokens: cachedTokens,
+    ...(writtenTokens > 0 && { cache_write_tokens: writtenTokens }),
     reasoning_tokens: Math.min(thinking, output),
   }
 }

@@ -28,11 +28,11 @@ export function createRequestWriter(config: LlmConfig, { model }: Endpoint): Req
   const writers = new Map<string, MessagesWriter>()
   const writerFor = (dialect: MessagesDialect, messages: readonly ModelMessage[]) => {
     const reasoningFrom = indexAfter(messages, dialect.refusedReasoning)
-    const shown = { withImages: dialect.images && !config.disable_vision, reasoningFrom }
-    const name = JSON.stringify(shown)
-    const known = writers.get(name) ?? createMessagesWriter(shown)
-    writers.set(name, known)
-    return known
+    const shownParts = { withImages: dialect.images && !config.disable_vision, reasoningFrom }
+    const name = JSON.stringify(shownParts)
+    const knownWriter = writers.get(name) ?? createMessagesWriter(shownParts)
+    writers.set(name, knownWriter)
+    return knownWriter
   }
   const extra = withoutKeys(config.extra_body ?? {}, ['messages'])
   const headFor = createKeptHead()
@@ -103,11 +103,11 @@ type WrittenMessages = {
 }
 
 /** Returns the messages as the inside of a JSON list that ends before the last bracket of a block of its last message. */
-function createMessagesWriter(shown: ShownParts): MessagesWriter {
+function createMessagesWriter(shownParts: ShownParts): MessagesWriter {
   const begin = (): WrittenMessages => ({ list: createGrowingBytes(), lastRole: undefined, count: 0 })
   const fold = createIncrementalFold(begin, ({ list, lastRole, count }, message: ModelMessage): WrittenMessages => {
     const role = message.role === 'assistant' ? 'assistant' : 'user'
-    const blocks = blocksOf(message, shown, count >= shown.reasoningFrom).join(',')
+    const blocks = blocksOf(message, shownParts, count >= shownParts.reasoningFrom).join(',')
     if (blocks === '') return { list, lastRole, count: count + 1 }
     const border = role === lastRole ? '},' : `${lastRole ? '}]},' : ''}{"role":"${role}","content":[`
     list.append(`${border}${blocks.slice(0, -1)}`)
@@ -128,9 +128,9 @@ function blocksOf(message: ModelMessage, { withImages }: ShownParts, withReasoni
 }
 
 function userBlock(part: UserPart, withImages: boolean): object {
-  const shown = withImages ? part : withoutImage(part)
-  if (shown.type === 'text') return { type: 'text', text: shown.text }
-  return { type: 'image', source: { type: 'base64', media_type: shown.media_type, data: shown.data } }
+  const shownPart = withImages ? part : withoutImage(part)
+  if (shownPart.type === 'text') return { type: 'text', text: shownPart.text }
+  return { type: 'image', source: { type: 'base64', media_type: shownPart.media_type, data: shownPart.data } }
 }
 
 /** An error may hold text only. */

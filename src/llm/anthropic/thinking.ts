@@ -40,8 +40,8 @@ export function thinkingOf(
  * turn: it was another model's, or its thinking could not be kept.
  */
 function lacksThinking(messages: readonly ModelMessage[], reasoningFrom: number): boolean {
-  const asked = messages.findLastIndex((message) => message.role === 'user' && !message.repeatsImages)
-  const first = messages.findIndex((message, at) => at > asked && message.role === 'assistant')
+  const askedAt = messages.findLastIndex((message) => message.role === 'user' && !message.repeatsImages)
+  const first = messages.findIndex((message, at) => at > askedAt && message.role === 'assistant')
   const answer = messages[first]
   if (answer?.role !== 'assistant') return false
   const part = answer.parts?.[0]

@@ -10,7 +10,7 @@ export const isRareEffort = (effort: ReasoningEffort | undefined): effort is Rea
   effort !== undefined && HIGHEST.has(effort)
 
 /** Returns the highest level of the model that is not above the wanted one. */
-export function effortWithin(wanted: ReasoningEffort, has: readonly ReasoningEffort[]): ReasoningEffort {
-  const most = REASONING_EFFORTS.indexOf(wanted)
-  return has.findLast((level) => REASONING_EFFORTS.indexOf(level) <= most) ?? wanted
+export function effortWithin(wantedEffort: ReasoningEffort, has: readonly ReasoningEffort[]): ReasoningEffort {
+  const most = REASONING_EFFORTS.indexOf(wantedEffort)
+  return has.findLast((level) => REASONING_EFFORTS.indexOf(level) <= most) ?? wantedEffort
 }

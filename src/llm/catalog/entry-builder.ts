@@ -50,9 +50,9 @@ export class EntryBuilder {
 
 /** Throws a `CatalogFault` that names the model and the field. */
 export function parseEntry<T>(model: string, schema: z.ZodType<T>, raw: unknown, path: readonly string[] = []): T {
-  const parsed = schema.safeParse(raw)
-  if (parsed.success) return parsed.data
-  const [issue] = parsed.error.issues
+  const parseResult = schema.safeParse(raw)
+  if (parseResult.success) return parseResult.data
+  const [issue] = parseResult.error.issues
   const field = [...path, ...(issue?.path ?? [])].join('.')
   const what = field === '' ? 'is not usable: it' : `has a wrong value: ${field}`
   throw new CatalogFault(`The model ${JSON.stringify(model)} ${what} ${issue?.message}`)

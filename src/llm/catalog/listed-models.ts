@@ -10,18 +10,18 @@ import { providersAt } from './providers-of-hosts.ts'
 
 /** Returns every model of the catalogues. */
 export function modelsOfCatalogues(catalog: ModelCatalog): ModelInfo[] {
-  const known = new Map<string, ModelInfo>()
+  const knownModels = new Map<string, ModelInfo>()
   for (const [source, entries] of catalog.catalogues) {
     for (const [provider, models] of entries) {
       for (const [key, facts] of models) {
         const place = JSON.stringify([provider, key])
-        const before = known.get(place)
+        const before = knownModels.get(place)
         const info = infoOf({ provider, model: facts.name, ...valuesFrom(facts, (value) => ({ value, source })) })
-        known.set(place, before ? { ...info, ...before, sources: { ...info.sources, ...before.sources } } : info)
+        knownModels.set(place, before ? { ...info, ...before, sources: { ...info.sources, ...before.sources } } : info)
       }
     }
   }
-  return [...known.values()]
+  return [...knownModels.values()]
 }
 
 /** Returns undefined for a configuration without an endpoint. */
@@ -52,11 +52,11 @@ type Values = {
 
 const valuesFrom = (
   { window, maxOutput, price, efforts }: ModelFacts,
-  known: <T>(value: T) => KnownFact<T>,
+  knownFact: <T>(value: T) => KnownFact<T>,
 ): Values => ({
-  window: window === undefined ? undefined : known(window),
-  maxOutput: maxOutput === undefined ? undefined : known(maxOutput),
-  price: price && known(price),
+  window: window === undefined ? undefined : knownFact(window),
+  maxOutput: maxOutput === undefined ? undefined : knownFact(maxOutput),
+  price: price && knownFact(price),
   efforts,
 })
 

@@ -52,9 +52,9 @@ function modeOf(raw: unknown): unknown {
 }
 
 /** The prefix of a name is the provider's, if LiteLLM needs one to reach it. */
-function placeOf(name: string, { litellm_provider: given }: Entry): { provider: string; model: string } {
+function placeOf(name: string, { litellm_provider: givenProvider }: Entry): { provider: string; model: string } {
   const [prefix = '', ...rest] = name.split('/')
-  const own = given ?? (rest.length > 0 ? prefix : ANY_PROVIDER)
+  const own = givenProvider ?? (rest.length > 0 ? prefix : ANY_PROVIDER)
   const provider = WITHOUT_OWN_PRICES.has(own) ? ANY_PROVIDER : own
   return { provider, model: prefix === own && rest.length > 0 ? rest.join('/') : name }
 }

@@ -69,11 +69,11 @@ export class ModelCatalog {
 
   knownWindow(config: LlmConfig): KnownFact<number> | undefined {
     if (config.context_window !== undefined) return { value: config.context_window, source: 'config' }
-    const known = this.#first(config, 'window')
-    if (known) return known
-    let named = this.#named.get(config)
-    if (!named) this.#named.set(config, (named = { window: this.#byName(config) }))
-    return named.window
+    const knownWindow = this.#first(config, 'window')
+    if (knownWindow) return knownWindow
+    let namedFacts = this.#named.get(config)
+    if (!namedFacts) this.#named.set(config, (namedFacts = { window: this.#byName(config) }))
+    return namedFacts.window
   }
 
   knownMaxOutput(config: LlmConfig): KnownFact<number> | undefined {
@@ -102,11 +102,11 @@ export class ModelCatalog {
    * `sent` is the cost that the endpoint reported, which counts before list prices where it is known to be in USD. Returns
    * undefined if nothing says what the answer costs: gateways that count no tokens send zeros.
    */
-  costOf(config: LlmConfig, usage: Usage, sent: number | undefined): number | undefined {
-    const configured = configuredPrice(config)
-    if (!configured && sent !== undefined && this.#reportsCost(config)) return sent
-    const price = configured ?? this.#first(config, 'price')?.value
-    if (!price) return sent
+  costOf(config: LlmConfig, usage: Usage, sentTokens: number | undefined): number | undefined {
+    const configuredCost = configuredPrice(config)
+    if (!configuredCost && sentTokens !== undefined && this.#reportsCost(config)) return sentTokens
+    const price = configuredCost ?? this.#first(config, 'price')?.value
+    if (!price) return sentTokens
     return usage.input_tokens + usage.output_tokens === 0 ? undefined : Math.min(costAt(price, usage), MAX_COST_USD)
   }
 
@@ -124,10 +124,10 @@ export class ModelCatalog {
 
   /** Returns the configuration with an effort that its model has, as far as that is known. */
   withOwnEffort(config: LlmConfig): LlmConfig {
-    const { reasoning_effort: wanted } = config
-    const has = isRareEffort(wanted) ? this.knownEfforts(config) : undefined
-    if (!has || wanted === undefined || has.includes(wanted)) return config
-    return { ...config, reasoning_effort: effortWithin(wanted, has) }
+    const { reasoning_effort: wantedEffort } = config
+    const has = isRareEffort(wantedEffort) ? this.knownEfforts(config) : undefined
+    if (!has || wantedEffort === undefined || has.includes(wantedEffort)) return config
+    return { ...config, reasoning_effort: effortWithin(wantedEffort, has) }
   }
 
   #first<K extends 'window' | 'maxOutput' | 'price' | 'efforts'>(
@@ -140,8 +140,8 @@ export class ModelCatalog {
     }
     // An endpoint is asked only if none of the catalogues has its window.
     const { endpoint } = this.#find(config)
-    const listed = endpoint && this.#limits?.factsOf(endpoint)?.[field]
-    return listed === undefined ? undefined : { value: listed, source: 'endpoint' }
+    const listedFact = endpoint && this.#limits?.factsOf(endpoint)?.[field]
+    return listedFact === undefined ? undefined : { value: listedFact, source: 'endpoint' }
   }
 
   /** Reads no catalogue. */
@@ -151,16 +151,16 @@ export class ModelCatalog {
   }
 
   #find(config: LlmConfig): EndpointFacts {
-    const known = this.#foundEntries.get(config)
-    if (known) return known
+    const knownFacts = this.#foundEntries.get(config)
+    if (knownFacts) return knownFacts
     const endpoint = endpointIfAny(config)
     const entries = this.catalogues.flatMap(([source, catalogue]) => {
       const facts = endpoint && entryAt(catalogue, endpoint)
       return facts ? [[source, facts] as const] : []
     })
-    const found = { endpoint, entries }
-    this.#foundEntries.set(config, found)
-    return found
+    const foundFacts = { endpoint, entries }
+    this.#foundEntries.set(config, foundFacts)
+    return foundFacts
   }
 
   /** The window of a model is nearly the same wherever it is served. */
@@ -189,7 +189,7 @@ function endpointIfAny(config: LlmConfig): Endpoint | undefined {
 function entryAt(entries: ModelEntries, { baseUrl, model }: Endpoint): ModelFacts | undefined {
   const keys = keysOf(model)
   for (const provider of providersAt(baseUrl)) {
-    const facts = keys.map((key) => entries.get(provider)?.get(key)).find((found) => found !== undefined)
+    const facts = keys.map((key) => entries.get(provider)?.get(key)).find((each) => each !== undefined)
     if (facts) return facts
   }
   return undefined
@@ -207,15 +207,15 @@ const configuredPrice = (config: LlmConfig): ModelPrice | undefined =>
 function windowsByName(entries: ModelEntries): ReadonlyMap<string, number> {
   const windows = new Map<string, number>()
   for (const isVendor of [true, false]) {
-    const found = new Map<string, number>()
+    const foundCounts = new Map<string, number>()
     for (const [provider, models] of entries) {
       if ((vendorOfPrefix(provider)?.family !== undefined) !== isVendor) continue
       for (const { name, window } of models.values()) {
         const key = keyOf(baseName(name))
-        if (window !== undefined) found.set(key, Math.min(window, found.get(key) ?? window))
+        if (window !== undefined) foundCounts.set(key, Math.min(window, foundCounts.get(key) ?? window))
       }
     }
-    for (const [key, window] of found) if (!windows.has(key)) windows.set(key, window)
+    for (const [key, window] of foundCounts) if (!windows.has(key)) windows.set(key, window)
   }
   return windows
 }

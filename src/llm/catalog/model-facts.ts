@@ -54,6 +54,6 @@ export function wholePrice(prices: Prices, tiers: readonly PriceTier[] = []): Mo
   const { input, output, cacheRead = input, cacheWrite = input } = prices
   if (input === undefined || output === undefined) return undefined
   if (cacheRead === undefined || cacheWrite === undefined) return undefined
-  const sorted = tiers.toSorted((one, other) => one.above - other.above)
-  return { input, output, cacheRead, cacheWrite, ...(sorted.length > 0 && { tiers: sorted }) }
+  const sortedTiers = tiers.toSorted((one, other) => one.above - other.above)
+  return { input, output, cacheRead, cacheWrite, ...(sortedTiers.length > 0 && { tiers: sortedTiers }) }
 }

@@ -55,10 +55,14 @@ export async function readModelList(
   fetch: Fetch,
   signal: AbortSignal,
 ): Promise<ModelList> {
-  const { 'content-type': _, ...sent } = headers
-  const response = await fetch(url.href, { method: 'GET', headers: { ...sent, accept: 'application/json' }, signal })
+  const { 'content-type': _, ...sentHeaders } = headers
+  const response = await fetch(url.href, {
+    method: 'GET',
+    headers: { ...sentHeaders, accept: 'application/json' },
+    signal,
+  })
   const text = await textOf(response, signal)
-  const list = response.ok ? List.safeParse(parsed(text)).data : undefined
+  const list = response.ok ? List.safeParse(parseJson(text)).data : undefined
   const models = list
     ?.slice(0, MAX_MODELS)
     .map((each) => Model.safeParse(each).data)
@@ -85,7 +89,7 @@ async function textOf({ body }: Response, signal: AbortSignal): Promise<string> 
   return Buffer.concat(parts).toString()
 }
 
-function parsed(text: string): unknown {
+function parseJson(text: string): unknown {
   try {
     return parseUntrustedJson(text, { values: MAX_VALUES })
   } catch {

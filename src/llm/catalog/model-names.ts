@@ -4,9 +4,9 @@
 export function keysOf(name: string): string[] {
   const whole = keyOf(name)
   const tag = whole.slice(whole.lastIndexOf('/') + 1).search(/[:@]/)
-  const untagged = tag < 0 ? whole : whole.slice(0, whole.lastIndexOf('/') + 1 + tag)
-  const undated = untagged.replace(DATE, '')
-  return [...new Set([whole, untagged, undated])]
+  const withoutTag = tag < 0 ? whole : whole.slice(0, whole.lastIndexOf('/') + 1 + tag)
+  const withoutDate = withoutTag.replace(DATE, '')
+  return [...new Set([whole, withoutTag, withoutDate])]
 }
 
 const DATE = /-(\d{8}|\d{4}-\d\d-\d\d|latest)$/

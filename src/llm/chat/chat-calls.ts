@@ -36,8 +36,8 @@ function extrasIn(parts: Answer['parts']): ReadonlyMap<number, object> {
 /** Returns the list that came with the answer; undefined if there was none, or if it is not sent back. */
 export function reasoningDetails(parts: NonNullable<Answer['parts']>, { callExtras }: CallForm): unknown {
   if (callExtras === 'none') return undefined
-  const kept = parts.find((part) => part.type === 'reasoning' && part.provider_data?.kind === 'reasoning_details')
-  const data = kept?.type === 'reasoning' ? kept.provider_data?.data : undefined
+  const keptPart = parts.find((part) => part.type === 'reasoning' && part.provider_data?.kind === 'reasoning_details')
+  const data = keptPart?.type === 'reasoning' ? keptPart.provider_data?.data : undefined
   return data === undefined ? undefined : parseJsonObject(data)?.['reasoning_details']
 }
 

@@ -82,12 +82,12 @@ function readContent(content: unknown): { text: string; reasoning: string } {
 
 function readCall(value: unknown, place: number | undefined): CallFragment {
   const call = fields(value)
-  const named = fields(call['function'])
+  const namedFields = fields(call['function'])
   return {
     index: typeof call['index'] === 'number' ? call['index'] : place,
     id: string(call['id']),
-    name: string(named['name']),
-    arguments: named['arguments'],
+    name: string(namedFields['name']),
+    arguments: namedFields['arguments'],
     extra: extraOf(call),
   }
 }
@@ -103,10 +103,10 @@ const MAX_EXTRA_CHARS = 256 * 1024
 
 /** OpenRouter's fields. With a key of one's own for the vendor (`is_byok`), the vendor's bill is not in `cost`. */
 function readCost(usage: Fields): number | undefined {
-  const charged = cost(usage['cost'])
-  if (charged === undefined || usage['is_byok'] !== true) return charged
+  const chargedCost = cost(usage['cost'])
+  if (chargedCost === undefined || usage['is_byok'] !== true) return chargedCost
   const upstream = cost(fields(usage['cost_details'])['upstream_inference_cost'])
-  return upstream === undefined ? undefined : cost(charged + upstream)
+  return upstream === undefined ? undefined : cost(chargedCost + upstream)
 }
 
 function readUsage(value: unknown): Usage | undefined {
@@ -114,13 +114,13 @@ function readUsage(value: unknown): Usage | undefined {
   const usage = fields(value)
   const input = count(usage['prompt_tokens'])
   const reasoning = count(fields(usage['completion_tokens_details'])['reasoning_tokens'])
-  const cached = fields(usage['prompt_tokens_details'])['cached_tokens'] ?? usage['prompt_cache_hit_tokens']
+  const cachedTokens = fields(usage['prompt_tokens_details'])['cached_tokens'] ?? usage['prompt_cache_hit_tokens']
   // xAI and Gemini exclude reasoning from `completion_tokens`, but not from the total.
   const output = Math.max(count(usage['completion_tokens']), count(usage['total_tokens']) - input)
   return {
     input_tokens: input,
     output_tokens: output,
-    cached_tokens: Math.min(count(cached), input),
+    cached_tokens: Math.min(count(cachedTokens), input),
     reasoning_tokens: Math.min(reasoning, output),
   }
 }

@@ -25,11 +25,11 @@ export function createRequestWriter(config: LlmConfig, model: string): RequestWr
   const writerFor = ({ images, alternates, callIds, callExtras }: ChatDialect) => {
     const name = `${images} ${alternates} ${callIds} ${callExtras}`
     const withImages = images && !config.disable_vision
-    const known =
+    const knownWriter =
       writers.get(name) ??
       createMessagesWriter({ withReasoning, withImages, alternates, calls: { callIds, callExtras } })
-    writers.set(name, known)
-    return known
+    writers.set(name, knownWriter)
+    return knownWriter
   }
   const headFor = createHeadWriter(config, model)
   return ({ system, messages, tools, outputSchema }, dialect) => {
@@ -105,13 +105,16 @@ type WrittenMessages = { readonly list: GrowingBytes; readonly lastRole: ModelMe
 /**
  * Returns the messages as the inside of a JSON list. Only messages since the last request are serialised and encoded.
  */
-function createMessagesWriter({ alternates, ...shown }: ShownParts & Pick<ChatDialect, 'alternates'>): MessagesWriter {
+function createMessagesWriter({
+  alternates,
+  ...shownParts
+}: ShownParts & Pick<ChatDialect, 'alternates'>): MessagesWriter {
   const write = (list: GrowingBytes, body: object) => list.append(`${list.isEmpty ? '' : ','}${jsonOf(body)}`)
   const begin = (): WrittenMessages => ({ list: createGrowingBytes(), lastRole: undefined })
   const fold = createIncrementalFold(begin, ({ list, lastRole }, message: ModelMessage) => {
     const isOutOfTurn = message.role === 'user' && (lastRole === 'user' || lastRole === 'tool')
     if (alternates && isOutOfTurn) write(list, ACKNOWLEDGEMENT)
-    write(list, messageBody(message, shown))
+    write(list, messageBody(message, shownParts))
     return { list, lastRole: message.role }
   })
   return (messages) => fold(messages).list

@@ -27,9 +27,9 @@ export function createPooledFetch({ connector }: PooledFetchOptions = {}): Fetch
     // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- what the SDK asks with
     const { method, body, headers, signal } = init as PlainInit
     // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the SDK gives its own text
-    const sent = send(url as string, { method, body, headers, signal, dispatcher })
+    const sending = send(url as string, { method, body, headers, signal, dispatcher })
     // undici checks the signal only after connecting: a handshake without a response would block the caller.
-    return asResponse(await orAborted(sent, signal, discard))
+    return asResponse(await orAborted(sending, signal, discard))
   }
 }
 
@@ -64,11 +64,15 @@ type PlainInit = {
  * The parts of a response that the SDK reads: status and headers, the body's bytes as an async iterable, or its text,
  * which is an error message.
  */
-async function asResponse({ statusCode: status, headers: received, body: sent }: ReceivedResponse): Promise<Response> {
+async function asResponse({
+  statusCode: status,
+  headers: receivedHeaders,
+  body: sentBody,
+}: ReceivedResponse): Promise<Response> {
   const ok = status >= 200 && status < 300
-  const headers = new ReceivedHeaders(received)
+  const headers = new ReceivedHeaders(receivedHeaders)
   const encoding = headers.get('content-encoding')
-  const body = encoding === null ? sent : await decoded(sent, encoding)
+  const body = encoding === null ? sentBody : await decodeBody(sentBody, encoding)
   const response = { ok, status, headers, body, text: async () => plain(await beginningOf(body)) }
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- as much of one as the SDK reads
   return response as unknown as Response
@@ -82,7 +86,7 @@ type ReceivedResponse = Dispatcher.ResponseData
 const MAX_ZSTD_WINDOW_LOG = 23
 
 /** We request `identity`, and some gateways compress nevertheless. An unknown encoding is read unchanged. */
-async function decoded(body: Readable, encoding: string): Promise<Readable> {
+async function decodeBody(body: Readable, encoding: string): Promise<Readable> {
   const decoder = await decoderOf(encoding.trim().toLowerCase())
   // The decoder reports the errors of both streams to the reader.
   return decoder ? pipeline(body, decoder, () => {}) : body
@@ -149,8 +153,8 @@ class ReceivedHeaders implements Iterable<[name: string, value: string]> {
   readonly #values = new Map<string, string>()
 
   /** Several values of one name are joined. */
-  constructor(received: Readonly<Record<string, string | readonly string[] | undefined>>) {
-    for (const [name, value] of Object.entries(received)) {
+  constructor(receivedHeaders: Readonly<Record<string, string | readonly string[] | undefined>>) {
+    for (const [name, value] of Object.entries(receivedHeaders)) {
       if (value !== undefined)
         this.#values.set(name.toLowerCase(), typeof value === 'string' ? value : value.join(', '))
     }

@@ -12,9 +12,9 @@ type SdkRequest = {
  */
 export function prepareRequests(url: string, headers: Readonly<Record<string, string>>) {
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the `fetch` of the client takes a plain record
-  const sent = headers as unknown as Headers
+  const sentHeaders = headers as unknown as Headers
   return async ({ method, body, timeout = 0, signal = null }: SdkRequest) => {
     // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the caller sends bytes
-    return { req: { method, headers: sent, body: body as Buffer, signal }, url, timeout }
+    return { req: { method, headers: sentHeaders, body: body as Buffer, signal }, url, timeout }
   }
 }

@@ -64,9 +64,10 @@ function baseUrlOf(config: NamedModel, prefix: string | undefined): string {
  */
 function vendorOf({ model, provider }: NamedModel): Vendor | undefined {
   if (model.includes('/')) return undefined
-  const known = vendorOfName(model)
-  if (provider === 'anthropic') return known === undefined || known.provider === provider ? ANTHROPIC : undefined
-  return known ?? (provider && OPENAI)
+  const knownVendor = vendorOfName(model)
+  if (provider === 'anthropic')
+    return knownVendor === undefined || knownVendor.provider === provider ? ANTHROPIC : undefined
+  return knownVendor ?? (provider && OPENAI)
 }
 
 const whyUnknown = ({ model }: NamedModel, prefix: string | undefined): string =>

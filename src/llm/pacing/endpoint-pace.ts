@@ -132,9 +132,9 @@ export class EndpointPace {
 
   /** When the next request, which has so many tokens, may start. */
   #nextAt(now: number, tokens: number): number {
-    const paced = this.#rate === undefined || this.#active === 0 ? 0 : this.#startedAt + 1000 / this.#rate
+    const pacedAt = this.#rate === undefined || this.#active === 0 ? 0 : this.#startedAt + 1000 / this.#rate
     const isSpent = this.#requestsLeft !== undefined && this.#requestsLeft <= 0 && now < this.#resetAt
     const room = tokens > 0 ? (this.#tokens?.readyAt(tokens) ?? 0) : 0
-    return Math.max(this.#closedUntil, paced, isSpent ? this.#resetAt : 0, room)
+    return Math.max(this.#closedUntil, pacedAt, isSpent ? this.#resetAt : 0, room)
   }
 }

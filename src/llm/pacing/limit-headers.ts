@@ -32,12 +32,16 @@ const TOKEN_LIMITS: readonly (readonly [limit: string, remaining: string, reset:
 export function tokenAllowanceOf(headers: ReplyHeaders, now: number): TokenAllowance | undefined {
   let least: TokenAllowance | undefined
   for (const [limitName, remaining, reset] of TOKEN_LIMITS) {
-    const left = numberIn(headers, remaining)
-    if (!(left >= 0) || (least && least.requestsLeft <= left)) continue
+    const remainingCount = numberIn(headers, remaining)
+    if (!(remainingCount >= 0) || (least && least.requestsLeft <= remainingCount)) continue
     const limit = numberIn(headers, limitName)
     const resetMs = durationMs(headers.get(reset) ?? '', now)
     if (resetMs === undefined) continue
-    least = { requestsLeft: left, limit: limit > left && Number.isFinite(limit) ? limit : undefined, resetMs }
+    least = {
+      requestsLeft: remainingCount,
+      limit: limit > remainingCount && Number.isFinite(limit) ? limit : undefined,
+      resetMs,
+    }
   }
   return least
 }
@@ -48,12 +52,12 @@ export function allowanceOf(headers: ReplyHeaders, now: number): Allowance | und
   /** The longest of those that are spent. */
   let spentMs = -1
   for (const [remaining, reset] of LIMITS) {
-    const left = numberIn(headers, remaining)
-    if (!(left >= 0)) continue
+    const remainingCount = numberIn(headers, remaining)
+    if (!(remainingCount >= 0)) continue
     const resetMs = durationMs(headers.get(reset) ?? '', now)
-    if (resetMs === undefined || (left > 0 && !remaining.includes('requests'))) continue
-    first ??= { requestsLeft: Math.floor(left), resetMs }
-    if (Math.floor(left) === 0) spentMs = Math.max(spentMs, resetMs)
+    if (resetMs === undefined || (remainingCount > 0 && !remaining.includes('requests'))) continue
+    first ??= { requestsLeft: Math.floor(remainingCount), resetMs }
+    if (Math.floor(remainingCount) === 0) spentMs = Math.max(spentMs, resetMs)
   }
   return spentMs < 0 ? first : { requestsLeft: 0, resetMs: spentMs }
 }

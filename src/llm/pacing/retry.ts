@@ -25,11 +25,11 @@ export type RetryWait = {
 }
 
 export function retryWaitMs({ attempt, type, headers, baseMs }: RetryWait): number {
-  const asked = headers && requestedWaitMs(headers)
+  const askedMs = headers && requestedWaitMs(headers)
   const firstMs = baseMs * (type === 'rate_limit' ? RATE_LIMIT_FACTOR : 1)
   const own = backoffMs(attempt + 1, { firstMs, jitterFrom: 0.5 })
   // Zero, and a time that has passed here, would use up all retries at once.
-  return Math.min(asked || own, MAX_WAIT_MS)
+  return Math.min(askedMs || own, MAX_WAIT_MS)
 }
 
 /** `retry-after-ms` of Azure and OpenAI, or `Retry-After`. */

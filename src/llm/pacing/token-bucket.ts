@@ -20,10 +20,10 @@ export class TokenBucket {
 
   /** Returns when there are so many tokens: at the reset at the latest, because then there are not going to be more. */
   readyAt(tokens: number): number {
-    const { requestsLeft: left, limit, resetMs } = this.#allowance
-    const missing = tokens + this.#taken - left
+    const { requestsLeft, limit, resetMs } = this.#allowance
+    const missing = tokens + this.#taken - requestsLeft
     if (missing <= 0) return 0
-    const part = limit === undefined ? 1 : Math.min(missing / (limit - left), 1)
+    const part = limit === undefined ? 1 : Math.min(missing / (limit - requestsLeft), 1)
     return this.#at + Math.min(part * resetMs, MAX_WAIT_MS)
   }
 }

@@ -28,8 +28,8 @@ export function createGrowingBytes(): GrowingBytes {
     bytes = larger
   }
   /** Doubles the size each time, so that on average a byte is copied at most twice. */
-  const makeRoom = (needed: number) => {
-    if (needed > bytes.length) move(head, Math.max(FIRST_BYTES, 2 * needed))
+  const makeRoom = (neededBytes: number) => {
+    if (neededBytes > bytes.length) move(head, Math.max(FIRST_BYTES, 2 * neededBytes))
   }
 
   return {
@@ -54,12 +54,12 @@ export function createGrowingBytes(): GrowingBytes {
  * shorter.
  */
 export function createIncrementalFold<T, S>(begin: () => S, add: (value: S, item: T) => S): (items: readonly T[]) => S {
-  let known: readonly T[] | undefined
+  let knownItems: readonly T[] | undefined
   let count = 0
   let value = begin()
   return (items) => {
-    if (items !== known || items.length < count) {
-      known = items
+    if (items !== knownItems || items.length < count) {
+      knownItems = items
       count = 0
       value = begin()
     }

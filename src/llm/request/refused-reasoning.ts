@@ -12,8 +12,8 @@ export function latestReasoning(messages: readonly ModelMessage[]): string | und
 }
 
 /** Returns the index of the first message after the named reasoning: 0 if it is not here any more, or undefined. */
-export function indexAfter(messages: readonly ModelMessage[], refused: string | undefined): number {
-  return refused === undefined ? 0 : messages.findLastIndex((message) => nameOf(message) === refused) + 1
+export function indexAfter(messages: readonly ModelMessage[], refusedId: string | undefined): number {
+  return refusedId === undefined ? 0 : messages.findLastIndex((message) => nameOf(message) === refusedId) + 1
 }
 
 function nameOf(message: ModelMessage): string | undefined {

@@ -55,8 +55,8 @@ class ResponsesReader {
   #other(event: Fields): readonly Chunk[] {
     const { type, error, detail, message, code, object } = event
     if (object === 'response') return this.#finish(event)
-    if (type === 'error') return [failed(error ?? { message, code })]
-    if (error || detail) return [failed(error || detail)]
+    if (type === 'error') return [failure(error ?? { message, code })]
+    if (error || detail) return [failure(error || detail)]
     const isKnown = string(type).startsWith('response.')
     const isStart = type === 'response.created'
     return [{ ...NOTHING, isAnswer: isKnown, isStart, model: modelOf(fields(event['response'])) }]
@@ -85,21 +85,21 @@ class ResponsesReader {
 
   /** The end of an item repeats all of it, and only there its reasoning is encrypted as a whole. */
   #end(index: number, item: Fields): readonly Chunk[] {
-    const begun = this.#items.at(index) ? [] : this.#begin(index, item)
+    const beginning = this.#items.at(index) ? [] : this.#begin(index, item)
     const open = this.#items.end(index)
-    if (!open || KINDS.get(item['type']) !== open.kind) return [...begun, NOTHING]
-    const missed = open.block === '' ? textsOf(item, open.kind) : []
-    const pieces = missed.map((text, part) => {
+    if (!open || KINDS.get(item['type']) !== open.kind) return [...beginning, NOTHING]
+    const missedTexts = open.block === '' ? textsOf(item, open.kind) : []
+    const pieces = missedTexts.map((text, part) => {
       open.block = `${open.number} ${part}`
       return this.#chunkOf(open, text)
     })
-    return [...begun, ...pieces, ...proofOf(open, item)]
+    return [...beginning, ...pieces, ...proofOf(open, item)]
   }
 
   #finish(response: Fields): readonly Chunk[] {
     const { status, incomplete_details, error } = response
     if (isObject(error) || status === 'failed' || status === 'cancelled')
-      return [failed(isObject(error) ? error : { message: `The response is ${String(status)}.` })]
+      return [failure(isObject(error) ? error : { message: `The response is ${String(status)}.` })]
     // Some gateways send the items only here.
     const items = this.#items.isEmpty ? list(response['output']).map(fields) : []
     const reason = string(fields(incomplete_details)['reason']) || string(status) || 'completed'
@@ -146,7 +146,7 @@ function proofOf({ kind, number, block }: OpenItem, { id, encrypted_content: dat
   return [{ ...NOTHING, block: block || `${number} 0`, proof }]
 }
 
-const failed = (error: unknown): Chunk => ({ ...NOTHING, error })
+const failure = (error: unknown): Chunk => ({ ...NOTHING, error })
 
 const indexOf = (value: unknown) => (typeof value === 'number' ? value : 0)
 
@@ -157,12 +157,12 @@ function readUsage(value: unknown): Usage | undefined {
   const input = count(value['input_tokens'])
   const output = count(value['output_tokens'])
   const details = fields(value['input_tokens_details'])
-  const written = Math.min(count(details['cache_write_tokens']), input)
+  const writtenTokens = Math.min(count(details['cache_write_tokens']), input)
   return {
     input_tokens: input,
     output_tokens: output,
     cached_tokens: Math.min(count(details['cached_tokens']), input),
-    ...(written > 0 && { cache_write_tokens: written }),
+    ...(writtenTokens > 0 && { cache_write_tokens: writtenTokens }),
     reasoning_tokens: Math.min(count(fields(value['output_tokens_details'])['reasoning_tokens']), output),
   }
 }

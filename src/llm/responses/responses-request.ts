@@ -22,11 +22,11 @@ export function createRequestWriter(config: LlmConfig, { model }: Endpoint): Req
   const writers = new Map<string, InputWriter>()
   const writerFor = (dialect: ResponsesDialect, messages: readonly ModelMessage[]) => {
     const reasoningFrom = indexAfter(messages, dialect.refusedReasoning)
-    const shown = { withImages: dialect.images && !config.disable_vision, reasoningFrom }
-    const name = JSON.stringify(shown)
-    const known = writers.get(name) ?? createInputWriter(shown)
-    writers.set(name, known)
-    return known
+    const shownParts = { withImages: dialect.images && !config.disable_vision, reasoningFrom }
+    const name = JSON.stringify(shownParts)
+    const knownWriter = writers.get(name) ?? createInputWriter(shownParts)
+    writers.set(name, knownWriter)
+    return knownWriter
   }
   const extra = withoutKeys(config.extra_body ?? {}, ['input'])
   const headFor = createKeptHead()
@@ -112,9 +112,9 @@ function outputOf(content: string, images: readonly ImagePart[], withImages: boo
 }
 
 function inputPart(part: UserPart, withImages: boolean): object {
-  const shown = withImages ? part : withoutImage(part)
-  if (shown.type === 'text') return { type: 'input_text', text: shown.text }
-  return { type: 'input_image', detail: 'auto', image_url: `data:${shown.media_type};base64,${shown.data}` }
+  const shownPart = withImages ? part : withoutImage(part)
+  if (shownPart.type === 'text') return { type: 'input_text', text: shownPart.text }
+  return { type: 'input_image', detail: 'auto', image_url: `data:${shownPart.media_type};base64,${shownPart.data}` }
 }
 
 type Answer = Extract<ModelMessage, { role: 'assistant' }>
@@ -124,7 +124,7 @@ function answerItems({ text, toolCalls, parts }: Answer, withReasoning: boolean)
   const calls = toolCalls.map(callItem)
   if (!parts) return [...textItems(text), ...calls]
   const items: Item[] = []
-  let called = 0
+  let calledCount = 0
   let summary: string[] = []
   for (const part of parts) {
     if (part.type === 'text') {
@@ -136,12 +136,12 @@ function answerItems({ text, toolCalls, parts }: Answer, withReasoning: boolean)
     if (!part.provider_data) continue
     if (withReasoning && part.provider_data.provider === 'openai_responses') {
       const before = part.calls_before ?? 0
-      items.push(...calls.slice(called, before), reasoningItem(part.provider_data, summary))
-      called = Math.max(called, before)
+      items.push(...calls.slice(calledCount, before), reasoningItem(part.provider_data, summary))
+      calledCount = Math.max(calledCount, before)
     }
     summary = []
   }
-  items.push(...calls.slice(called))
+  items.push(...calls.slice(calledCount))
   // The API refuses reasoning that nothing follows.
   while (items.at(-1)?.type === 'reasoning') items.pop()
   return items

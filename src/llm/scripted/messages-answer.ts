@@ -28,10 +28,10 @@ const blocksOf = ({ content }: ScriptedMessage) => (Array.isArray(content) ? (co
 function withoutResults(message: ScriptedMessage): ScriptedMessage[] {
   if (!Array.isArray(message.content)) return [message]
   const results = blocksOf(message).filter(({ type }) => type === 'tool_result')
-  const said = blocksOf(message).filter(({ type }) => type !== 'tool_result')
+  const ownBlocks = blocksOf(message).filter(({ type }) => type !== 'tool_result')
   return [
     ...results.map(({ content }) => ({ role: 'tool', content })),
-    ...(said.length > 0 || results.length === 0 ? [{ ...message, content: said }] : []),
+    ...(ownBlocks.length > 0 || results.length === 0 ? [{ ...message, content: ownBlocks }] : []),
   ]
 }
 
@@ -94,10 +94,10 @@ function scriptedBlocks(turn: ScriptedTurn, question: ScriptedQuestion): Scripte
   const blocks: ScriptedBlock[] = []
   if (thinking !== undefined) {
     const signature = signatureOf(thinking)
-    const said = wordsIn(thinking).map((piece) => ({ type: 'thinking_delta', thinking: piece }))
+    const thinkingDeltas = wordsIn(thinking).map((piece) => ({ type: 'thinking_delta', thinking: piece }))
     blocks.push({
       start: { type: 'thinking', thinking: '', signature: '' },
-      deltas: [...said, { type: 'signature_delta', signature }],
+      deltas: [...thinkingDeltas, { type: 'signature_delta', signature }],
       whole: () => ({ type: 'thinking', thinking, signature }),
     })
   }

@@ -41,7 +41,7 @@ function findFault(store: unknown, items: readonly Item[]): string | undefined {
     const next = items[at + 1]
     if (type === 'reasoning' && (!next || next['role'] === 'user' || next.type === 'function_call_output'))
       return `Item '${String(id)}' of type 'reasoning' was provided without its required following item.`
-    if (type === 'reasoning' && encrypted_content !== encrypted(JSON.stringify(summary)))
+    if (type === 'reasoning' && encrypted_content !== encrypt(JSON.stringify(summary)))
       return 'The encrypted content could not be verified.'
     const isAnswered = items.some((item) => item.type === 'function_call_output' && item['call_id'] === call_id)
     if (type === 'function_call' && !isAnswered) return `No tool output found for function call ${String(call_id)}.`
@@ -49,7 +49,7 @@ function findFault(store: unknown, items: readonly Item[]): string | undefined {
   return undefined
 }
 
-const encrypted = (text: string) => `scripted-${createHash('sha256').update(text).digest('base64')}`
+const encrypt = (text: string) => `scripted-${createHash('sha256').update(text).digest('base64')}`
 
 function* chunksOf(turn: ScriptedTurn, question: ScriptedQuestion): Generator<string> {
   let sequence_number = 0
@@ -90,7 +90,7 @@ function scriptedItems(turn: ScriptedTurn, question: ScriptedQuestion): Scripted
       summary_index: 0,
       delta,
     }))
-    const encrypted_content = encrypted(JSON.stringify(summary))
+    const encrypted_content = encrypt(JSON.stringify(summary))
     items.push({ item: { type: 'reasoning', id: `rs_${answers}`, summary, encrypted_content }, deltas })
   }
   if (text !== undefined) {

@@ -87,8 +87,8 @@ export async function pickTurn(script: Script, question: ScriptedQuestion): Prom
   const { messages } = question
   if (Array.isArray(script)) return turnAt(script, countAnswers(messages), question.attempt)
   const last = messages.findLastIndex(({ role }) => role === 'user')
-  const said = textOf(messages[last]?.content).toLowerCase()
-  const reply = script.replies.find(({ when }) => when === undefined || said.includes(when.toLowerCase()))
+  const lastText = textOf(messages[last]?.content).toLowerCase()
+  const reply = script.replies.find(({ when }) => when === undefined || lastText.includes(when.toLowerCase()))
   return turnAt(reply?.turns ?? [], countAnswers(messages.slice(last + 1)), question.attempt)
 }
 

@@ -39,6 +39,6 @@ export function callsIn(turn: ScriptedTurn, { messages }: ScriptedQuestion) {
 
 /** Four characters per token, as in English. */
 export function estimateTokens(turn: ScriptedTurn, { text }: ScriptedQuestion): { input: number; output: number } {
-  const said = `${turn.reasoning ?? ''}${turn.text ?? ''}${JSON.stringify(turn.calls ?? '')}`
-  return { input: Math.ceil(text.length / 4), output: Math.ceil(said.length / 4) }
+  const turnText = `${turn.reasoning ?? ''}${turn.text ?? ''}${JSON.stringify(turn.calls ?? '')}`
+  return { input: Math.ceil(text.length / 4), output: Math.ceil(turnText.length / 4) }
 }

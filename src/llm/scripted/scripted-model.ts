@@ -57,14 +57,14 @@ export async function startScriptedModel(script: Script, { port = 0 } = {}): Pro
     }
     requests.push(record)
     if (requests.length > MAX_KEPT_REQUESTS) requests.shift()
-    const closed = new AbortController()
+    const closing = new AbortController()
     response.on('close', () => {
-      record.closedEarly = !response.writableFinished && !closed.signal.aborted
-      closed.abort()
+      record.closedEarly = !response.writableFinished && !closing.signal.aborted
+      closing.abort()
     })
     const fault = api.faultIn?.(body)
     if (fault !== undefined) return sendJson(response, 400, api.errorBody(fault))
-    await play(api, await pickTurn(script, record), { request: record, response, closed })
+    await play(api, await pickTurn(script, record), { request: record, response, closed: closing })
   }
 
   const server = createServer((request, response) => {
@@ -83,13 +83,13 @@ export async function startScriptedModel(script: Script, { port = 0 } = {}): Pro
     server.listen(port, '127.0.0.1', resolve)
   })
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- it listens, and not on a path
-  const { port: bound } = server.address() as AddressInfo
+  const { port: boundPort } = server.address() as AddressInfo
 
   async function close(): Promise<void> {
     server.closeAllConnections()
     await new Promise((resolve) => server.close(resolve))
   }
-  return { baseUrl: `http://127.0.0.1:${bound}/v1`, requests, close, [Symbol.asyncDispose]: close }
+  return { baseUrl: `http://127.0.0.1:${boundPort}/v1`, requests, close, [Symbol.asyncDispose]: close }
 }
 
 function countAttempt(attempts: Map<string, number>, text: string): number {
@@ -125,12 +125,12 @@ async function play(api: ScriptedApi, turn: ScriptedTurn, { request, response, c
     ...turn.headers,
   })
   response.flushHeaders()
-  let sent = 0
+  let sentCount = 0
   for (const piece of turn.raw ?? api.chunksOf(turn, request)) {
     await pause(turn.chunk_delay_ms, signal)
-    if (sent++ === turn.cut_after) break
+    if (sentCount++ === turn.cut_after) break
     if (signal.aborted) return
-    if (!response.write(piece)) await drained(response)
+    if (!response.write(piece)) await drain(response)
   }
   if (turn.cut_after !== undefined) {
     closed.abort()
@@ -139,13 +139,13 @@ async function play(api: ScriptedApi, turn: ScriptedTurn, { request, response, c
   if (!turn.hang) response.end()
 }
 
-function drained(response: ServerResponse): Promise<void> {
+function drain(response: ServerResponse): Promise<void> {
   return new Promise((resolve) => {
-    const done = () => {
-      response.off('drain', done).off('close', done)
+    const finish = () => {
+      response.off('drain', finish).off('close', finish)
       resolve()
     }
-    response.once('drain', done).once('close', done)
+    response.once('drain', finish).once('close', finish)
   })
 }
 
