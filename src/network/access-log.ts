@@ -32,12 +32,18 @@ export class AccessLog {
   }
 
   add({ host, port, outcome, reason }: ProxyAccess): void {
-    const allowed = outcome === 'allowed'
-    const one = { host: formatHost(host), port, allowed, reason, count: 1 }
+    const isAllowed = outcome === 'allowed'
+    const one = { host: formatHost(host), port, allowed: isAllowed, reason, count: 1 }
     const key = JSON.stringify([one.host, port, reason])
     if (this.#rows.has(key) || this.#rows.size < MAX_ROWS) this.#count(key, one)
     else
-      this.#count(String(allowed), { host: OTHER_HOSTS, port: undefined, allowed, reason: 'further hosts', count: 1 })
+      this.#count(String(isAllowed), {
+        host: OTHER_HOSTS,
+        port: undefined,
+        allowed: isAllowed,
+        reason: 'further hosts',
+        count: 1,
+      })
     this.#timer ??= setTimeout(() => this.flush(), this.#windowMs).unref()
   }
 

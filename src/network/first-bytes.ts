@@ -17,8 +17,8 @@ export class FirstBytes {
    */
   async read<T>(parse: (bytes: Buffer) => T | undefined, signal: AbortSignal): Promise<T | undefined> {
     for (;;) {
-      const parsed = parse(this.#unused)
-      if (parsed !== undefined) return parsed
+      const parsedBytes = parse(this.#unused)
+      if (parsedBytes !== undefined) return parsedBytes
       if (!(await this.#readMore(signal))) return undefined
     }
   }

@@ -62,8 +62,8 @@ export class HostApprovals {
 
   /** Resolves when it is decided, at the latest after the deadline; undefined if too many wait already. */
   async request(host: Host, port: number): Promise<ApprovalDecision | undefined> {
-    const known = this.#byTarget.get(formatTarget(host, port))
-    if (known) return await known.answer.promise
+    const knownApproval = this.#byTarget.get(formatTarget(host, port))
+    if (knownApproval) return await knownApproval.answer.promise
     if (this.#byTarget.size >= MAX_PENDING) return undefined
     const deadlineMs = this.#deps.deadlineMs ?? DEADLINE_MS
     const now = Date.now()

@@ -41,8 +41,8 @@ export function formatTarget(host: Host, port: number): string {
 
 /** Splits `host:port`, `[address]:port` or `host`. Returns undefined for other text. */
 export function splitPort(text: string): { readonly host: string; readonly port: string | undefined } | undefined {
-  const [, bracketed, plain, port] = /^(?:(\[[^\]]*\])|([^:[\]]*))(?::([^:]*))?$/.exec(text) ?? []
-  const host = bracketed ?? plain
+  const [, bracketedHost, plain, port] = /^(?:(\[[^\]]*\])|([^:[\]]*))(?::([^:]*))?$/.exec(text) ?? []
+  const host = bracketedHost ?? plain
   return host ? { host, port } : undefined
 }
 

@@ -32,8 +32,8 @@ const PROXY_USAGE =
 function connect(target: string): Request | undefined {
   const at = targetOf(target)
   if (!at) return undefined
-  const accepted = Buffer.from('HTTP/1.1 200 Connection established\r\n\r\n')
-  return { ...at, head: Buffer.alloc(0), more: 'all', accepted, refused }
+  const acceptance = Buffer.from('HTTP/1.1 200 Connection established\r\n\r\n')
+  return { ...at, head: Buffer.alloc(0), more: 'all', accepted: acceptance, refused: refusal }
 }
 
 function forward(method: string, url: string, headers: readonly string[]): Request | undefined {
@@ -59,7 +59,7 @@ function forward(method: string, url: string, headers: readonly string[]): Reque
     head,
     more: hasBody ? 'all' : upgrades ? 'if_upgraded' : 'nothing',
     accepted: Buffer.alloc(0),
-    refused,
+    refused: refusal,
   }
 }
 
@@ -75,7 +75,7 @@ const STATUS: Readonly<Record<ProxyRefusal, string>> = {
   unreachable: '502 Not reachable',
 }
 
-const refused = (why: ProxyRefusal, sentence: string) => answer(STATUS[why], sentence)
+const refusal = (why: ProxyRefusal, sentence: string) => answer(STATUS[why], sentence)
 
 const fault = (what: string): Step => ({ kind: 'fault', bytes: answer('400 Bad Request', `Bad request: ${what}.`) })
 

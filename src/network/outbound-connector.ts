@@ -48,16 +48,18 @@ export function createOutboundConnector({
   }
 
   const addressesFor = async (host: Host, port: number, signal: AbortSignal): Promise<string[]> => {
-    const found = host.kind === 'address' ? [host.address] : await addressesOfName(host.name, signal)
-    const judged = found.map((each) => canonicalAddress(each)).map((each) => [each, refusal(each, port, host)] as const)
-    const open = judged.filter(([, why]) => why === undefined).map(([address]) => address)
-    if (open.length === 0) throw new AddressDenied(judged[0]?.[1] ?? 'its name has no address')
+    const foundAddresses = host.kind === 'address' ? [host.address] : await addressesOfName(host.name, signal)
+    const judgedAddresses = foundAddresses
+      .map((each) => canonicalAddress(each))
+      .map((each) => [each, refusal(each, port, host)] as const)
+    const open = judgedAddresses.filter(([, why]) => why === undefined).map(([address]) => address)
+    if (open.length === 0) throw new AddressDenied(judgedAddresses[0]?.[1] ?? 'its name has no address')
     return open
   }
 
   const addressesOfName = async (name: string, signal: AbortSignal): Promise<readonly string[]> => {
-    const given = addressesOf(privateRules, name)
-    if (given.length > 0) return given
+    const givenAddresses = addressesOf(privateRules, name)
+    if (givenAddresses.length > 0) return givenAddresses
     // These names are defined by RFC 6761, whatever a name server returns.
     return LOCAL_NAME.test(name) ? ['127.0.0.1', '::1'] : await resolve(name, signal)
   }
@@ -66,10 +68,10 @@ export function createOutboundConnector({
     async connect(host, port, signal) {
       const both = AbortSignal.any([signal, AbortSignal.timeout(CONNECT_TIMEOUT_MS)])
       const socket = await open(await addressesFor(host, port, both), port, both)
-      const met = refusal(canonicalAddress(socket.remoteAddress ?? '0.0.0.0'), port, host)
-      if (met === undefined) return socket
+      const metRefusal = refusal(canonicalAddress(socket.remoteAddress ?? '0.0.0.0'), port, host)
+      if (metRefusal === undefined) return socket
       socket.destroy()
-      throw new AddressDenied(met)
+      throw new AddressDenied(metRefusal)
     },
   }
 }
@@ -102,10 +104,10 @@ async function open(addresses: readonly string[], port: number, signal: AbortSig
 const answerWith =
   (addresses: readonly string[]): LookupFunction =>
   (_name, { all }, callback) => {
-    const found = addresses.map((address) => ({ address, family: address.includes(':') ? 6 : 4 }))
+    const foundAddresses = addresses.map((address) => ({ address, family: address.includes(':') ? 6 : 4 }))
     // Asynchronous, as Node's own lookup is.
-    const [{ address, family } = { address: '', family: 0 }] = found
-    queueMicrotask(() => (all ? callback(null, found) : callback(null, address, family)))
+    const [{ address, family } = { address: '', family: 0 }] = foundAddresses
+    queueMicrotask(() => (all ? callback(null, foundAddresses) : callback(null, address, family)))
   }
 
 /** Not the system's `lookup`: that uses a thread for each name, and slow names would delay the models'. */
@@ -116,9 +118,9 @@ async function queryNameServers(name: string, signal: AbortSignal): Promise<read
   signal.addEventListener('abort', cancel, { once: true })
   try {
     const answers = await Promise.allSettled([resolver.resolve4(name), resolver.resolve6(name)])
-    const found = answers.flatMap((answer) => (answer.status === 'fulfilled' ? answer.value : []))
-    if (found.length === 0 && answers[0]?.status === 'rejected') throw answers[0].reason
-    return found
+    const foundAddresses = answers.flatMap((answer) => (answer.status === 'fulfilled' ? answer.value : []))
+    if (foundAddresses.length === 0 && answers[0]?.status === 'rejected') throw answers[0].reason
+    return foundAddresses
   } finally {
     signal.removeEventListener('abort', cancel)
   }

@@ -120,9 +120,9 @@ export class NetworkProxy {
     const bytes = new FirstBytes(client)
     const request = await readRequest(client, bytes, AbortSignal.any([over, AbortSignal.timeout(HANDSHAKE_MS)]))
     if (!request) return await sayGoodbye(client)
-    const connected = await this.#connect(request, over)
-    if ('refusal' in connected) return await sayGoodbye(client, connected.refusal)
-    const { socket, target } = connected
+    const connection = await this.#connect(request, over)
+    if ('refusal' in connection) return await sayGoodbye(client, connection.refusal)
+    const { socket, target } = connection
     live.target = target
     // The policy may have changed since the decision.
     if (client.destroyed || !this.#deps.isStillAllowed(target)) {

@@ -17,10 +17,10 @@ export function parseSocks(bytes: Buffer, isGreeted: boolean): Step | undefined 
 function parseGreeting(bytes: Buffer): Step | undefined {
   const count = bytes[1]
   if (count === undefined || bytes.length < 2 + count) return undefined
-  const used = 2 + count
-  if (!bytes.subarray(2, used).includes(NO_AUTHENTICATION))
+  const usedBytes = 2 + count
+  if (!bytes.subarray(2, usedBytes).includes(NO_AUTHENTICATION))
     return { kind: 'fault', bytes: Buffer.of(SOCKS_VERSION, NO_METHOD) }
-  return { kind: 'reply', used, bytes: Buffer.of(SOCKS_VERSION, NO_AUTHENTICATION) }
+  return { kind: 'reply', used: usedBytes, bytes: Buffer.of(SOCKS_VERSION, NO_AUTHENTICATION) }
 }
 
 function parseRequest(bytes: Buffer): Step | undefined {
@@ -30,15 +30,19 @@ function parseRequest(bytes: Buffer): Step | undefined {
   if (bytes.length < 5) return undefined
   const length = type === IPV4 ? 4 : type === IPV6 ? 16 : type === NAME ? 1 + nameLength : undefined
   if (length === undefined) return { kind: 'fault', bytes: reply(REPLY.address) }
-  const used = 4 + length + 2
-  if (bytes.length < used) return undefined
+  const usedBytes = 4 + length + 2
+  if (bytes.length < usedBytes) return undefined
   if (command !== CONNECT) return { kind: 'fault', bytes: reply(REPLY.command) }
   const host = hostOf(bytes.subarray(4, 4 + length), type)
   const port = bytes.readUInt16BE(4 + length)
   if (!host || port === 0) return { kind: 'fault', bytes: reply(REPLY.failed) }
-  const refused = (why: ProxyRefusal) => reply(REPLY[why])
-  const accepted = reply(REPLY.succeeded)
-  return { kind: 'request', used, request: { host, port, head: NOTHING, more: 'all', accepted, refused } }
+  const refusal = (why: ProxyRefusal) => reply(REPLY[why])
+  const acceptance = reply(REPLY.succeeded)
+  return {
+    kind: 'request',
+    used: usedBytes,
+    request: { host, port, head: NOTHING, more: 'all', accepted: acceptance, refused: refusal },
+  }
 }
 
 const NOTHING = Buffer.alloc(0)

@@ -7,12 +7,12 @@ import type { ToolAccess } from './tool-access.ts'
 export async function refusalOfCommand(
   gate: PermissionGate,
   { rules }: GateRules,
-  given: Omit<Extract<ToolAccess, { kind: 'command' }>, 'kind'>,
+  command: Omit<Extract<ToolAccess, { kind: 'command' }>, 'kind'>,
 ): Promise<string | undefined> {
   const denying: GateRules = { mode: 'bypass', confirmation: false, rules: { allow: [], ask: [], deny: rules.deny } }
   if (rules.deny.length === 0) return undefined
   await gate.prepare(denying)
-  const verdict = gate.verdictOn('Bash', { kind: 'command', ...given }, denying, false)
+  const verdict = gate.verdictOn('Bash', { kind: 'command', ...command }, denying, false)
   if (verdict.behavior === 'allow') return undefined
   return verdict.behavior === 'deny'
     ? verdict.reason

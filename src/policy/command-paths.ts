@@ -47,11 +47,11 @@ const CHANGES_BELOW = new Set('chgrp chmod chown rm shred'.split(' '))
 const RECURSIVE = /^(-[^-]*[rRad]|--(r|a|d))/
 
 /** The same for all rules. */
-const found = new WeakMap<SimpleCommand, readonly CommandPath[]>()
+const foundPaths = new WeakMap<SimpleCommand, readonly CommandPath[]>()
 
 export function pathsOf(command: SimpleCommand): readonly CommandPath[] {
-  let paths = found.get(command)
-  if (!paths) found.set(command, (paths = findPaths(command).filter(({ word }) => !isStream(word))))
+  let paths = foundPaths.get(command)
+  if (!paths) foundPaths.set(command, (paths = findPaths(command).filter(({ word }) => !isStream(word))))
   return paths
 }
 
@@ -68,18 +68,22 @@ function findPaths(command: SimpleCommand): readonly CommandPath[] {
   if (SEARCHES.has(name)) return searchedPaths(name, rest)
   // Its files are in a list.
   if (name === 'sort' && rest.some((word) => startOf(word).startsWith('--fil'))) return [{ word: UNKNOWN_WORD }]
-  const named = rest.flatMap(pathsIn).map((word): CommandPath => ({ word }))
-  if ((name === 'du' || name === 'tree') && rest.some((word) => NAMES_IN_FILE.test(startOf(word)))) return named
-  if (SHOW_NAMES.has(name)) return shownNames(name, rest, named)
+  const namedPaths = rest.flatMap(pathsIn).map((word): CommandPath => ({ word }))
+  if ((name === 'du' || name === 'tree') && rest.some((word) => NAMES_IN_FILE.test(startOf(word)))) return namedPaths
+  if (SHOW_NAMES.has(name)) return shownNames(name, rest, namedPaths)
   const reading = readingOf(words)
   if (reading && reading.paths.length === 0 && !reading.readsDirectory) return []
-  return [...deepened(name, rest, named), ...guessedPaths(command)]
+  return [...deepenedPaths(name, rest, namedPaths), ...guessedPaths(command)]
 }
 
-function shownNames(name: string, rest: readonly ShellWord[], named: readonly CommandPath[]): readonly CommandPath[] {
+function shownNames(
+  name: string,
+  rest: readonly ShellWord[],
+  namedPaths: readonly CommandPath[],
+): readonly CommandPath[] {
   const isDeleting = name === 'find' && rest.some((word) => /^-(delete|fprint|fls|files0)/.test(startOf(word)))
-  if (!isDeleting) return named.map((path) => ({ ...path, showsNames: true }))
-  return [...named, { word: HERE }].map((path) => ({ ...path, depth: CHANGES }))
+  if (!isDeleting) return namedPaths.map((path) => ({ ...path, showsNames: true }))
+  return [...namedPaths, { word: HERE }].map((path) => ({ ...path, depth: CHANGES }))
 }
 
 /** What is below a link has another name behind it. The target of a symbolic link starts at the directory of the link. */
@@ -108,26 +112,30 @@ function searchedPaths(name: string, rest: readonly ShellWord[]): readonly Comma
   return (paths.length > 0 ? paths : [HERE]).map((word) => ({ word, depth }))
 }
 
-function deepened(name: string, rest: readonly ShellWord[], named: readonly CommandPath[]): readonly CommandPath[] {
+function deepenedPaths(
+  name: string,
+  rest: readonly ShellWord[],
+  namedPaths: readonly CommandPath[],
+): readonly CommandPath[] {
   const isRecursive = rest.some((word) => RECURSIVE.test(startOf(word)))
-  if (name === 'diff') return named.map((path) => ({ ...path, depth: READS }))
-  if (CHANGES_BELOW.has(name)) return isRecursive ? named.map((path) => ({ ...path, depth: CHANGES })) : named
+  if (name === 'diff') return namedPaths.map((path) => ({ ...path, depth: READS }))
+  if (CHANGES_BELOW.has(name)) return isRecursive ? namedPaths.map((path) => ({ ...path, depth: CHANGES })) : namedPaths
   if (COPIES.has(name)) {
-    if (name !== 'mv' && name !== 'rsync' && !isRecursive) return named
+    if (name !== 'mv' && name !== 'rsync' && !isRecursive) return namedPaths
     const target = rest.some((word) => /^(-[a-zA-Z]*t|--t)/.test(startOf(word))) ? undefined : rest.at(-1)
-    return named.map((path) => ({ ...path, depth: path.word === target ? CHANGES : name === 'mv' ? BOTH : READS }))
+    return namedPaths.map((path) => ({ ...path, depth: path.word === target ? CHANGES : name === 'mv' ? BOTH : READS }))
   }
   if (CONTAINERS.has(name) && rest.some((word) => /^(-[a-zA-Z]*v|--volume|--mount|cp$)/.test(startOf(word))))
-    return [...named, { word: HERE }].map((path) => ({ ...path, depth: BOTH }))
+    return [...namedPaths, { word: HERE }].map((path) => ({ ...path, depth: BOTH }))
   const archiver = Object.hasOwn(ARCHIVERS, name) ? ARCHIVERS[name] : undefined
-  return archiver ? archivedPaths(archiver, name, rest, named) : named
+  return archiver ? archivedPaths(archiver, name, rest, namedPaths) : namedPaths
 }
 
 function archivedPaths(
   archiver: Archiver,
   name: string,
   rest: readonly ShellWord[],
-  named: readonly CommandPath[],
+  namedPaths: readonly CommandPath[],
 ): readonly CommandPath[] {
   const words = rest.map(startOf).filter((start, at) => at === 0 || start.startsWith('-'))
   const takesOut = words.some((word) => archiver.takesOut?.test(word))
@@ -136,7 +144,7 @@ function archivedPaths(
   const isElsewhere = words.some((word) =>
     /^(-[a-zA-Z]*[CTI@]|--(directory|files-from|use-compress|to-command))/.test(word),
   )
-  const all = isElsewhere || name === 'cpio' || takesOut ? [...named, { word: HERE }] : named
+  const all = isElsewhere || name === 'cpio' || takesOut ? [...namedPaths, { word: HERE }] : namedPaths
   const changes = takesOut || isElsewhere
   return all.map((path) => ({ ...path, depth: putsIn ? (changes ? BOTH : READS) : CHANGES }))
 }

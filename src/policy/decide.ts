@@ -24,16 +24,16 @@ export function decide(
   { approved, hook }: { readonly approved: boolean; readonly hook?: HookVerdict | undefined },
 ): GateDecision {
   if (hook?.decision === 'deny') return { behavior: 'deny', reason: `A hook denied it${because(hook)}` }
-  const denied = findMatch(rules.rules.deny, question)
-  if (denied.certain) return { behavior: 'deny', reason: `The rule ${denied.certain.text} denies it.` }
+  const deniedBy = findMatch(rules.rules.deny, question)
+  if (deniedBy.certain) return { behavior: 'deny', reason: `The rule ${deniedBy.certain.text} denies it.` }
   if (approved) return ALLOW
-  const asked = denied.possible
-    ? `it is not certain that the deny rule ${denied.possible.text} does not hold for it`
+  const askReason = deniedBy.possible
+    ? `it is not certain that the deny rule ${deniedBy.possible.text} does not hold for it`
     : (reasonForRequest(question, rules) ??
       (hook?.decision === 'ask'
         ? `a hook asks about it${hook.reason === undefined ? '' : `: ${hook.reason}`}`
         : undefined))
-  if (rules.mode === 'bypass' && !rules.confirmation) return asked === undefined ? ALLOW : ask(asked)
+  if (rules.mode === 'bypass' && !rules.confirmation) return askReason === undefined ? ALLOW : ask(askReason)
   const needs = needsOf(question, rules)
   const change = rules.mode === 'plan' ? (changeOf(question, rules) ?? doubtAbout(question)) : undefined
   if (change)
@@ -43,13 +43,13 @@ export function decide(
     }
   const isFree = question.action.kind === 'none'
   const reason =
-    asked ??
+    askReason ??
     (rules.confirmation && !isFree ? 'confirmation_mode is on' : undefined) ??
     (hook?.decision === 'allow' ? undefined : needs[0] && `it ${needs[0].reason}`)
   if (reason === undefined) return ALLOW
   if (rules.mode === 'deny' || (rules.mode === 'callback' && !rules.hasApprover))
     return { behavior: 'deny', reason: denialIn(rules.mode, reason) }
-  return ask(reason, asked === undefined && !rules.confirmation ? needs.map(({ rule }) => rule) : undefined)
+  return ask(reason, askReason === undefined && !rules.confirmation ? needs.map(({ rule }) => rule) : undefined)
 }
 
 const because = ({ reason }: HookVerdict) => (reason === undefined ? '.' : `: ${reason}`)
@@ -76,9 +76,9 @@ function denialIn(mode: 'deny' | 'callback', reason: string): string {
 }
 
 function ask(reason: string, rules?: readonly (string | undefined)[]): GateDecision {
-  const known = rules?.filter((rule) => rule !== undefined) ?? []
-  const isWhole = rules !== undefined && known.length === rules.length && known.length > 0
-  return { behavior: 'ask', reason, ...(isWhole && { rules: [...new Set(known)] }) }
+  const knownRules = rules?.filter((rule) => rule !== undefined) ?? []
+  const isWhole = rules !== undefined && knownRules.length === rules.length && knownRules.length > 0
+  return { behavior: 'ask', reason, ...(isWhole && { rules: [...new Set(knownRules)] }) }
 }
 
 function reasonForRequest(question: Question, { rules }: GateRules): string | undefined {

@@ -33,47 +33,47 @@ const MAX_KEPT_ENTRIES = 20_000
 
 /** Each command of a line is compared with each rule: without what is kept, one decision looks a file up 100,000 times. */
 export function createDisk(): Disk {
-  const found = once(exists)
-  const indexes = once((directory) => indexOf(directory, found))
+  const isThere = once(exists)
+  const indexes = once((directory) => indexOf(directory, isThere))
   const ignores = once(includedBy)
-  const included = once((directory) => ignoreFilesFrom(directory).flatMap(ignores))
+  const includedFiles = once((directory) => ignoreFilesFrom(directory).flatMap(ignores))
   const entries = new Map<string, Dirent[] | undefined>()
-  let kept = 0
-  let left = MAX_SEARCHED_BYTES
+  let keptCount = 0
+  let remainingBytes = MAX_SEARCHED_BYTES
   const list = (directory: string) => {
     if (entries.has(directory)) return entries.get(directory)
-    const listed = entriesOf(directory)
-    kept += 1 + (listed?.length ?? 0)
-    if (kept <= MAX_KEPT_ENTRIES) entries.set(directory, listed)
-    return listed
+    const listedEntries = entriesOf(directory)
+    keptCount += 1 + (listedEntries?.length ?? 0)
+    if (keptCount <= MAX_KEPT_ENTRIES) entries.set(directory, listedEntries)
+    return listedEntries
   }
-  const search = (index: Buffer, text: string) => (left -= index.length) < 0 || index.includes(text)
-  const tracked = new Map<string, boolean>()
+  const search = (index: Buffer, text: string) => (remainingBytes -= index.length) < 0 || index.includes(text)
+  const trackedPaths = new Map<string, boolean>()
   return {
-    exists: found,
+    exists: isThere,
     holds: (directory, matches, skips) => holds(directory, { matches, skips, list }),
     holdsOptions: (directory) => list(directory)?.some(({ name }) => name.startsWith('-')) ?? true,
     tracks(directory, texts) {
       const key = [directory, ...texts].join('\0\0')
-      let isTracked = tracked.get(key)
+      let isTracked = trackedPaths.get(key)
       if (isTracked === undefined) {
         const index = indexes(directory)
         isTracked = typeof index === 'boolean' ? index : texts.some((text) => search(index, text))
-        tracked.set(key, isTracked)
+        trackedPaths.set(key, isTracked)
       }
       return isTracked
     },
-    topOf: (directory) => rootOf(directory, found),
-    included: (directory, more) => [...more.flatMap(ignores), ...included(directory)],
+    topOf: (directory) => rootOf(directory, isThere),
+    included: (directory, more) => [...more.flatMap(ignores), ...includedFiles(directory)],
   }
 }
 
 function once<T>(look: (path: string) => T): (path: string) => T {
-  const known = new Map<string, { readonly result: T }>()
+  const knownResults = new Map<string, { readonly result: T }>()
   return (path) => {
-    let found = known.get(path)
-    if (!found) known.set(path, (found = { result: look(path) }))
-    return found.result
+    let foundResult = knownResults.get(path)
+    if (!foundResult) knownResults.set(path, (foundResult = { result: look(path) }))
+    return foundResult.result
   }
 }
 
@@ -92,16 +92,16 @@ type Search = {
 }
 
 function holds(directory: string, { matches, skips, list }: Search): boolean {
-  const left = [directory]
+  const remainingDirectories = [directory]
   let count = 0
-  for (let at = left.pop(); at !== undefined; at = left.pop()) {
+  for (let at = remainingDirectories.pop(); at !== undefined; at = remainingDirectories.pop()) {
     const entries = list(at)
     if (!entries) return true
     for (const entry of entries) {
       if ((count += 1) > MAX_ENTRIES) return true
       const path = join(at, entry.name)
       if (matches(path)) return true
-      if (entry.isDirectory() && !skips.has(entry.name)) left.push(path)
+      if (entry.isDirectory() && !skips.has(entry.name)) remainingDirectories.push(path)
     }
   }
   return false

@@ -58,9 +58,9 @@ const MAY_BE_LOCAL = /^[^:]*[/\0]/
 
 /** `words` are those after the name. */
 export function gitPaths(words: readonly ShellWord[]): readonly CommandPath[] {
-  const found = readGlobal(words)
-  if (!found) return words.every(isPlainOption) ? [] : [{ word: UNKNOWN_WORD }]
-  const { directory, subcommand, rest } = found
+  const foundCall = readGlobal(words)
+  if (!foundCall) return words.every(isPlainOption) ? [] : [{ word: UNKNOWN_WORD }]
+  const { directory, subcommand, rest } = foundCall
   const within = (word: ShellWord): ShellWord => {
     const text = literalOf(word)
     return directory === undefined || text === undefined || /^[/~]/.test(text)
@@ -84,9 +84,9 @@ function readGlobal(words: readonly ShellWord[]): Call | undefined {
     if (!text.startsWith('-')) return { directory, subcommand: text, rest: words.slice(at + 1) }
     if (text === '-C') {
       at += 1
-      const given = texts[at]
-      if (given === undefined || directory !== undefined) return undefined
-      directory = given
+      const givenText = texts[at]
+      if (givenText === undefined || directory !== undefined) return undefined
+      directory = givenText
     } else if (/^(--git-dir|--work-tree|--namespace|--exec-path|--super-prefix|--bare|--icase)/.test(text))
       return undefined
   }
@@ -102,40 +102,42 @@ const textOf = (word: ShellWord): string =>
 function pathsOfSubcommand(subcommand: string, rest: readonly ShellWord[]): readonly CommandPath[] {
   const texts = rest.map(textOf)
   const isText = (at: number) => TEXT.test(texts[at - 1] ?? '') && !rest[at]?.isMany
-  const marked = texts.findIndex((text, at) => text === '--' && !isText(at))
-  const end = marked < 0 ? rest.length : marked
+  const markedAt = texts.findIndex((text, at) => text === '--' && !isText(at))
+  const end = markedAt < 0 ? rest.length : markedAt
   const isOption = (text: string, at: number) =>
     text === HOLE ? at < end && !isText(at) : text.startsWith('-') && text !== '--'
   const options = texts.filter(isOption)
-  const named = rest
+  const namedPaths = rest
     .filter((_, at) => !isText(at) && !/^-[a-zA-Z]*[mSG]\0/.test(texts[at] ?? ''))
     .flatMap(pathsIn)
     .map((word) => ({ word }))
   if (subcommand === 'grep') return ofGrep(rest, end)
-  if (subcommand === 'stash') return ofStash(texts[0], options, named)
+  if (subcommand === 'stash') return ofStash(texts[0], options, namedPaths)
   if (subcommand === 'mv' || subcommand === 'rm') return movedPaths(subcommand, rest)
-  if (subcommand === 'init') return named.map((path) => ({ ...path, depth: MOVES }))
+  if (subcommand === 'init') return namedPaths.map((path) => ({ ...path, depth: MOVES }))
   const remotes = remotePaths(subcommand, rest, texts)
-  if (remotes.length > 0) return [...named, ...remotes]
-  const exchanged = exchangedPaths(subcommand, rest, texts)
-  if (exchanged.length > 0) return [...named, ...exchanged, everywhere(subcommand === 'pull' ? CHANGES : SHOWS)]
+  if (remotes.length > 0) return [...namedPaths, ...remotes]
+  const pathsExchanged = exchangedPaths(subcommand, rest, texts)
+  if (pathsExchanged.length > 0)
+    return [...namedPaths, ...pathsExchanged, everywhere(subcommand === 'pull' ? CHANGES : SHOWS)]
   const showsFile = subcommand === 'show' && !texts.slice(0, end).every(isNoFile)
   const showsObjects = FORMATTED.has(subcommand) && mayShowObjects(subcommand, texts, options)
   const shows = showsContent(subcommand, options) || showsFile || showsObjects
   // `config -f file`, `tag -F file`: they show what is in it, or store it.
   if (!shows && NAMES.has(subcommand)) {
     if (TAKE_FILES.has(subcommand) && options.some((option) => /^[^=]*\0/.test(option))) return [{ word: UNKNOWN_WORD }]
-    return options.some((option) => TAKES_FILE.test(option)) ? named : bareRepositories(subcommand, rest, texts)
+    return options.some((option) => TAKES_FILE.test(option)) ? namedPaths : bareRepositories(subcommand, rest, texts)
   }
   if (subcommand === 'hash-object' && options.some((option) => option.startsWith('--stdin-')))
     return [{ word: UNKNOWN_WORD }]
   if (!shows && (subcommand === 'log' || subcommand === 'diff' || subcommand === 'show')) return []
-  const changed = CHANGE.has(subcommand) ? [ofChange(subcommand)] : []
-  if (!shows) return [...named, ...changed]
+  const changedPaths = CHANGE.has(subcommand) ? [ofChange(subcommand)] : []
+  if (!shows) return [...namedPaths, ...changedPaths]
   // Outside of a repository, and of paths that are not all in one, git compares what is there.
   const isAnywhere = texts.some((text) => /^--no-i|^[/~]|(^|\/)\.\.(\/|$)/.test(text))
-  const compared = subcommand === 'diff' && isAnywhere ? named.map((path) => ({ ...path, depth: READS })) : named
-  return [...compared, ...changed, ...shownPaths(rest, texts, showsFile ? rest.length : end)]
+  const comparedPaths =
+    subcommand === 'diff' && isAnywhere ? namedPaths.map((path) => ({ ...path, depth: READS })) : namedPaths
+  return [...comparedPaths, ...changedPaths, ...shownPaths(rest, texts, showsFile ? rest.length : end)]
 }
 
 /** Git expands the globs of `mv` and `rm` itself, over directories too, and `:` begins its own syntax. */
@@ -144,8 +146,8 @@ function movedPaths(subcommand: string, rest: readonly ShellWord[]): readonly Co
   const takesDirectories = subcommand === 'mv' || starts.some((start) => /^-\w*r/.test(start))
   if (starts.some((start) => /^(:|--paths)/.test(start))) return [{ word: UNKNOWN_WORD }]
   return rest.flatMap((word) => {
-    const found = foundByGlob(word, takesDirectories)
-    return found ? [found] : pathsIn(word).map((each) => ({ word: each, depth: MOVES }))
+    const foundPath = foundByGlob(word, takesDirectories)
+    return foundPath ? [foundPath] : pathsIn(word).map((each) => ({ word: each, depth: MOVES }))
   })
 }
 
@@ -267,18 +269,19 @@ function ofGrep(rest: readonly ShellWord[], end: number): readonly CommandPath[]
   const search = searchOf('git-grep', rest.slice(0, end))
   const depth = search ? SHOWS : READS
   const paths = [...(search?.paths ?? rest), ...rest.slice(end + 1)]
-  const named = paths.flatMap(pathsIn).map((word) => ({ word, depth }))
-  if (narrowPaths(rest, end)) return named
-  return [...named, rest.some((word) => startOf(word).startsWith(':')) ? everywhere(depth) : { word: HERE, depth }]
+  const namedPaths = paths.flatMap(pathsIn).map((word) => ({ word, depth }))
+  if (narrowPaths(rest, end)) return namedPaths
+  return [...namedPaths, rest.some((word) => startOf(word).startsWith(':')) ? everywhere(depth) : { word: HERE, depth }]
 }
 
 function ofStash(
   action: string | undefined,
   options: readonly string[],
-  named: readonly CommandPath[],
+  namedPaths: readonly CommandPath[],
 ): readonly CommandPath[] {
-  if (options.some((option) => UNTRACKED.test(option))) return [...named, everywhere(MOVES)]
-  if (action === 'show' || action === 'list') return showsContent('log', options) ? [...named, everywhere(SHOWS)] : []
+  if (options.some((option) => UNTRACKED.test(option))) return [...namedPaths, everywhere(MOVES)]
+  if (action === 'show' || action === 'list')
+    return showsContent('log', options) ? [...namedPaths, everywhere(SHOWS)] : []
   const depth = options.some(isPatch('stash')) ? { ...SHOWS, ...CHANGES } : CHANGES
-  return [...named, everywhere(depth)]
+  return [...namedPaths, everywhere(depth)]
 }

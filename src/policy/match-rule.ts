@@ -81,12 +81,12 @@ function matchAccess(rule: PolicyRule, access: 'read' | 'edit', matchFile: (rule
 
 function matchLine(rule: PolicyRule, line: CommandLine, places: Places): Certainty {
   if (rule.kind === 'fetch') return 'no'
-  const found = strongest([
+  const foundCertainty = strongest([
     ...commandsOf(line).map(({ command, mayChange }) => matchSimple(rule, command, mayChange, places)),
     ...line.redirections.map((redirection) => matchRedirection(rule, redirection, places)),
     rule.kind === 'command' && namedIn(textsIn(line.values), rule.command, places.effort) ? 'maybe' : 'no',
   ])
-  return found === 'no' && line.hidden !== undefined ? 'maybe' : found
+  return foundCertainty === 'no' && line.hidden !== undefined ? 'maybe' : foundCertainty
 }
 
 /** They may put files where another command of the same line finds them. */
@@ -99,13 +99,16 @@ type CommandOfLine = { readonly command: SimpleCommand; readonly mayChange: bool
 const lines = new WeakMap<CommandLine, readonly CommandOfLine[]>()
 
 function commandsOf(line: CommandLine): readonly CommandOfLine[] {
-  const known = lines.get(line)
-  if (known) return known
+  const knownCommands = lines.get(line)
+  if (knownCommands) return knownCommands
   const commands = [...allCommands(line.commands)]
   const bringing = new Set(commands.filter(bringsFiles))
-  const found = commands.map((command) => ({ command, mayChange: bringing.size > (bringing.has(command) ? 1 : 0) }))
-  lines.set(line, found)
-  return found
+  const foundCommands = commands.map((command) => ({
+    command,
+    mayChange: bringing.size > (bringing.has(command) ? 1 : 0),
+  }))
+  lines.set(line, foundCommands)
+  return foundCommands
 }
 
 function bringsFiles({ words }: SimpleCommand): boolean {
@@ -134,8 +137,8 @@ function matchSimple(rule: PolicyRule, command: SimpleCommand, mayChange: boolea
 function matchProgram(pattern: CommandPattern, command: SimpleCommand, effort: Effort): Certainty {
   const match = matchCommand(pattern, command.words, effort)
   if (match !== 'no') return match
-  const unknown = withoutAlias(command.words)
-  if (unknown && matchCommand(pattern, unknown, effort) !== 'no') return 'maybe'
+  const unknownWords = withoutAlias(command.words)
+  if (unknownWords && matchCommand(pattern, unknownWords, effort) !== 'no') return 'maybe'
   return namedIn(argumentTexts(command), pattern, effort) ? 'maybe' : 'no'
 }
 
@@ -157,8 +160,8 @@ function matchWord(rule: FileRule, path: CommandPath, where: Where, places: Plac
   const { ofRepository } = path.depth ?? {}
   if (ofRepository === undefined) return matchPlace(rule, path, where, places)
   const tops = places.topsOf(path.word, where.cwds).map((word) => ({ ...path, word }))
-  const reached = ofRepository === 'all' ? [path, ...tops] : tops
-  return strongest(reached.map((each) => matchPlace(rule, each, where, places)))
+  const reachedPaths = ofRepository === 'all' ? [path, ...tops] : tops
+  return strongest(reachedPaths.map((each) => matchPlace(rule, each, where, places)))
 }
 
 function matchPlace(
@@ -167,12 +170,15 @@ function matchPlace(
   { cwds, mayChange = false }: Where,
   places: Places,
 ): Certainty {
-  const found = places.partsOf(word, cwds).map((parts) => matchPath(pattern, parts, places.strictBases, places.effort))
-  const match = strongest(found.map((each) => each.match))
+  const foundMatches = places
+    .partsOf(word, cwds)
+    .map((parts) => matchPath(pattern, parts, places.strictBases, places.effort))
+  const match = strongest(foundMatches.map((each) => each.match))
   if (showsNames) return match === 'yes' && places.mayBeDirectory(word, cwds) ? 'yes' : 'no'
   // What does not exist cannot be read: a variable or a `*` does not stand for it.
   if (match === 'maybe' && kind === 'read' && !mayChange && !places.mayExist(pattern)) return 'no'
   if (match !== 'no') return isGuess ? 'maybe' : match
-  if (!depth || !(kind === 'read' ? depth.reads : depth.changes) || !found.some((each) => each.isAbove)) return 'no'
+  if (!depth || !(kind === 'read' ? depth.reads : depth.changes) || !foundMatches.some((each) => each.isAbove))
+    return 'no'
   return places.mayHold(pattern, word, cwds, { depth, mayChange }) ? 'maybe' : 'no'
 }

@@ -56,17 +56,17 @@ function fileNeeds(
   kind: 'read' | 'edit',
   word: ShellWord,
   cwds: Redirection['cwds'],
-  given: NeedsContext,
+  needsContext: NeedsContext,
   mayBeFree = true,
 ): Need[] {
-  const { places, rules } = given
+  const { places, rules } = needsContext
   const isInside = mayBeFree && places.isInside(word, cwds)
   const isFree =
     (kind === 'read' && !rules.isStrangers) || (rules.mode === 'accept_edits' && !places.isProtected(word, cwds))
-  if ((isInside && isFree) || isAllowedPath(kind, word, cwds, given)) return []
+  if ((isInside && isFree) || isAllowedPath(kind, word, cwds, needsContext)) return []
   const path = literalOf(word)
-  const shown = path === undefined ? 'a path that is not known' : path
-  const reason = kind === 'edit' ? `changes ${shown}` : `reads ${shown}, which is outside the workdir`
+  const shownPath = path === undefined ? 'a path that is not known' : path
+  const reason = kind === 'edit' ? `changes ${shownPath}` : `reads ${shownPath}, which is outside the workdir`
   const rule = path === undefined ? undefined : exactPathRule(kind, path, places)
   return [{ reason, changes: kind === 'edit', ...(rule !== undefined && { rule }) }]
 }
@@ -99,39 +99,39 @@ function exactPathRule(kind: 'read' | 'edit', path: string, places: Places): str
   return path.startsWith('~') ? undefined : `${name}(${path})`
 }
 
-function lineNeeds(line: CommandLine, given: NeedsContext): Need[] {
+function lineNeeds(line: CommandLine, needsContext: NeedsContext): Need[] {
   const odd = line.hidden ?? line.unusual
   const needs = odd === undefined ? [] : [{ reason: `cannot be decided by rules: ${odd}`, changes: true }]
-  if (given.rules.isStrangers && line.commands.length === 0)
+  if (needsContext.rules.isStrangers && line.commands.length === 0)
     needs.push({ reason: 'changes the shell for a project that is not trusted', changes: true })
   const ofFiles = line.redirections
     .filter((redirection) => !redirection.isStream)
-    .flatMap(({ kind, target, cwds }) => fileNeeds(kind, target, cwds, given, literalOf(target) !== undefined))
-  return [...needs, ...line.commands.flatMap((command) => commandNeeds(command, given)), ...ofFiles]
+    .flatMap(({ kind, target, cwds }) => fileNeeds(kind, target, cwds, needsContext, literalOf(target) !== undefined))
+  return [...needs, ...line.commands.flatMap((command) => commandNeeds(command, needsContext)), ...ofFiles]
 }
 
-function commandNeeds(command: SimpleCommand, given: NeedsContext): Need[] {
+function commandNeeds(command: SimpleCommand, needsContext: NeedsContext): Need[] {
   const { words, cwds, wraps, unsafeVariable } = command
   if (unsafeVariable !== undefined)
     return [{ reason: `runs ${shownCommand(words)} with another ${unsafeVariable}`, changes: true }]
-  const rule = given.rules.rules.allow.find((each) => isAllowedBy(each, command, given.places.effort))
+  const rule = needsContext.rules.rules.allow.find((each) => isAllowedBy(each, command, needsContext.places.effort))
   const isExact = rule?.kind === 'command' && rule.command.isExact
   if (isExact) return []
   const inner = wraps?.commands ?? []
   const name = words[0] && literalOf(words[0])
-  const isOwn = !rule && name !== undefined && given.places.mayBeOwn(name, cwds)
-  if (wraps?.kind === 'constant' && !isOwn) return inner.flatMap((each) => commandNeeds(each, given))
-  if (rule) return wraps?.kind === 'also' ? inner.flatMap((each) => commandNeeds(each, given)) : []
-  const outside = wraps || isOwn || given.rules.isStrangers ? undefined : readingNeeds(command, given)
+  const isOwn = !rule && name !== undefined && needsContext.places.mayBeOwn(name, cwds)
+  if (wraps?.kind === 'constant' && !isOwn) return inner.flatMap((each) => commandNeeds(each, needsContext))
+  if (rule) return wraps?.kind === 'also' ? inner.flatMap((each) => commandNeeds(each, needsContext)) : []
+  const outside = wraps || isOwn || needsContext.rules.isStrangers ? undefined : readingNeeds(command, needsContext)
   if (outside) return outside
   const pattern = exactPattern(words)
-  const named = pattern === undefined ? {} : { rule: `Bash(${pattern})` }
-  const why = given.rules.isStrangers
+  const namedRule = pattern === undefined ? {} : { rule: `Bash(${pattern})` }
+  const why = needsContext.rules.isStrangers
     ? 'for a project that is not trusted'
     : isOwn
       ? 'which is a program in the workdir'
       : 'which may change something'
-  return [{ reason: `runs ${shownCommand(words)}, ${why}`, changes: true, ...named }]
+  return [{ reason: `runs ${shownCommand(words)}, ${why}`, changes: true, ...namedRule }]
 }
 
 function isAllowedBy(rule: PolicyRule, { words, wraps }: SimpleCommand, effort: Effort): boolean {
@@ -141,23 +141,23 @@ function isAllowedBy(rule: PolicyRule, { words, wraps }: SimpleCommand, effort: 
 }
 
 /** Undefined for a command that does more than read. */
-function readingNeeds({ words, cwds }: SimpleCommand, given: NeedsContext): Need[] | undefined {
+function readingNeeds({ words, cwds }: SimpleCommand, needsContext: NeedsContext): Need[] | undefined {
   const reading = readingOf(words)
   if (!reading) return undefined
-  const { places } = given
+  const { places } = needsContext
   const pattern = exactPattern(words)
-  const named = pattern === undefined ? {} : { rule: `Bash(${pattern})` }
+  const namedRule = pattern === undefined ? {} : { rule: `Bash(${pattern})` }
   const because = (why: string, changes = false): Need[] => [
-    { reason: `runs ${shownCommand(words)}${why}`, changes, ...named },
+    { reason: `runs ${shownCommand(words)}${why}`, changes, ...namedRule },
   ]
   // In another directory, the configuration of a repository there may run a program.
   if (reading.isGit && !places.isWorkdir(cwds)) return because(' outside the workdir', true)
-  const needs = reading.paths.flatMap((word) => fileNeeds('read', word, cwds, given))
+  const needs = reading.paths.flatMap((word) => fileNeeds('read', word, cwds, needsContext))
   if (reading.followsLinks && reading.paths.some((word) => places.mayBeDirectory(word, cwds)))
     return because(', which follows links in directories')
   if (reading.paths.some((word) => places.mayBeOption(word, cwds)))
     return because(', where the name of a file is taken as an option')
-  if (needs.length) return needs.map(({ reason }) => ({ reason, changes: false, ...named }))
+  if (needs.length) return needs.map(({ reason }) => ({ reason, changes: false, ...namedRule }))
   const program = reading.isGit && places.programOfGit
   if (program) return because(`, and git ${program}`, true)
   const isIn = !reading.readsDirectory || places.isDirectoryInside(cwds)

@@ -39,10 +39,10 @@ export function pathsIn(word: ShellWord): ShellWord[] {
   const marks = [...start.matchAll(MARKS)].slice(0, 4).map(({ index }) => wordAfter(word, index + 1))
   if (!start.startsWith('-')) return [word, ...marks.map(withHome)]
   // `-ofile`, and `-xzf/file` with several letters.
-  const attached = start.startsWith('--') ? [] : [wordAfter(word, 2)].filter(({ pieces }) => pieces.length > 0)
+  const attachedWords = start.startsWith('--') ? [] : [wordAfter(word, 2)].filter(({ pieces }) => pieces.length > 0)
   const slash = start.search(/[/~]/)
-  const rooted = slash < 0 ? [] : [wordAfter(word, slash)]
-  return [...marks, ...attached, ...rooted].map(withHome)
+  const rootedWords = slash < 0 ? [] : [wordAfter(word, slash)]
+  return [...marks, ...attachedWords, ...rootedWords].map(withHome)
 }
 
 /** Programs such as `dd` and shells expand a `~` there themselves. */

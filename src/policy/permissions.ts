@@ -54,8 +54,8 @@ export class PermissionGate {
     const verdicts = rules.map((each) => decide(question, each, { approved: call.approved, hook }))
     const denial = verdicts.findLast((verdict) => verdict.behavior === 'deny')
     if (denial) return denial
-    const asked = verdicts.findLast((verdict) => verdict.behavior === 'ask')
-    return asked ? { behavior: 'ask', ask: this.#callToDecide(call, asked) } : ALLOW
+    const askVerdict = verdicts.findLast((verdict) => verdict.behavior === 'ask')
+    return askVerdict ? { behavior: 'ask', ask: this.#callToDecide(call, askVerdict) } : ALLOW
   }
 
   /** True unless it is certain that the call changes nothing, whatever rules allow. */
@@ -102,8 +102,11 @@ export class PermissionGate {
     const context = { cwd, evaluates, homes }
     if (this.#parser) return { kind: 'command', line: readCommandLine(command, { parser: this.#parser, ...context }) }
     // GateRules that came after `prepare`: in doubt, ask.
-    const hidden = 'the parser of command lines is not loaded yet'
-    return { kind: 'command', line: { commands: [], redirections: [], values: [], hidden, unusual: undefined } }
+    const hiddenReason = 'the parser of command lines is not loaded yet'
+    return {
+      kind: 'command',
+      line: { commands: [], redirections: [], values: [], hidden: hiddenReason, unusual: undefined },
+    }
   }
 }
 

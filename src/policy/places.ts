@@ -106,8 +106,8 @@ export class Places {
 
   /** The path as it is written and as the file system finds it; what is not known is `undefined` in it. */
   partsOf(word: ShellWord, cwds: readonly string[] | undefined): readonly PathParts[] {
-    const kept = this.#parts.get(word)
-    if (kept && kept.cwds === cwds) return kept.parts
+    const keptParts = this.#parts.get(word)
+    if (keptParts && keptParts.cwds === cwds) return keptParts.parts
     const parts = this.#readParts(word, cwds)
     this.#parts.set(word, { cwds, parts })
     return parts
@@ -165,13 +165,13 @@ export class Places {
     pattern: PathPattern,
     word: ShellWord,
     cwds: readonly string[] | undefined,
-    given: Pick<Reach, 'depth' | 'mayChange'>,
+    depthAndChange: Pick<Reach, 'depth' | 'mayChange'>,
   ): boolean {
     const { disk } = this.#options
     const places = disk && this.#placesOf(word, cwds)
     if (!disk || !places) return true
     const isDirectory = (path: string) => this.#looksLikeDirectory(path)
-    const reach = { disk, isDirectory, bases: this.strictBases, effort: this.effort, ...given }
+    const reach = { disk, isDirectory, bases: this.strictBases, effort: this.effort, ...depthAndChange }
     return places.some(({ directory, rest }) => {
       const real = rest.length === 0 ? this.#real(directory) : undefined
       return real === undefined || mayHold(pattern, real, reach)
@@ -192,10 +192,10 @@ export class Places {
   /** Whether there may be a file that the rule is about. */
   mayExist(pattern: PathPattern): boolean {
     const { disk } = this.#options
-    let found = this.#existing.get(pattern)
-    if (found === undefined)
-      this.#existing.set(pattern, (found = !disk || mayExist(pattern, { disk, bases: this.strictBases })))
-    return found
+    let foundExisting = this.#existing.get(pattern)
+    if (foundExisting === undefined)
+      this.#existing.set(pattern, (foundExisting = !disk || mayExist(pattern, { disk, bases: this.strictBases })))
+    return foundExisting
   }
 
   isDirectoryInside(cwds: readonly string[] | undefined): boolean {
@@ -245,17 +245,17 @@ export class Places {
       return placesOf(path, word.hasTilde, cwds ?? [], this.homes).map((directory) => ({ directory, rest: [] }))
     const rest = restOf(word)
     if (!rest) return undefined
-    const known = start.slice(0, start.lastIndexOf('/') + 1)
-    return placesOf(known, word.hasTilde, cwds ?? [], this.homes).map((directory) => ({ directory, rest }))
+    const knownStart = start.slice(0, start.lastIndexOf('/') + 1)
+    return placesOf(knownStart, word.hasTilde, cwds ?? [], this.homes).map((directory) => ({ directory, rest }))
   }
 
   /** Also without the links before each `..`: `cd link/../x` enters the `x` that is next to the link. */
   #isInside(place: string): boolean {
-    const written = normalize(place).replace(/(?<=.)\/$/, '')
+    const writtenPlace = normalize(place).replace(/(?<=.)\/$/, '')
     const isBelow = (path: string | undefined) =>
       path !== undefined && this.#roots.some((workdir) => path === workdir || path.startsWith(`${workdir}/`))
     const hasParent = place.includes('..')
-    return isBelow(written) && isBelow(this.#real(place)) && (!hasParent || isBelow(this.#real(written)))
+    return isBelow(writtenPlace) && isBelow(this.#real(place)) && (!hasParent || isBelow(this.#real(writtenPlace)))
   }
 
   #mayBeInside(place: string): boolean {
@@ -268,16 +268,16 @@ export class Places {
   }
 
   #looksLikeDirectory(path: string): boolean {
-    let found = this.#directories.get(path)
-    if (found === undefined) this.#directories.set(path, (found = this.#options.isDirectory(path)))
-    return found
+    let isDirectory = this.#directories.get(path)
+    if (isDirectory === undefined) this.#directories.set(path, (isDirectory = this.#options.isDirectory(path)))
+    return isDirectory
   }
 
   #holdsLinks(directory: string): boolean {
-    let found = this.#linked.get(directory)
-    if (found === undefined && this.#linked.size >= MAX_LISTED) return true
-    if (found === undefined) this.#linked.set(directory, (found = this.#options.holdsLinks(directory)))
-    return found
+    let isLinked = this.#linked.get(directory)
+    if (isLinked === undefined && this.#linked.size >= MAX_LISTED) return true
+    if (isLinked === undefined) this.#linked.set(directory, (isLinked = this.#options.holdsLinks(directory)))
+    return isLinked
   }
 
   #real(path: string): string | undefined {

@@ -22,12 +22,12 @@ const TAKE_DATA = new Set(
 /** More are not compared one by one. */
 const MAX_TEXTS = 2000
 
-const found = new WeakMap<SimpleCommand, readonly string[]>()
+const foundArguments = new WeakMap<SimpleCommand, readonly string[]>()
 
 /** The words in the arguments of a program that may do what they say; texts such as scripts are taken apart. */
 export function argumentTexts(command: SimpleCommand): readonly string[] {
-  let texts = found.get(command)
-  if (!texts) found.set(command, (texts = readTexts(command)))
+  let texts = foundArguments.get(command)
+  if (!texts) foundArguments.set(command, (texts = readTexts(command)))
   return texts
 }
 
@@ -40,11 +40,11 @@ function readTexts({ words, wraps }: SimpleCommand): readonly string[] {
 }
 
 /** The same for all rules. */
-const known = new WeakMap<readonly ShellWord[], readonly string[]>()
+const knownArguments = new WeakMap<readonly ShellWord[], readonly string[]>()
 
 export function textsIn(words: readonly ShellWord[]): readonly string[] {
-  let texts = known.get(words)
-  if (!texts) known.set(words, (texts = split(words)))
+  let texts = knownArguments.get(words)
+  if (!texts) knownArguments.set(words, (texts = split(words)))
   return texts
 }
 

@@ -12,12 +12,12 @@ const SELF = /^proc\/(self|thread-self)$/
 /** The path as the kernel would find it. What does not exist yet stays as written; undefined when that is not certain. */
 export function realPath(path: string): string | undefined {
   if (!path.startsWith('/') || path.includes('\0')) return undefined
-  const left = path.split('/').toReversed()
+  const remainingNames = path.split('/').toReversed()
   const names: string[] = []
   // What comes before the last `own` names is from the target of a link.
-  let [exists, links, own] = [true, 0, left.length]
+  let [exists, links, own] = [true, 0, remainingNames.length]
   try {
-    for (let name = left.pop(); name !== undefined; name = left.pop()) {
+    for (let name = remainingNames.pop(); name !== undefined; name = remainingNames.pop()) {
       if (name === '' || name === '.') continue
       if (name === '..') {
         // After something that does not exist.
@@ -29,17 +29,17 @@ export function realPath(path: string): string | undefined {
       const process = names[0] === 'proc' ? names.slice(0, 6).join('/') : ''
       if (OF_PROCESS.test(process)) return undefined
       if (!exists || SELF.test(process)) continue
-      const found = lstatSync(`/${names.join('/')}`, { throwIfNoEntry: false })
+      const stats = lstatSync(`/${names.join('/')}`, { throwIfNoEntry: false })
       // A link that leads nowhere.
-      if (!found && links > 0 && left.length >= own) return undefined
-      exists = found !== undefined
-      if (!found?.isSymbolicLink()) continue
+      if (!stats && links > 0 && remainingNames.length >= own) return undefined
+      exists = stats !== undefined
+      if (!stats?.isSymbolicLink()) continue
       if ((links += 1) > MAX_LINKS) return undefined
-      own = Math.min(own, left.length)
+      own = Math.min(own, remainingNames.length)
       const target = readlinkSync(`/${names.join('/')}`)
       if (target.startsWith('/')) names.length = 0
       else names.pop()
-      left.push(...target.split('/').toReversed())
+      remainingNames.push(...target.split('/').toReversed())
     }
     return `/${names.join('/')}`
   } catch {

@@ -49,9 +49,9 @@ const TYPES =
 /** Undefined for another program, and where an option is not known. `words` are those after the name. */
 export function searchOf(name: string, words: readonly ShellWord[]): Search | undefined {
   const syntax = SYNTAX[name]
-  const given = syntax && readOptions(syntax, words)
-  if (!given) return undefined
-  const { options, operands } = given
+  const givenOptions = syntax && readOptions(syntax, words)
+  if (!givenOptions) return undefined
+  const { options, operands } = givenOptions
   const has = (...names: string[]) => options.some(([option]) => names.includes(option))
   const patternIsGiven = has('-e', '--regexp', '-f', '--file') || (name === 'rg' && has('--files', '--type-list'))
   const files = options.flatMap(([option, value]) => (['-f', '--file'].includes(option) && value ? [value] : []))
@@ -63,9 +63,9 @@ export function searchOf(name: string, words: readonly ShellWord[]): Search | un
 type Option = readonly [name: string, value: ShellWord | undefined]
 
 function skipsHidden(options: readonly Option[]): boolean {
-  const unrestricted = options.filter(([option]) => option === '-u' || option === '--unrestricted').length
+  const unrestrictedCount = options.filter(([option]) => option === '-u' || option === '--unrestricted').length
   return (
-    unrestricted < 2 &&
+    unrestrictedCount < 2 &&
     options.every(([option, value]) => {
       if (option === '-.' || option === '--hidden') return false
       if (option === '-t' || option === '--type') return TYPES.test((value && literalOf(value)) ?? '')
@@ -77,16 +77,16 @@ function skipsHidden(options: readonly Option[]): boolean {
 
 /** `--iglob` is compared without case, which is not done here. */
 function includesOf(options: readonly Option[]): readonly string[] | undefined {
-  const given = options.filter(
+  const givenOptions = options.filter(
     ([option, value]) =>
       ['--include', '-g', '--glob', '--iglob'].includes(option) && !(value && startOf(value).startsWith('!')),
   )
-  const known = given.flatMap(([option, value]) => {
+  const knownValues = givenOptions.flatMap(([option, value]) => {
     const text = value && literalOf(value)
     return option === '--iglob' || text === undefined || /[[{\\]/.test(text) ? [] : [text]
   })
-  if (given.length === 0 || known.length < given.length) return undefined
-  return known.map((text) => text.slice(text.lastIndexOf('/') + 1))
+  if (givenOptions.length === 0 || knownValues.length < givenOptions.length) return undefined
+  return knownValues.map((text) => text.slice(text.lastIndexOf('/') + 1))
 }
 
 /** Undefined if one is not known: then it is not certain which words are paths. */
@@ -107,12 +107,12 @@ function readOptions(
     else {
       const text = literalOf(word)
       if (text === undefined) return undefined
-      const read = text.startsWith('--') ? readLong(text, { flags, longValued }) : readShort(text, valued)
-      if (!read) return undefined
-      options.push(...read.options)
-      if (!read.takesNext) continue
+      const oneRead = text.startsWith('--') ? readLong(text, { flags, longValued }) : readShort(text, valued)
+      if (!oneRead) return undefined
+      options.push(...oneRead.options)
+      if (!oneRead.takesNext) continue
       at += 1
-      options.push([read.takesNext, words[at]])
+      options.push([oneRead.takesNext, words[at]])
     }
   }
   return { options, operands }
@@ -128,11 +128,11 @@ function readLong(text: string, { flags, longValued }: Pick<Syntax, 'flags' | 'l
   return equals < 0 ? { options: [], takesNext: name } : { options: [[name, literalWord(text.slice(equals + 1))]] }
 }
 
-function readShort(text: string, valued: string): OneRead {
+function readShort(text: string, valuedOptions: string): OneRead {
   const options: Option[] = []
   for (let at = 1; at < text.length; at += 1) {
     const letter = text.charAt(at)
-    if (!valued.includes(letter)) options.push([`-${letter}`, undefined])
+    if (!valuedOptions.includes(letter)) options.push([`-${letter}`, undefined])
     else if (at + 1 === text.length) return { options, takesNext: `-${letter}` }
     else return { options: [...options, [`-${letter}`, literalWord(text.slice(at + 1))]] }
   }

@@ -40,24 +40,24 @@ export class TurnGate {
   async decide({ calls, rules }: ToDecide, next: ReadonlySet<string>, signal: AbortSignal): Promise<void> {
     if (letRun(calls, rules)) return this.#forget()
     for (const each of rules) await this.#gate.prepare(each)
-    const known = areSame(rules, this.#rules) ? this.#decidedCalls : new Map<string, DecidedCall>()
+    const knownCalls = areSame(rules, this.#rules) ? this.#decidedCalls : new Map<string, DecidedCall>()
     this.#forget()
-    const decided = new Map<string, DecidedCall>()
+    const decidedCalls = new Map<string, DecidedCall>()
     const slices = createSlices()
     // Those that are about to begin come last: as little as possible may change until then.
     for (const isNext of [false, true]) {
       for (const call of calls) {
         if (next.has(call.toolUseId) !== isNext) continue
-        const before = isNext ? undefined : known.get(call.toolUseId)
+        const before = isNext ? undefined : knownCalls.get(call.toolUseId)
         const isKnown = before !== undefined && isAbout(before, call)
-        decided.set(call.toolUseId, isKnown ? before : { ...call, verdict: this.#gate.judge(call, rules) })
+        decidedCalls.set(call.toolUseId, isKnown ? before : { ...call, verdict: this.#gate.judge(call, rules) })
         const turn = isKnown ? undefined : slices.rest()
         if (turn) await turn
         if (signal.aborted) return
       }
     }
     this.#rules = rules
-    this.#decidedCalls = decided
+    this.#decidedCalls = decidedCalls
     this.#next = next
   }
 
@@ -68,9 +68,9 @@ export class TurnGate {
     const permissionCalls: AskedToolUse[] = []
     const denials = new Map<string, string>()
     for (const call of calls) {
-      const decided = this.#decidedCalls.get(call.toolUseId)
-      if (!decided || !isAbout(decided, call)) return undefined
-      const { verdict } = decided
+      const decidedCall = this.#decidedCalls.get(call.toolUseId)
+      if (!decidedCall || !isAbout(decidedCall, call)) return undefined
+      const { verdict } = decidedCall
       if (verdict.behavior === 'deny') denials.set(call.toolUseId, verdict.reason)
       if (verdict.behavior === 'ask') permissionCalls.push(verdict.ask)
     }
@@ -86,8 +86,11 @@ export class TurnGate {
 const letRun = (calls: readonly GatedCall[], rules: readonly GateRules[]): boolean =>
   rules.every(letsAllRun) && !calls.some(({ hook }) => hook?.decision)
 
-const isAbout = (decided: DecidedCall, { name, input, hook, approved }: GatedCall): boolean =>
-  decided.name === name && decided.input === input && decided.hook === hook && decided.approved === approved
+const isAbout = (decidedCall: DecidedCall, { name, input, hook, approved }: GatedCall): boolean =>
+  decidedCall.name === name &&
+  decidedCall.input === input &&
+  decidedCall.hook === hook &&
+  decidedCall.approved === approved
 
 function areSame(some: readonly GateRules[], others: readonly GateRules[]): boolean {
   return some.length === others.length && some.every((each, at) => isSame(each, others[at]))

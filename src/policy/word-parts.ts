@@ -20,13 +20,13 @@ export function restOf({ pieces }: ShellWord): PathParts | undefined {
     else if (piece.hole === 'name') text.push(STAR)
     else return undefined
   }
-  const known = text.indexOf(STAR)
-  const from = text.lastIndexOf('/', known) + 1
+  const starAt = text.indexOf(STAR)
+  const from = text.lastIndexOf('/', starAt) + 1
   const parts: Symbols[number][][] = [[]]
   for (const symbol of text.slice(from)) {
     if (symbol === '/') parts.push([])
     else parts.at(-1)?.push(symbol)
   }
-  const named = parts.filter((part) => part.length > 0)
-  return named.some((part) => textOf(part) === '..') ? undefined : named
+  const namedParts = parts.filter((part) => part.length > 0)
+  return namedParts.some((part) => textOf(part) === '..') ? undefined : namedParts
 }

@@ -87,27 +87,27 @@ type Setting = { readonly name: string; readonly value: string }
 const SECTION = /^\[([A-Za-z0-9-]+)([ \t.][^\]"\\]*(?:"(?:[^"\\\]]|\\["\\]){0,1000}")?)?\](.*)$/
 
 /** Only what git itself writes; undefined for all else, which git may take in another way. */
-function readConfig(given: string): readonly Setting[] | undefined {
-  const text = given.replaceAll('\r\n', '\n')
+function readConfig(givenText: string): readonly Setting[] | undefined {
+  const text = givenText.replaceAll('\r\n', '\n')
   // oxlint-disable-next-line no-control-regex -- they are what is looked for
   if (/[\0-\x08\x0b-\x1f\x7f]|^\xef/.test(text)) return undefined
   const settings: Setting[] = []
   let section: string | undefined
-  for (const line of text.split('\n').map(trimmed)) {
+  for (const line of text.split('\n').map(trimLine)) {
     if (isComment(line)) continue
     const header = SECTION.exec(line)
     if (header) {
       const [, name = '', subsection, rest = ''] = header
-      if (!isComment(trimmed(rest))) return undefined
+      if (!isComment(trimLine(rest))) return undefined
       section = `${name.toLowerCase()}${subsection === undefined ? '' : '.*'}`
       continue
     }
     const equals = line.indexOf('=')
-    const name = trimmed(equals < 0 ? line : line.slice(0, equals))
-    const value = equals < 0 ? '' : trimmed(line.slice(equals + 1))
+    const name = trimLine(equals < 0 ? line : line.slice(0, equals))
+    const value = equals < 0 ? '' : trimLine(line.slice(equals + 1))
     // A backslash at the end continues the line.
     if (section === undefined || !/^[A-Za-z][A-Za-z0-9-]*$/.test(name) || value.endsWith('\\')) return undefined
-    settings.push({ name: `${section}.${name.toLowerCase()}`, value: unquoted(value) })
+    settings.push({ name: `${section}.${name.toLowerCase()}`, value: unquote(value) })
   }
   return settings
 }
@@ -115,7 +115,7 @@ function readConfig(given: string): readonly Setting[] | undefined {
 const isComment = (line: string): boolean => line === '' || /^[#;]/.test(line)
 
 /** Only the blanks of git: others belong to a value. */
-function trimmed(line: string): string {
+function trimLine(line: string): string {
   let [start, end] = [0, line.length]
   while (start < end && isBlank(line[start])) start += 1
   while (end > start && isBlank(line[end - 1])) end -= 1
@@ -125,4 +125,4 @@ function trimmed(line: string): string {
 const isBlank = (character: string | undefined): boolean => character === ' ' || character === '\t'
 
 /** A value with anything unusual stays as it is written: no harmless value has that. */
-const unquoted = (value: string): string => (/^"[^"\\]*"$/.test(value) ? value.slice(1, -1) : value)
+const unquote = (value: string): string => (/^"[^"\\]*"$/.test(value) ? value.slice(1, -1) : value)

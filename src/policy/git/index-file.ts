@@ -23,7 +23,7 @@ function readEntries(bytes: Buffer): readonly string[] | undefined {
   const paths: string[] = []
   let at = HEADER_BYTES
   let previous: Buffer = Buffer.alloc(0)
-  for (let left = bytes.readUInt32BE(8); left > 0; left -= 1) {
+  for (let remainingEntries = bytes.readUInt32BE(8); remainingEntries > 0; remainingEntries -= 1) {
     const flagsAt = at + 40 + SHA1_BYTES
     const flags = bytes.readUInt16BE(flagsAt)
     const nameAt = flagsAt + 2 + (version > 2 && flags & FLAGS_EXTENDED ? 2 : 0)
@@ -50,15 +50,15 @@ function wholeName(bytes: Buffer, at: number, flags: number): Name {
 function shortName(bytes: Buffer, start: number, previous: Buffer): Name {
   let at = start
   let byte = bytes.readUInt8(at)
-  let removed = byte & 0x7f
+  let removedBytes = byte & 0x7f
   while (byte & 0x80) {
     at += 1
     byte = bytes.readUInt8(at)
-    removed = (removed + 1) * 128 + (byte & 0x7f)
+    removedBytes = (removedBytes + 1) * 128 + (byte & 0x7f)
   }
   const end = bytes.indexOf(0, at + 1)
-  const kept = previous.subarray(0, previous.length - removed)
-  return { name: Buffer.concat([kept, bytes.subarray(at + 1, end)]), end }
+  const keptBytes = previous.subarray(0, previous.length - removedBytes)
+  return { name: Buffer.concat([keptBytes, bytes.subarray(at + 1, end)]), end }
 }
 
 /** The entries of a split index are in another file. Undefined if it does not end as an index does. */

@@ -123,8 +123,11 @@ function namesWorkTree(gitDirectory: string, worktree: string): boolean {
   const pointer = read(join(gitDirectory, 'gitdir'), MAX_POINTER_BYTES)?.toString('utf8').trimEnd()
   if (pointer && resolve(gitDirectory, pointer) === join(worktree, '.git')) return true
   const config = read(join(gitDirectory, 'config'), MAX_CONFIG_BYTES)
-  const checked = config === undefined || config === 'directory' ? '' : checkConfig(config.toString('latin1'))
-  return typeof checked !== 'string' && checked.worktrees.some((path) => resolve(gitDirectory, path) === worktree)
+  const checkedConfig = config === undefined || config === 'directory' ? '' : checkConfig(config.toString('latin1'))
+  return (
+    typeof checkedConfig !== 'string' &&
+    checkedConfig.worktrees.some((path) => resolve(gitDirectory, path) === worktree)
+  )
 }
 
 /** Git shows lines of these in what it says about a rebase, and in errors. */
@@ -156,14 +159,14 @@ function refuseLinks(gitDirectory: string): void {
 function checkFile(file: string, at: { readonly gitDirectory: string; readonly worktree: string }): void {
   const text = read(file, MAX_CONFIG_BYTES)
   if (text === undefined) return
-  const checked = text === 'directory' ? 'cannot be read' : checkConfig(text.toString('latin1'))
-  if (typeof checked === 'string') throw new MayRun(`has a configuration that ${checked}`)
-  if (checked.worktrees.some((path) => resolve(at.gitDirectory, path) !== at.worktree))
+  const checkedConfig = text === 'directory' ? 'cannot be read' : checkConfig(text.toString('latin1'))
+  if (typeof checkedConfig === 'string') throw new MayRun(`has a configuration that ${checkedConfig}`)
+  if (checkedConfig.worktrees.some((path) => resolve(at.gitDirectory, path) !== at.worktree))
     throw new MayRun('has a configuration that names another work tree')
   // A line that is not a commit is shown in an error: only the file with the usual name is harmless, unless it is a link.
-  if (checked.files.some((path) => path !== IGNORED_COMMITS || isLink(join(at.worktree, path))))
+  if (checkedConfig.files.some((path) => path !== IGNORED_COMMITS || isLink(join(at.worktree, path))))
     throw new MayRun('has a configuration that sets blame.ignoreRevsFile, which may show another file')
-  for (const path of checked.hooks) {
+  for (const path of checkedConfig.hooks) {
     if (!/^[\w./-]+$/.test(path))
       throw new MayRun('has a configuration that sets core.hookspath, which may run a program')
     for (const base of [at.gitDirectory, at.worktree]) refuseHooks(resolve(base, path))

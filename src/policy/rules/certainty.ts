@@ -2,10 +2,10 @@
 export type Certainty = 'yes' | 'maybe' | 'no'
 
 export function strongest(each: Iterable<Certainty>): Certainty {
-  let found: Certainty = 'no'
+  let foundCertainty: Certainty = 'no'
   for (const one of each) {
     if (one === 'yes') return 'yes'
-    if (one === 'maybe') found = 'maybe'
+    if (one === 'maybe') foundCertainty = 'maybe'
   }
-  return found
+  return foundCertainty
 }

@@ -22,19 +22,20 @@ const GAP = '\0'
 
 /** Returns what is wrong as a string. */
 export function parseCommandPattern(text: string): CommandPattern | string {
-  const trimmed = text.trim()
-  if (/["'`\\$]/.test(trimmed)) return 'quotes, backslashes and `$` are not needed: words are compared without quotes'
-  if (/[\n\0]/.test(trimmed)) return 'it must be one line'
+  const trimmedText = text.trim()
+  if (/["'`\\$]/.test(trimmedText))
+    return 'quotes, backslashes and `$` are not needed: words are compared without quotes'
+  if (/[\n\0]/.test(trimmedText)) return 'it must be one line'
   // A rule for `a && b` could never match: the two are decided one by one.
-  if (/[;&|<>]/.test(trimmed)) return 'a rule is about one command; write one rule for each part'
-  if (!isBalanced(trimmed, '()')) return 'its parentheses do not match; nothing may follow the `)` of the rule'
-  const isOpen = /(:| )\*$/.test(trimmed)
-  const start = isOpen ? trimmed.slice(0, -2).trim() : trimmed
+  if (/[;&|<>]/.test(trimmedText)) return 'a rule is about one command; write one rule for each part'
+  if (!isBalanced(trimmedText, '()')) return 'its parentheses do not match; nothing may follow the `)` of the rule'
+  const isOpen = /(:| )\*$/.test(trimmedText)
+  const start = isOpen ? trimmedText.slice(0, -2).trim() : trimmedText
   if (start === '') return 'it names no command'
-  const known = start.split('*', 1)[0] ?? ''
-  const literalWords = known.split(/\s+/).filter(Boolean)
+  const knownStart = start.split('*', 1)[0] ?? ''
+  const literalWords = knownStart.split(/\s+/).filter(Boolean)
   // `npm run te*`: the last word is not whole.
-  if (known.length < start.length && !/\s$/.test(known)) literalWords.pop()
+  if (knownStart.length < start.length && !/\s$/.test(knownStart)) literalWords.pop()
   const symbols = symbolsOf(isOpen ? `${start} *` : start)
   return { symbols, isOpen, literalWords, isExact: !isOpen && !start.includes('*') }
 }
@@ -46,7 +47,7 @@ function symbolsOf(text: string): Symbols {
 /** For a rule that allows: the command as it is written, word by word. */
 export function matchesCertainly(pattern: CommandPattern, words: readonly ShellWord[], effort: Effort): boolean {
   const [text = []] = textsOf(words).certain
-  return coversAll(pattern.symbols, ended(pattern, text), effort)
+  return coversAll(pattern.symbols, endedText(pattern, text), effort)
 }
 
 /** What comparing a command takes besides its characters, in steps. */
@@ -68,9 +69,9 @@ export function matchCommand(pattern: CommandPattern, words: readonly ShellWord[
 
 function matchWords(pattern: CommandPattern, words: readonly ShellWord[], effort: Effort): Certainty {
   if (!effort.spend(STEPS_OF_A_COMMAND)) return 'maybe'
-  const { certain: known, possible } = textsOf(words)
-  if (known.some((text) => coversAll(pattern.symbols, ended(pattern, text), effort))) return 'yes'
-  return possible.some((text) => canMeet(pattern.symbols, ended(pattern, text), effort)) ? 'maybe' : 'no'
+  const { certain: certainTexts, possible } = textsOf(words)
+  if (certainTexts.some((text) => coversAll(pattern.symbols, endedText(pattern, text), effort))) return 'yes'
+  return possible.some((text) => canMeet(pattern.symbols, endedText(pattern, text), effort)) ? 'maybe' : 'no'
 }
 
 /** `possible`: with every value of what is not known; empty when all is. */
@@ -80,26 +81,26 @@ type Texts = { readonly certain: readonly Symbols[]; readonly possible: readonly
 const texts = new WeakMap<readonly ShellWord[], Texts>()
 
 function textsOf(words: readonly ShellWord[]): Texts {
-  let found = texts.get(words)
-  if (!found) {
+  let foundTexts = texts.get(words)
+  if (!foundTexts) {
     const variants = [words, withoutDirectory(words)]
-    const known = variants.flatMap((variant) => withSpaces(textOf(variant, [GAP, STAR])))
-    const isWhole = !known[0]?.includes(STAR)
+    const knownTexts = variants.flatMap((variant) => withSpaces(textOf(variant, [GAP, STAR])))
+    const isWhole = !knownTexts[0]?.includes(STAR)
     const possible = isWhole ? [] : variants.flatMap((variant) => withSpaces(textOf(variant, [STAR])))
-    texts.set(words, (found = { certain: known, possible }))
+    texts.set(words, (foundTexts = { certain: knownTexts, possible }))
   }
-  return found
+  return foundTexts
 }
 
 /** A pattern with arguments also matches none: they all end with a gap. */
-const ended = ({ isOpen }: CommandPattern, text: Symbols): Symbols => (isOpen ? withGap(text) : text)
+const endedText = ({ isOpen }: CommandPattern, text: Symbols): Symbols => (isOpen ? withGap(text) : text)
 
-const gapped = new WeakMap<Symbols, Symbols>()
+const gappedTexts = new WeakMap<Symbols, Symbols>()
 
 function withGap(text: Symbols): Symbols {
-  let found = gapped.get(text)
-  if (!found) gapped.set(text, (found = [...text, GAP]))
-  return found
+  let foundText = gappedTexts.get(text)
+  if (!foundText) gappedTexts.set(text, (foundText = [...text, GAP]))
+  return foundText
 }
 
 /** `many` is what comes before a word that may be none or several. */

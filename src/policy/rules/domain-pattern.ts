@@ -16,9 +16,9 @@ export function parseDomainPattern(text: string): DomainPattern | string {
 
 /** `*.example.org`: all names below it, but not `example.org` itself. */
 export function matchUrl({ host, below }: DomainPattern, url: string | undefined): Certainty {
-  const given = url === undefined ? undefined : hostOf(url)
-  if (given === undefined) return 'maybe'
-  return (below ? given.endsWith(`.${host}`) : given === host) ? 'yes' : 'no'
+  const givenHost = url === undefined ? undefined : hostOf(url)
+  if (givenHost === undefined) return 'maybe'
+  return (below ? givenHost.endsWith(`.${host}`) : givenHost === host) ? 'yes' : 'no'
 }
 
 /** In lower case and ASCII, as it is looked up. */

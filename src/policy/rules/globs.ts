@@ -51,8 +51,8 @@ const MAX_CELLS = 1_000_000
 /** Whether some text fits both. */
 export function canMeet(pattern: Symbols, text: Symbols, effort: Effort): boolean {
   if (!effort.spend(1)) return true
-  const known = comparePrefixes(pattern, text)
-  if (known !== undefined) return known
+  const isKnownPrefix = comparePrefixes(pattern, text)
+  if (isKnownPrefix !== undefined) return isKnownPrefix
   const cells = pattern.length * text.length
   if (cells > MAX_CELLS || !effort.spend(cells)) return true
   let row = new Uint8Array(text.length + 1)

@@ -8,8 +8,8 @@ const hashes = new WeakMap<object, { readonly name: string; readonly hash: strin
 /** Hashes the call as shown, to which an approval is bound. */
 export function hashInput(name: string, input: unknown): string {
   if (typeof input !== 'object' || input === null) return hashOf(name, input)
-  const known = hashes.get(input)
-  if (known?.name === name) return known.hash
+  const knownHash = hashes.get(input)
+  if (knownHash?.name === name) return knownHash.hash
   const hash = hashOf(name, input)
   hashes.set(input, { name, hash })
   return hash

@@ -84,11 +84,11 @@ const bases = new Map<string, Symbols[]>()
 const MAX_BASES = 1000
 
 function partsOfBase(start: string): readonly Symbols[] {
-  let found = bases.get(start)
-  if (found) return found
+  let foundBase = bases.get(start)
+  if (foundBase) return foundBase
   if (bases.size >= MAX_BASES) bases.clear()
-  bases.set(start, (found = partsOf(start)))
-  return found
+  bases.set(start, (foundBase = partsOf(start)))
+  return foundBase
 }
 
 /** Whether a component that has the same place in both differs: nearly always it is known without all that follows. */
@@ -142,10 +142,10 @@ function fits(
   path: PathParts,
   { accepts, acceptsUnknown, effort }: Comparison,
 ): boolean {
-  let reached = new Set([0])
+  let reachedPlaces = new Set([0])
   for (const part of pattern) {
     const next = new Set<number>()
-    for (const from of reached) {
+    for (const from of reachedPlaces) {
       if (!effort.spend(part === ANY_DEPTH ? path.length - from : STEPS_OF_A_PART)) return acceptsUnknown
       if (part === ANY_DEPTH) for (let to = from; to <= path.length; to += 1) next.add(to)
       else if (from < path.length) {
@@ -155,8 +155,8 @@ function fits(
         } else if (accepts(part, name, effort)) next.add(from + 1)
       }
     }
-    reached = next
-    if (reached.size === 0) return false
+    reachedPlaces = next
+    if (reachedPlaces.size === 0) return false
   }
   return true
 }

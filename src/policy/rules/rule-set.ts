@@ -11,17 +11,17 @@ export type RuleSet = {
 
 const NO_RULES: RuleSet = { allow: [], ask: [], deny: [] }
 
-const parsed = new WeakMap<PermissionRules, RuleSet>()
+const parsedSets = new WeakMap<PermissionRules, RuleSet>()
 
 /** Never throws. Rules that cannot be read may be stored: see `readStrict`; one that allows has no effect. */
 export function ruleSetOf(rules: PermissionRules | undefined): RuleSet {
   if (!rules) return NO_RULES
-  let set = parsed.get(rules)
+  let set = parsedSets.get(rules)
   if (set) return set
-  const [asked, denied] = [readStrict(rules.ask), readStrict(rules.deny)]
+  const [askRules, denyRules] = [readStrict(rules.ask), readStrict(rules.deny)]
   const allow = rules.allow.map(parseAllowRule).filter((rule) => typeof rule !== 'string')
-  set = { allow, ask: [...asked.rules, ...asked.instead, ...denied.instead], deny: denied.rules }
-  parsed.set(rules, set)
+  set = { allow, ask: [...askRules.rules, ...askRules.instead, ...denyRules.instead], deny: denyRules.rules }
+  parsedSets.set(rules, set)
   return set
 }
 
@@ -55,6 +55,6 @@ export function joinedRules(
 
 /** Returns a sentence for each invalid rule. */
 export function faultsOf(rules: PermissionRules): string[] {
-  const read = [...rules.allow.map(parseAllowRule), ...[...rules.ask, ...rules.deny].map(parseRule)]
-  return read.filter((each) => typeof each === 'string')
+  const parsedRules = [...rules.allow.map(parseAllowRule), ...[...rules.ask, ...rules.deny].map(parseRule)]
+  return parsedRules.filter((each) => typeof each === 'string')
 }

@@ -22,15 +22,15 @@ const RULE = /^([A-Za-z_*][\w*-]*)(?:\((.*)\))?$/s
 
 /** Returns the rule, or a sentence about the error. */
 export function parseRule(text: string): PolicyRule | string {
-  const [, name, given] = RULE.exec(text.trim()) ?? []
+  const [, name, givenPattern] = RULE.exec(text.trim()) ?? []
   if (name === undefined)
-    return `${quoted(text)} is not a rule; write Tool or Tool(pattern), for example Bash(git status:*).`
+    return `${quote(text)} is not a rule; write Tool or Tool(pattern), for example Bash(git status:*).`
   const fault = faultOfName(name)
-  if (fault !== undefined) return `${quoted(text)}: ${fault}.`
-  const pattern = given?.trim()
+  if (fault !== undefined) return `${quote(text)}: ${fault}.`
+  const pattern = givenPattern?.trim()
   if (pattern === undefined || pattern === '*') return wholeTool(text, name)
-  const parsed = parsePattern(text, name, pattern)
-  return typeof parsed === 'string' ? `${quoted(text)}: ${parsed}.` : parsed
+  const parsedRule = parsePattern(text, name, pattern)
+  return typeof parsedRule === 'string' ? `${quote(text)}: ${parsedRule}.` : parsedRule
 }
 
 /** An `allow` rule names the MCP server before a `*`: what another server brings later is not allowed by it. */
@@ -38,7 +38,7 @@ export function parseAllowRule(text: string): PolicyRule | string {
   const rule = parseRule(text)
   if (typeof rule === 'string' || rule.kind !== 'tool' || !rule.name.includes('*') || namesServer(rule.name))
     return rule
-  return `${quoted(text)}: a rule that allows names the MCP server before a \`*\`, for example mcp__server__*.`
+  return `${quote(text)}: a rule that allows names the MCP server before a \`*\`, for example mcp__server__*.`
 }
 
 /** Rules that hold for every call that an unreadable rule may be about: by the tool that it begins with, or for all. */
@@ -105,5 +105,5 @@ function parsePattern(text: string, name: string, pattern: string): PolicyRule |
 
 const MAX_QUOTED = 100
 
-const quoted = (text: string): string =>
+const quote = (text: string): string =>
   JSON.stringify(text.length > MAX_QUOTED ? `${text.slice(0, MAX_QUOTED)}…` : text)

@@ -21,23 +21,23 @@ export function withoutOptions(names: readonly string[], words: readonly ShellWo
   const first = words[0] && literalOf(words[0])
   if (program === undefined || rest.length === 0 || first === undefined) return []
   if (first !== program && !first.endsWith(`/${program}`)) return []
-  const found: ShortenedCommand[] = []
+  const foundCommands: ShortenedCommand[] = []
   // How many of the rule's words were found, and whether it is certain that none of them is the value of an option.
-  let reached = new Map([[0, true]])
-  for (let at = 1; at < words.length && reached.size > 0; at += 1) {
+  let reachedWords = new Map([[0, true]])
+  for (let at = 1; at < words.length && reachedWords.size > 0; at += 1) {
     // oxlint-disable-next-line typescript/no-non-null-assertion -- within the list
     const [word, before] = [words[at]!, words[at - 1]]
     const mayBeValue = before !== undefined && isOption(before) && !startOf(before).includes('=')
     const next = new Map<number, boolean>()
     const text = literalOf(word)
-    for (const [count, isCertain] of reached) {
+    for (const [count, isCertain] of reachedWords) {
       if (isOption(word) || mayBeValue || isAssignment(word)) next.set(count, isCertain)
       if (text !== rest[count]) continue
       const isName = isCertain && (!mayBeValue || startOf(before).startsWith('+') || FLAG.test(startOf(before)))
       if (count + 1 < rest.length) next.set(count + 1, isName || (next.get(count + 1) ?? false))
-      else found.push({ words: [...names.map(literalWord), ...words.slice(at + 1)], isCertain: isName })
+      else foundCommands.push({ words: [...names.map(literalWord), ...words.slice(at + 1)], isCertain: isName })
     }
-    reached = next
+    reachedWords = next
   }
-  return found
+  return foundCommands
 }

@@ -11,8 +11,8 @@ import { readWord } from './words.ts'
 /** `hidden`: it may run commands that cannot be seen. `unusual`: all is seen, but it is not for a rule to allow. */
 export type Oddity = { readonly hidden: string } | { readonly unusual: string }
 
-const hidden = (reason: string): Oddity => ({ hidden: reason })
-const ARITHMETIC = hidden('its arithmetic may run commands')
+const hiddenOddity = (reason: string): Oddity => ({ hidden: reason })
+const ARITHMETIC = hiddenOddity('its arithmetic may run commands')
 
 /** Bash does no more with these than with what they hold, which is looked into. */
 const HOLDERS = [
@@ -82,7 +82,7 @@ export function oddityOf(node: SyntaxNode): Oddity | undefined {
     case 'ArithmeticTernary':
       return ARITHMETIC
     case 'ExtendedGlob':
-      return hidden('it has an extended glob, which bash parses only if an option is on')
+      return hiddenOddity('it has an extended glob, which bash parses only if an option is on')
     case 'ParameterExpansion':
       return ofExpansion(node)
     // `${x:offset:length}` is arithmetic, `${x@P}` expands what it finds, and `${!x*}` depends on how bash takes it.
@@ -102,21 +102,21 @@ export function oddityOf(node: SyntaxNode): Oddity | undefined {
       return node.elements.some(({ text }) => mayHaveIndex(text)) ? INDEX : undefined
     case 'Redirect':
     case 'HereString':
-      return node.target ? undefined : hidden('it has a redirection without a target')
+      return node.target ? undefined : hiddenOddity('it has a redirection without a target')
     case 'HereDoc':
-      return node.closing && node.delimiter ? undefined : hidden('a here-document has no end')
+      return node.closing && node.delimiter ? undefined : hiddenOddity('a here-document has no end')
     case 'CommandExpansion':
     case 'ProcessSubstitution':
-      return node.script ? undefined : hidden('it has a substitution that cannot be parsed')
+      return node.script ? undefined : hiddenOddity('it has a substitution that cannot be parsed')
     default:
       node satisfies never
-      return hidden('it has a construct that is not known')
+      return hiddenOddity('it has a construct that is not known')
   }
 }
 
-const EXPANSION = hidden('it has an expansion that may run commands')
-const TEST = hidden('its test may run commands')
-const INDEX = hidden('the index of an array may run commands')
+const EXPANSION = hiddenOddity('it has an expansion that may run commands')
+const TEST = hiddenOddity('its test may run commands')
+const INDEX = hiddenOddity('the index of an array may run commands')
 
 /** Texts that bash and the parser certainly take as the same, and that set nothing. */
 const PLAIN_OPERAND = /^[\w./:@%+,=*?$-]*$/
@@ -132,7 +132,7 @@ function ofExpansion(node: Extract<SyntaxNode, { type: 'ParameterExpansion' }>):
     case 'Default':
       // `${x:=y}` sets it, and `${x:?y}` ends the shell.
       if (/^:?[-+]$/.test(operation.operator)) return plainOrUnusual(operation.operand.text)
-      return isEvaluated(parameter) ? hidden(`${parameter} may run commands`) : MAY_SET
+      return isEvaluated(parameter) ? hiddenOddity(`${parameter} may run commands`) : MAY_SET
     case 'Remove':
       return plainOrUnusual(operation.operand.text)
     case 'Replace':
@@ -152,7 +152,9 @@ const plainOrUnusual = (text: string): Oddity | undefined =>
 function ofAssignment({ name, index, value }: Extract<SyntaxNode, { type: 'Assignment' }>): Oddity | undefined {
   if (index && !/^\d+$/.test(index.text)) return INDEX
   if (isLocale(name) && value.type === 'Word' && isSafeLocale(literalOf(readWord(value)))) return undefined
-  return isEvaluated(name) && !(isInteger(name) && isNumber(value)) ? hidden(`${name} may run commands`) : undefined
+  return isEvaluated(name) && !(isInteger(name) && isNumber(value))
+    ? hiddenOddity(`${name} may run commands`)
+    : undefined
 }
 
 /** The value that any attribute of a variable leaves as it is. */

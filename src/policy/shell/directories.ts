@@ -19,13 +19,13 @@ export function directoriesAfter(
   if (command === 'popd') return undefined
   if ((command !== 'cd' && command !== 'pushd') || before === undefined) return before
   const operands = rest.filter((word) => !['-P', '-L', '-e', '--', '-n'].includes(literalOf(word) ?? ''))
-  if (operands.length === 0) return command === 'cd' ? bounded([...before, ...homes]) : undefined
+  if (operands.length === 0) return command === 'cd' ? boundDirectories([...before, ...homes]) : undefined
   const [target] = operands
   const text = target && literalOf(target)
   if (operands.length > 1 || text === undefined || target?.isMany || /^[-+]/.test(text)) return undefined
   const places = placesOf(text, target?.hasTilde ?? false, before, homes)
   // Bash enters `link/..` by its name, and with the option `physical` where the link leads.
-  return bounded([
+  return boundDirectories([
     ...before,
     ...places.flatMap((place) => (place.includes('..') ? [normalize(place), place] : [place])),
   ])
@@ -43,7 +43,7 @@ export function placesOf(
   return cwds.map((cwd) => `${cwd}/${path}`)
 }
 
-function bounded(directories: readonly string[]): Directories {
+function boundDirectories(directories: readonly string[]): Directories {
   const each = [...new Set(directories)]
   return each.length > MAX_DIRECTORIES ? undefined : each
 }

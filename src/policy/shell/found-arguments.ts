@@ -54,8 +54,8 @@ export function unwrapFind(words: readonly ShellWord[]): UnwrappedCommand {
     if (!/^(-exec|-execdir|-ok|-okdir|-x|-X|--exec|--exec-batch)$/.test(text ?? '')) continue
     const length = words.slice(at).findIndex((next) => [';', '+'].includes(literalOf(next) ?? ''))
     const inner = words.slice(at, length < 0 ? undefined : at + length)
-    const filled = inner.map((next) => (/[{}]/.test(literalOf(next) ?? '{') ? UNKNOWN_WORD : next))
-    runs.push({ words: [...filled, UNKNOWN_WORD], elsewhere: text !== '-exec' && text !== '-ok' })
+    const filledWords = inner.map((next) => (/[{}]/.test(literalOf(next) ?? '{') ? UNKNOWN_WORD : next))
+    runs.push({ words: [...filledWords, UNKNOWN_WORD], elsewhere: text !== '-exec' && text !== '-ok' })
     at += inner.length
   }
   return { kind: runs.length ? 'also' : undefined, runs, variables: [] }

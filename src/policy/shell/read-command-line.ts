@@ -175,14 +175,17 @@ class CommandLineReader {
     const cwds = this.#directories
     if (!this.#bounds.takesCommand(words)) return
     if (!this.#isLaunched && mayBeBuiltin(words[0])) this.#hide('only the shell knows the name of a command in it')
-    const unwrapped = unwrap(words)
+    const unwrappedCommand = unwrap(words)
     const set = this.#context.evaluates?.find((variable) => maySet(words, variable))
     if (set !== undefined) this.#assign(set)
-    if (unwrapped.hidden !== undefined) this.#hide(unwrapped.hidden)
-    const unsafe = unsafeVariable ?? unwrapped.variables.find((variable) => !isSafeVariable(variable))
-    const evaluated = unwrapped.variables.find(isEvaluated)
-    if (evaluated !== undefined) this.#hide(`it sets ${evaluated}, which may run commands`)
-    const wraps = unwrapped.kind && { kind: unwrapped.kind, commands: this.#readWrapped(unwrapped, unsafe) }
+    if (unwrappedCommand.hidden !== undefined) this.#hide(unwrappedCommand.hidden)
+    const unsafe = unsafeVariable ?? unwrappedCommand.variables.find((variable) => !isSafeVariable(variable))
+    const evaluatedVariable = unwrappedCommand.variables.find(isEvaluated)
+    if (evaluatedVariable !== undefined) this.#hide(`it sets ${evaluatedVariable}, which may run commands`)
+    const wraps = unwrappedCommand.kind && {
+      kind: unwrappedCommand.kind,
+      commands: this.#readWrapped(unwrappedCommand, unsafe),
+    }
     this.#commands.push({ words, cwds, unsafeVariable: unsafe, wraps })
     this.#enterBy(words)
   }
@@ -225,8 +228,8 @@ class CommandLineReader {
     const opensOther = operator === '<' && node.descriptor !== undefined
     this.#movesDescriptors ||= opensOther || (/^[<>]&$/.test(operator) && !/^[12-]$/.test(literalOf(word) ?? ''))
     // `2>&1`, `>&-`, `<&3-`: no file. But `&>1` is one.
-    const copied = /^[<>]&$/.test(operator) ? /^(?:(\d+)-?|-)$/.exec(literalOf(word) ?? '') : null
-    if (copied) return this.#useDescriptor(copied[1] ?? '')
+    const copiedDescriptor = /^[<>]&$/.test(operator) ? /^(?:(\d+)-?|-)$/.exec(literalOf(word) ?? '') : null
+    if (copiedDescriptor) return this.#useDescriptor(copiedDescriptor[1] ?? '')
     if (operator === '<&') return this.#hide('it has a redirection to an unknown descriptor')
     const kind = operator === '<' ? 'read' : 'edit'
     if (!this.#bounds.takesRedirection(word)) return

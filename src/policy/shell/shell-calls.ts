@@ -28,9 +28,11 @@ export const isShell = (name: string): boolean => Object.hasOwn(SHELLS, name)
 
 /** `words` are those after the name. */
 export function readShellCall(name: string, words: readonly ShellWord[]): UnwrappedCommand {
-  const found = readWords(words, SHELLS[name])
-  const runsText = found.runs.some((run) => 'script' in run)
-  return runsText && SHELLS[name] === undefined ? { ...found, hidden: `only ${name} knows how it reads a text` } : found
+  const foundCommand = readWords(words, SHELLS[name])
+  const runsText = foundCommand.runs.some((run) => 'script' in run)
+  return runsText && SHELLS[name] === undefined
+    ? { ...foundCommand, hidden: `only ${name} knows how it reads a text` }
+    : foundCommand
 }
 
 function readWords(words: readonly ShellWord[], syntax: Syntax | undefined): UnwrappedCommand {

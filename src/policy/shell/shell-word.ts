@@ -44,11 +44,11 @@ export function startOf({ pieces }: ShellWord): string {
 
 /** The rest of the word after its first `length` known characters. */
 export function wordAfter(word: ShellWord, length: number): ShellWord {
-  let left = length
+  let remainingLength = length
   const pieces = word.pieces.flatMap((piece): Piece[] => {
-    if (left <= 0 || !('text' in piece)) return [piece]
-    const text = piece.text.slice(left)
-    left -= piece.text.length
+    if (remainingLength <= 0 || !('text' in piece)) return [piece]
+    const text = piece.text.slice(remainingLength)
+    remainingLength -= piece.text.length
     return text === '' ? [] : [{ text }]
   })
   return { pieces, isMany: word.isMany, hasTilde: false }

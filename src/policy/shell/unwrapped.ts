@@ -23,7 +23,7 @@ export type UnwrappedCommand = {
 }
 
 export const PLAIN: UnwrappedCommand = { kind: undefined, runs: [], variables: [] }
-export const hides = (hidden: string): UnwrappedCommand => ({ ...PLAIN, hidden })
+export const hides = (hiddenReason: string): UnwrappedCommand => ({ ...PLAIN, hidden: hiddenReason })
 
 /** A separate file, not a pipe with the output of another command. */
 export function readsFile(word: ShellWord | undefined): boolean {

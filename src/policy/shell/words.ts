@@ -6,18 +6,18 @@ type ReadPieces = { readonly pieces: Piece[]; isMany: boolean }
 
 export function readWord(word: Word): ShellWord {
   if (!word.parts) return withTilde({ pieces: [{ text: word.value }], isMany: false }, word.text)
-  const read: ReadPieces = { pieces: [], isMany: false }
-  for (const part of word.parts) readPart(part, read)
+  const readPieces: ReadPieces = { pieces: [], isMany: false }
+  for (const part of word.parts) readPart(part, readPieces)
   // Empty quotes are a word of no characters.
-  if (read.pieces.length === 0) read.pieces.push({ text: '' })
-  return withTilde(read, word.text)
+  if (readPieces.pieces.length === 0) readPieces.pieces.push({ text: '' })
+  return withTilde(readPieces, word.text)
 }
 
 /** Bash expands a `~` also behind the `=` and each `:` of a word that looks like an assignment. */
 const ASSIGNED_TILDE = /^[A-Za-z_]\w*(\[[^\]]*\])?\+?=([^]*:)?~/
 
-function withTilde({ pieces, isMany }: ReadPieces, given: string): ShellWord {
-  const text = given.replaceAll('\\\n', '')
+function withTilde({ pieces, isMany }: ReadPieces, givenText: string): ShellWord {
+  const text = givenText.replaceAll('\\\n', '')
   if (ASSIGNED_TILDE.test(text)) {
     const start = text.slice(0, text.indexOf('=') + 1)
     return { pieces: [{ text: start }, { hole: 'any' }], isMany: isMany || text.includes('$'), hasTilde: false }
@@ -27,32 +27,32 @@ function withTilde({ pieces, isMany }: ReadPieces, given: string): ShellWord {
   return { pieces, isMany, hasTilde: text.startsWith('~') }
 }
 
-function readPart(part: WordPart, read: ReadPieces): void {
+function readPart(part: WordPart, readPieces: ReadPieces): void {
   switch (part.type) {
     case 'Literal':
     case 'SingleQuoted':
     case 'AnsiCQuoted':
-      read.pieces.push({ text: part.value })
+      readPieces.pieces.push({ text: part.value })
       return
     case 'DoubleQuoted':
-      for (const child of part.parts) readQuoted(child, read)
+      for (const child of part.parts) readQuoted(child, readPieces)
       return
     case 'Glob':
-      addGlob(part.text, read)
-      read.isMany = true
+      addGlob(part.text, readPieces)
+      readPieces.isMany = true
       return
     case 'ProcessSubstitution':
       // A pipe, not a file of anybody's.
-      read.pieces.push({ text: '/dev/fd/63' })
+      readPieces.pieces.push({ text: '/dev/fd/63' })
       return
     case 'SimpleExpansion':
-      if (isNumber(part.text)) return void read.pieces.push({ hole: 'name' })
-      read.pieces.push({ hole: 'any' })
-      read.isMany = true
+      if (isNumber(part.text)) return void readPieces.pieces.push({ hole: 'name' })
+      readPieces.pieces.push({ hole: 'any' })
+      readPieces.isMany = true
       return
     default:
-      read.pieces.push({ hole: 'any' })
-      read.isMany = true
+      readPieces.pieces.push({ hole: 'any' })
+      readPieces.isMany = true
   }
 }
 
@@ -64,12 +64,12 @@ function addGlob(text: string, { pieces }: ReadPieces): void {
   pieces.push({ hole: follows || text.includes('/') ? 'any' : 'name' })
 }
 
-function readQuoted(child: DoubleQuotedChild, read: ReadPieces): void {
-  if (child.type === 'Literal') return void read.pieces.push({ text: child.value })
-  read.pieces.push({ hole: child.type === 'SimpleExpansion' && isNumber(child.text) ? 'name' : 'any' })
+function readQuoted(child: DoubleQuotedChild, readPieces: ReadPieces): void {
+  if (child.type === 'Literal') return void readPieces.pieces.push({ text: child.value })
+  readPieces.pieces.push({ hole: child.type === 'SimpleExpansion' && isNumber(child.text) ? 'name' : 'any' })
   // `"$@"` and `"${a[@]}"` are many words even in quotes.
   if (child.type !== 'CommandExpansion' && child.type !== 'ArithmeticExpansion' && child.text.includes('@'))
-    read.isMany = true
+    readPieces.isMany = true
 }
 
 /** One word of digits. `$!` may be none at all before a command has run in the background. */

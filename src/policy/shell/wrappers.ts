@@ -20,10 +20,12 @@ export function unwrap(words: readonly ShellWord[]): UnwrappedCommand {
   // An unknown name may be any command, and rules treat it so.
   if (path === undefined) return PLAIN
   const name = path.slice(path.lastIndexOf('/') + 1)
-  const unwrapped = unwrapNamed(name, words)
+  const unwrappedCommand = unwrapNamed(name, words)
   const isTrusted = !path.includes('/') || SYSTEM.test(path)
   // `./env` may be anything: what it seems to run counts, and it needs a permission itself.
-  return unwrapped.kind === 'constant' && !isTrusted ? { ...unwrapped, kind: 'launcher' } : unwrapped
+  return unwrappedCommand.kind === 'constant' && !isTrusted
+    ? { ...unwrappedCommand, kind: 'launcher' }
+    : unwrappedCommand
 }
 
 function unwrapNamed(name: string, words: readonly ShellWord[]): UnwrappedCommand {
@@ -128,24 +130,25 @@ const ENV: Pick<Options, 'flags' | 'valued'> = {
 
 function unwrapEnv(words: readonly ShellWord[]): UnwrappedCommand {
   const dash = words.findIndex((word) => literalOf(word) !== '-')
-  const given = words.slice(Math.max(dash, 0))
-  const after = skipOptions(given, ENV)
-  if (after === undefined) return { ...unwrapLauncher(given), hidden: 'the options of env are not known' }
-  const options = given.slice(0, after).map(startOf)
+  const givenWords = words.slice(Math.max(dash, 0))
+  const after = skipOptions(givenWords, ENV)
+  if (after === undefined) return { ...unwrapLauncher(givenWords), hidden: 'the options of env are not known' }
+  const options = givenWords.slice(0, after).map(startOf)
   const variables = options.some((option) => /^(-u|--unset)/.test(option)) ? ['the environment'] : []
   const elsewhere = options.some((option) => /^(-C|--chdir)/.test(option))
   let at = after
-  for (; at < given.length; at += 1) {
+  for (; at < givenWords.length; at += 1) {
     // oxlint-disable-next-line typescript/no-non-null-assertion -- within the list
-    const start = startOf(given[at]!)
+    const start = startOf(givenWords[at]!)
     const equals = start.indexOf('=')
     if (equals <= 0) break
-    if (given[at]?.isMany) return { ...unwrapLauncher(given), hidden: 'a variable that env sets may be several words' }
+    if (givenWords[at]?.isMany)
+      return { ...unwrapLauncher(givenWords), hidden: 'a variable that env sets may be several words' }
     const name = start.slice(0, equals)
-    const value = literalOf(given[at] ?? literalWord(''))?.slice(equals + 1)
+    const value = literalOf(givenWords[at] ?? literalWord(''))?.slice(equals + 1)
     if (!isLocale(name) || !isSafeLocale(value)) variables.push(name)
   }
-  const inner = given.slice(at)
+  const inner = givenWords.slice(at)
   return inner.length ? { kind: 'constant', runs: [{ words: inner, elsewhere }], variables } : PLAIN
 }
 
