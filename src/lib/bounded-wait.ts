@@ -47,8 +47,8 @@ export async function orAborted<T>(
   signal: AbortSignal,
   discard: (late: T) => void = () => {},
 ): Promise<T> {
-  const aborted = Promise.withResolvers<never>()
-  const onAbort = () => aborted.reject(signal.reason)
+  const abortion = Promise.withResolvers<never>()
+  const onAbort = () => abortion.reject(signal.reason)
   signal.addEventListener('abort', onAbort, { once: true })
   if (signal.aborted) onAbort()
   let isOver = false
@@ -57,7 +57,7 @@ export async function orAborted<T>(
     () => {}, // handled by the race, or irrelevant by now
   )
   try {
-    return await Promise.race([work, aborted.promise])
+    return await Promise.race([work, abortion.promise])
   } finally {
     isOver = true
     signal.removeEventListener('abort', onAbort)

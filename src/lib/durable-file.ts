@@ -92,13 +92,13 @@ export class SyncedFile {
   }
 
   async #write(bytes: Uint8Array): Promise<void> {
-    for (let done = 0; done < bytes.length;)
-      done += (await writeSome(this.#descriptor, bytes, done, bytes.length - done)).bytesWritten
+    for (let doneBytes = 0; doneBytes < bytes.length;)
+      doneBytes += (await writeSome(this.#descriptor, bytes, doneBytes, bytes.length - doneBytes)).bytesWritten
   }
 }
 
 /** Writes all bytes at this position: one write may take fewer of them. Syncs nothing. */
 export async function writeAll(file: FileHandle, bytes: Uint8Array, position: number): Promise<void> {
-  for (let done = 0; done < bytes.length;)
-    done += (await file.write(bytes, done, bytes.length - done, position + done)).bytesWritten
+  for (let doneBytes = 0; doneBytes < bytes.length;)
+    doneBytes += (await file.write(bytes, doneBytes, bytes.length - doneBytes, position + doneBytes)).bytesWritten
 }

@@ -1,5 +1,5 @@
 /** Creates a value on first use, once. */
 export function lazily<T>(make: () => T): () => T {
-  let made: { readonly value: T } | undefined
-  return () => (made ??= { value: make() }).value
+  let lazyValue: { readonly value: T } | undefined
+  return () => (lazyValue ??= { value: make() }).value
 }

@@ -8,15 +8,15 @@ export async function mapBounded<T, R>(
 ): Promise<R[]> {
   const results: R[] = []
   let next = 0
-  let failed = false
+  let hasFailed = false
   const work = async () => {
-    while (next < items.length && !failed) {
+    while (next < items.length && !hasFailed) {
       const at = next++
       try {
         // oxlint-disable-next-line typescript/no-non-null-assertion -- the index is within bounds
         results[at] = await map(items[at]!)
       } catch (error) {
-        failed = true
+        hasFailed = true
         throw error
       }
     }

@@ -69,17 +69,17 @@ export class Queue {
   /** Never throws. Gives a free slot even if the signal is already aborted. */
   take({ key = '', signal }: QueueTurn = {}): SlotRequest {
     const isFree = this.#slots.enter(key)
-    const { entry: given, giveUp } = isFree ? AT_ONCE : this.#wait(key, signal)
+    const { entry, giveUp } = isFree ? AT_ONCE : this.#wait(key, signal)
     let isLeft = false
     const leave = () => {
       if (!isLeft && giveUp() === 'given') this.#leave(key)
       isLeft = true
     }
-    return { isFree, entry: given, leave }
+    return { isFree, entry, leave }
   }
 
   #wait(key: string, signal: AbortSignal | undefined): Wait {
-    const { promise: given, resolve } = Promise.withResolvers<boolean>()
+    const { promise: entry, resolve } = Promise.withResolvers<boolean>()
     let outcome: Outcome | undefined
     const end = (how: Outcome) => {
       outcome = how
@@ -96,7 +96,7 @@ export class Queue {
     this.#add(key, waiter)
     if (signal?.aborted) giveUp()
     else signal?.addEventListener('abort', giveUp)
-    return { entry: given, giveUp }
+    return { entry, giveUp }
   }
 
   #add(key: string, waiter: Waiter): void {

@@ -49,9 +49,9 @@ export class Slots {
   leave(key: string): void {
     this.#taken--
     if (this.#perKey === Infinity) return
-    const left = (this.#ofKey.get(key) ?? 1) - 1 // `enter` has set it
+    const remainingCount = (this.#ofKey.get(key) ?? 1) - 1 // `enter` has set it
     // Without this the map would keep every key ever used.
-    if (left > 0) this.#ofKey.set(key, left)
+    if (remainingCount > 0) this.#ofKey.set(key, remainingCount)
     else this.#ofKey.delete(key)
   }
 }

@@ -59,8 +59,8 @@ export async function outputOf(
 ): Promise<{ stdout: string; stderr: string }> {
   // Loaded on first use: a server starts faster without it, and few have a disk limit.
   const { execa } = await import('execa')
-  const fixed = { extendEnv: false, killSignal: 'SIGKILL', reject: false, stripFinalNewline: false } as const
-  const result = await execa(file, args, { ...fixed, ...bounds, env: env.variables })
+  const fixedOptions = { extendEnv: false, killSignal: 'SIGKILL', reject: false, stripFinalNewline: false } as const
+  const result = await execa(file, args, { ...fixedOptions, ...bounds, env: env.variables })
   if (result.exitCode === undefined) throw result
   return result
 }
@@ -156,11 +156,11 @@ export class HostEnvironment {
    * server was given for itself.
    */
   static from(server: Readonly<Record<string, string | undefined>>): HostEnvironment {
-    const passed = Object.entries(server).filter(
+    const passedVariables = Object.entries(server).filter(
       (entry): entry is [string, string] =>
         entry[1] !== undefined && (PASSED_ON.has(entry[0]) || entry[0].startsWith('LC_')),
     )
-    return new HostEnvironment({ ...withSearchPath(Object.fromEntries(passed)), ...UNATTENDED })
+    return new HostEnvironment({ ...withSearchPath(Object.fromEntries(passedVariables)), ...UNATTENDED })
   }
 
   /**

@@ -7,7 +7,7 @@ import { randomFillSync } from 'node:crypto'
 // One system call fills this many random bytes; requesting ten at a time would cost more than the id itself.
 const POOL_BYTES = 8192
 const pool = Buffer.allocUnsafe(POOL_BYTES)
-let used = POOL_BYTES
+let usedBytes = POOL_BYTES
 
 /** One id takes four for the counter and six for its end. */
 const RANDOM_BYTES = 10
@@ -21,12 +21,12 @@ let counter = 0
 
 /** `ms` is the Unix time in the id. Ids of one process ascend as long as `ms` does not decrease. */
 export function uuid7(ms: number = Date.now()): string {
-  if (used + RANDOM_BYTES > POOL_BYTES) {
+  if (usedBytes + RANDOM_BYTES > POOL_BYTES) {
     randomFillSync(pool)
-    used = 0
+    usedBytes = 0
   }
-  const random = used
-  used += RANDOM_BYTES
+  const random = usedBytes
+  usedBytes += RANDOM_BYTES
   if (ms === lastMs) counter += 1
   else {
     lastMs = ms

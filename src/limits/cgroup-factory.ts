@@ -43,17 +43,17 @@ export interface CgroupFactory {
 export async function createCgroupFactory(dataDir: string): Promise<CgroupFactory> {
   const prefix = `${SERVER_LEAF}-${createHash('sha256').update(dataDir).digest('hex').slice(0, 12)}-`
   const places = await choosePlaces(prefix)
-  const ended = await sweep(dataDir, prefix, places)
-  let made = 0
+  const endedGroups = await sweep(dataDir, prefix, places)
+  let createdCount = 0
   return {
-    ended,
+    ended: endedGroups,
     enforcedBy(controller) {
       const place = places.find(({ controllers }) => controllers.has(controller))
       return place ? (place.version === 2 ? 'cgroup_v2' : 'cgroup_v1') : 'none'
     },
     make(conversationId, limits) {
       if (places.length === 0) return undefined
-      const group = new Cgroup(places, `${prefix}${conversationId}-${++made}`, limits)
+      const group = new Cgroup(places, `${prefix}${conversationId}-${++createdCount}`, limits)
       group.make()
       return group
     },
@@ -62,16 +62,16 @@ export async function createCgroupFactory(dataDir: string): Promise<CgroupFactor
 
 /** Version 2 is used for the controllers it has; version 1 for the rest. */
 async function choosePlaces(prefix: string): Promise<CgroupRoot[]> {
-  const unified = await enablePlaceV2()
-  const taken = unified?.controllers ?? new Set()
+  const unifiedRoot = await enablePlaceV2()
+  const takenControllers = unifiedRoot?.controllers ?? new Set()
   const others = findRootsV1()
-    .map((place) => ({ ...place, controllers: place.controllers.difference(taken) }))
+    .map((place) => ({ ...place, controllers: place.controllers.difference(takenControllers) }))
     .filter(({ controllers }) => controllers.size > 0)
-  const found = [...(unified ? [unified] : []), ...others]
+  const foundRoots = [...(unifiedRoot ? [unifiedRoot] : []), ...others]
   // Nearly always all or none work; otherwise each is tested with a process.
-  if (found.length === 0 || (await canEnter(found, prefix))) return found
-  const proved = await Promise.all(found.map((place, at) => canEnter([place], `${prefix}${at}-`)))
-  return found.filter((_, at) => proved[at])
+  if (foundRoots.length === 0 || (await canEnter(foundRoots, prefix))) return foundRoots
+  const provenEntries = await Promise.all(foundRoots.map((place, at) => canEnter([place], `${prefix}${at}-`)))
+  return foundRoots.filter((_, at) => provenEntries[at])
 }
 
 /** Returns the place with the controllers that groups below it can use, and enables missing ones. */
@@ -79,8 +79,8 @@ async function enablePlaceV2(): Promise<CgroupRoot | undefined> {
   const place = findRootV2()
   if (!place) return undefined
   const control = join(place.directory, 'cgroup.subtree_control')
-  const enabled = () => place.controllers.intersection(new Set(readIfAny(control).trim().split(' ')))
-  const before = enabled()
+  const enabledControllers = () => place.controllers.intersection(new Set(readIfAny(control).trim().split(' ')))
+  const before = enabledControllers()
   // Move first: while it has processes, some controllers could be enabled, but no group below could be entered.
   if (before.size < place.controllers.size && isBelowRoot(place.directory) && !(await moveToLeaf(place.directory))) {
     moveBack(place.directory)
@@ -88,7 +88,7 @@ async function enablePlaceV2(): Promise<CgroupRoot | undefined> {
   }
   // Enable them one by one: the kernel refuses a whole line if it cannot enable one of them.
   for (const controller of place.controllers) writeIfPossible(control, `+${controller}`)
-  return enabled().size > 0 ? { ...place, controllers: enabled() } : undefined
+  return enabledControllers().size > 0 ? { ...place, controllers: enabledControllers() } : undefined
 }
 
 /** The root group may contain processes in addition to groups with limits. It has no type. */
@@ -124,12 +124,12 @@ const pidsIn = (directory: string) => readIfAny(join(directory, 'cgroup.procs'))
 
 /** Includes the process itself. */
 function ancestorsOf(pid: number): Set<number> {
-  const found = new Set<number>()
-  for (let next = pid; next > 0 && !found.has(next);) {
-    found.add(next)
+  const foundPids = new Set<number>()
+  for (let next = pid; next > 0 && !foundPids.has(next);) {
+    foundPids.add(next)
     next = Number(/^PPid:\s+(\d+)$/m.exec(readIfAny(`/proc/${next}/status`))?.[1] ?? 0)
   }
-  return found
+  return foundPids
 }
 
 /** Creates a group with limits, lets a process enter it, and removes it. */
@@ -164,8 +164,8 @@ async function sweep(dataDir: string, prefix: string, places: readonly CgroupRoo
   if (now.join('\n') !== before.join('\n'))
     writeFileSync(record, now.map((line) => `${line}\n`).join(''), { mode: 0o600 })
   for (const { directory } of places) removeAbandoned(directory)
-  const found = await Promise.all([...new Set([...before, ...now])].map((line) => sweepPlace(line, prefix)))
-  return [...new Set(found.flat())]
+  const foundNames = await Promise.all([...new Set([...before, ...now])].map((line) => sweepPlace(line, prefix)))
+  return [...new Set(foundNames.flat())]
 }
 
 /** Removes empty groups of killed servers whose data is gone. A group of a running server is recreated on demand. */
@@ -183,11 +183,11 @@ async function sweepPlace(line: string, prefix: string): Promise<string[]> {
   const version = line.startsWith('2 ') ? 2 : 1
   const directory = line.slice(2)
   const controllers: ReadonlySet<Controller> = new Set(['pids'])
-  const left = namesIn(directory).filter((name) => name.startsWith(prefix))
-  const groups = left.map((name) => ({ name, group: new Cgroup([{ version, directory, controllers }], name) }))
-  const used = groups.filter(({ group }) => group.pids.length > 0)
+  const leftNames = namesIn(directory).filter((name) => name.startsWith(prefix))
+  const groups = leftNames.map((name) => ({ name, group: new Cgroup([{ version, directory, controllers }], name) }))
+  const usedGroups = groups.filter(({ group }) => group.pids.length > 0)
   await Promise.all(groups.map(({ group }) => group.end()))
-  return used.map(({ name }) => name.slice(prefix.length).replace(/-\d+$/, ''))
+  return usedGroups.map(({ name }) => name.slice(prefix.length).replace(/-\d+$/, ''))
 }
 
 function namesIn(directory: string): string[] {

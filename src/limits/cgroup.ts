@@ -97,11 +97,11 @@ export class Cgroup {
     const pids = this.#find('pids')
     // A frozen process cannot start another.
     if (pids) this.#set(pids, 'pids.max', '0', true)
-    const unified = this.#places.find(({ version }) => version === 2)
+    const unifiedRoot = this.#places.find(({ version }) => version === 2)
     for (const deadline = performance.now() + END_TIMEOUT_MS; performance.now() < deadline; await delay(LOOK_MS)) {
       const alive = this.pids
       if (alive.length === 0) break
-      if (unified) this.#set(unified, 'cgroup.kill', '1', true)
+      if (unifiedRoot) this.#set(unifiedRoot, 'cgroup.kill', '1', true)
       for (const pid of alive) kill(pid)
     }
     if (pids) this.#set(pids, 'pids.max', String(this.#limits.processes ?? 'max'), true)
@@ -160,14 +160,14 @@ type Settings = Readonly<Record<Controller, readonly Setting[]>>
 function settingsV2({ memoryBytes, processes, cpus }: LimitValues): Settings {
   return {
     // No swap: otherwise the excess would go to disk and slow everything down.
-    memory: given(memoryBytes, (bytes) => [
+    memory: ifGiven(memoryBytes, (bytes) => [
       ['memory.max', bytes, false],
       ['memory.swap.max', 0, true],
     ]),
-    pids: given(processes, (count) => [['pids.max', count, false]]),
+    pids: ifGiven(processes, (count) => [['pids.max', count, false]]),
     cpu: [
       ['cpu.weight', WEIGHT, true],
-      ...given(cpus, (count) => [['cpu.max', `${quotaOf(count)} ${PERIOD_US}`, false]]),
+      ...ifGiven(cpus, (count) => [['cpu.max', `${quotaOf(count)} ${PERIOD_US}`, false]]),
     ],
     io: [['io.weight', WEIGHT, true]],
   }
@@ -176,14 +176,14 @@ function settingsV2({ memoryBytes, processes, cpus }: LimitValues): Settings {
 function settingsV1({ memoryBytes, processes, cpus }: LimitValues): Settings {
   return {
     // The second limit is for memory and swap together.
-    memory: given(memoryBytes, (bytes) => [
+    memory: ifGiven(memoryBytes, (bytes) => [
       ['memory.limit_in_bytes', bytes, false],
       ['memory.memsw.limit_in_bytes', bytes, true],
     ]),
-    pids: given(processes, (count) => [['pids.max', count, false]]),
+    pids: ifGiven(processes, (count) => [['pids.max', count, false]]),
     cpu: [
       ['cpu.shares', SHARES, true],
-      ...given(cpus, (count) => [
+      ...ifGiven(cpus, (count) => [
         ['cpu.cfs_period_us', PERIOD_US, false],
         ['cpu.cfs_quota_us', quotaOf(count), false],
       ]),
@@ -195,7 +195,7 @@ function settingsV1({ memoryBytes, processes, cpus }: LimitValues): Settings {
   }
 }
 
-function given(limit: number | undefined, settings: (limit: number) => readonly Setting[]): readonly Setting[] {
+function ifGiven(limit: number | undefined, settings: (limit: number) => readonly Setting[]): readonly Setting[] {
   return limit === undefined ? [] : settings(limit)
 }
 

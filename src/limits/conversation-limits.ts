@@ -110,8 +110,8 @@ export class ConversationLimits {
         const nice = this.#isEnforced('cpu') ? undefined : this.#options.nice
         const own = { ...(inside && { rlimits: inside }), isPoliteSession: nice !== undefined }
         // The session is that of the sandbox.
-        const limited = inside || nice !== undefined ? [SHELL, ...enterArguments(own, argv)] : argv
-        const launch = await launcher.launch(limited, options)
+        const limitedArgv = inside || nice !== undefined ? [SHELL, ...enterArguments(own, argv)] : argv
+        const launch = await launcher.launch(limitedArgv, options)
         const entering = [SHELL, ...enterArguments({ doors, rlimits: outside, nice }, launch.argv)]
         return this.#followed(launch, entering)
       },
@@ -138,8 +138,8 @@ export class ConversationLimits {
   /** Ends what has exceeded a limit for too long. */
   async look(look: Look): Promise<void> {
     if (this.#trees.isEmpty) return this.#options.watch.remove(this)
-    const exceeded = this.#eventsOf(look) ?? (await this.#usageOf(look))
-    if (exceeded) await this.#endAll(exceeded)
+    const exceededLimit = this.#eventsOf(look) ?? (await this.#usageOf(look))
+    if (exceededLimit) await this.#endAll(exceededLimit)
     else if (await this.quota?.look()) await this.#followDisk()
   }
 
@@ -171,18 +171,18 @@ export class ConversationLimits {
   }
 
   #followed(launch: Launch, argv: readonly string[]): Launch {
-    let started: number | undefined
+    let startedPid: number | undefined
     return {
       ...launch,
       argv,
       onSpawned: async (pid) => {
-        started = pid
+        startedPid = pid
         this.#trees.add(pid, launch.generations)
         this.#options.watch.add(this)
         await launch.onSpawned?.(pid)
       },
       onEnded: () => {
-        if (started !== undefined) this.#trees.delete(started)
+        if (startedPid !== undefined) this.#trees.delete(startedPid)
         launch.onEnded?.()
       },
       [Symbol.asyncDispose]: () => launch[Symbol.asyncDispose](),
@@ -211,12 +211,12 @@ export class ConversationLimits {
     }
     const result = await shell.run(command, { ...options, signal: running.signal, onStart })
     // The command has finished: exceeding the limit is reported, but no longer ends it.
-    const reported = running.finish(result)
+    const reportedResult = running.finish(result)
     if (this.quota) {
       await this.quota.settle({ isNeeded: result.exitCode === FILE_TOO_LARGE })
       await this.#followDisk()
     }
-    return this.#withDisk(reported)
+    return this.#withDisk(reportedResult)
   }
 
   #withDisk(result: ShellResult): ShellResult {
@@ -224,11 +224,13 @@ export class ConversationLimits {
     const state = this.quota.tell({ withNames: true })
     // The kernel ended a command that wrote a file as large as the limit, and nothing else reports it.
     const own: ExceededLimit | undefined = result.exitCode === 0 ? undefined : { resource: 'disk', message: '' }
-    const exceeded = result.exceeded ?? own
+    const exceededLimit = result.exceeded ?? own
     const advice = 'Delete files; commands that write more are ended.'
     return {
       ...result,
-      ...(exceeded?.resource === 'disk' && { exceeded: { ...exceeded, message: join(exceeded.message, state) } }),
+      ...(exceededLimit?.resource === 'disk' && {
+        exceeded: { ...exceededLimit, message: join(exceededLimit.message, state) },
+      }),
       note: join(result.note, state, advice),
     }
   }
@@ -275,9 +277,9 @@ export class ConversationLimits {
     if (isGrowing && hadTime && !this.#running.areAny) await this.#endAll(tellEnded('disk', 'over its disk limit'))
   }
 
-  async #endAll(exceeded: ExceededLimit): Promise<void> {
+  async #endAll(exceededLimit: ExceededLimit): Promise<void> {
     this.#fullLooks = 0
-    this.#running.tellAll(exceeded)
+    this.#running.tellAll(exceededLimit)
     this.#ending = (this.#group ?? this.#trees).killAll()
     await this.#ending
   }

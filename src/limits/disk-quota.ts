@@ -74,8 +74,8 @@ export class DiskQuota {
    * anyway.
    */
   tell({ withNames }: { withNames: boolean }): string {
-    const used = this.#why ?? `it uses ${tellBytes(this.usedBytes)}`
-    const sentence = `The disk limit of this conversation is ${tellBytes(this.limitBytes)}, and ${used}.`
+    const usedText = this.#why ?? `it uses ${tellBytes(this.usedBytes)}`
+    const sentence = `The disk limit of this conversation is ${tellBytes(this.limitBytes)}, and ${usedText}.`
     return withNames && this.#largest ? `${sentence} Largest: ${this.#largest}.` : sentence
   }
 
@@ -143,19 +143,21 @@ export class DiskQuota {
   async #measureNow(): Promise<void> {
     const { programs, roots, limitBytes } = this.#options
     const before = this.#measuredBytes === undefined ? undefined : this.usedBytes
-    const added = this.#addedBytes
+    const addedBefore = this.#addedBytes
     const began = performance.now()
     this.#isOwed = false
     const free = await this.#readFree()
     const shrunkBy = this.#shrunkBy(free)
-    const measured = await measureDisk(programs, roots()).catch((error: unknown) => ({ error }))
-    if ('error' in measured) {
+    const measurement = await measureDisk(programs, roots()).catch((error: unknown) => ({ error }))
+    if ('error' in measurement) {
       this.#why = 'what it uses could not be counted in time: there are too many files'
     } else {
-      this.#why = measured.hasUnreadable ? 'some of its directories cannot be read: run chmod u+rx on them' : undefined
-      const unexplained = before === undefined ? Infinity : shrunkBy - (measured.bytes - before)
-      this.#measuredBytes = measured.bytes + (await this.#namelessWhen(unexplained > UNEXPLAINED_BYTES))
-      this.#addedBytes -= added
+      this.#why = measurement.hasUnreadable
+        ? 'some of its directories cannot be read: run chmod u+rx on them'
+        : undefined
+      const unexplainedBytes = before === undefined ? Infinity : shrunkBy - (measurement.bytes - before)
+      this.#measuredBytes = measurement.bytes + (await this.#namelessWhen(unexplainedBytes > UNEXPLAINED_BYTES))
+      this.#addedBytes -= addedBefore
     }
     this.#largest = this.usedBytes > limitBytes ? await this.#tellLargest() : ''
     this.#freeBytes = free

@@ -47,9 +47,9 @@ export async function findLargest(
     const [size = '', ...path] = line.split('\t')
     return path.length > 0 && !roots.includes(path.join('\t')) ? [[path.join('\t'), Number(size) * 1024]] : []
   })
-  const sorted = all.toSorted(([, a], [, b]) => b - a)
-  const most = sorted[0]?.[1] ?? 0
-  return sorted.slice(0, LARGEST).filter(([, bytes]) => bytes > 0 && bytes >= most * WORTH_NAMING)
+  const sortedSizes = all.toSorted(([, a], [, b]) => b - a)
+  const most = sortedSizes[0]?.[1] ?? 0
+  return sortedSizes.slice(0, LARGEST).filter(([, bytes]) => bytes > 0 && bytes >= most * WORTH_NAMING)
 }
 
 /**

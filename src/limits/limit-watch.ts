@@ -30,13 +30,13 @@ export class LimitWatch {
     this.#onError = onError
   }
 
-  add(watched: WatchedGroup): void {
-    this.#watched.add(watched)
+  add(group: WatchedGroup): void {
+    this.#watched.add(group)
     this.#timer ??= setInterval(() => this.#lookAtAll(), INTERVAL_MS).unref()
   }
 
-  remove(watched: WatchedGroup): void {
-    this.#watched.delete(watched)
+  remove(group: WatchedGroup): void {
+    this.#watched.delete(group)
     if (this.#watched.size > 0) return
     clearInterval(this.#timer)
     this.#timer = undefined
@@ -44,13 +44,13 @@ export class LimitWatch {
 
   #lookAtAll(): void {
     const look = { load: readSystemLoad(), processes: lazily(sampleProcesses) }
-    for (const watched of this.#watched) {
-      if (this.#busy.has(watched)) continue
-      this.#busy.add(watched)
-      watched
+    for (const group of this.#watched) {
+      if (this.#busy.has(group)) continue
+      this.#busy.add(group)
+      group
         .look(look)
         .catch(this.#onError)
-        .finally(() => this.#busy.delete(watched))
+        .finally(() => this.#busy.delete(group))
     }
   }
 }

@@ -55,14 +55,14 @@ export function membersOf(samples: ProcessSamples, roots: readonly number[]): Pr
   const children = Map.groupBy(samples.values(), ({ parentId }) => parentId)
   const leaders = new Set(roots)
   const inSessions = samples.values().filter(({ sessionId }) => leaders.has(sessionId))
-  const found = new Map<number, ProcessSample>()
+  const foundSamples = new Map<number, ProcessSample>()
   const pending = [...roots.flatMap((root) => samples.get(root) ?? []), ...inSessions]
   for (let next = pending.pop(); next; next = pending.pop()) {
-    if (found.has(next.pid)) continue
-    found.set(next.pid, next)
+    if (foundSamples.has(next.pid)) continue
+    foundSamples.set(next.pid, next)
     pending.push(...(children.get(next.pid) ?? []))
   }
-  return [...found.values()]
+  return [...foundSamples.values()]
 }
 
 /**
@@ -87,8 +87,8 @@ export async function memoryFilesOf(pid: number): Promise<number> {
     const { type, blocks, bfree, bsize } = await statfs(`/proc/${pid}/root/${directory}`)
     return type === TMPFS ? (blocks - bfree) * bsize : 0
   })
-  const known = await Promise.allSettled(sizes)
-  return known.reduce((sum, size) => sum + (size.status === 'fulfilled' ? size.value : 0), 0)
+  const knownSizes = await Promise.allSettled(sizes)
+  return knownSizes.reduce((sum, size) => sum + (size.status === 'fulfilled' ? size.value : 0), 0)
 }
 
 function sampleOf(pid: number): ProcessSample | undefined {

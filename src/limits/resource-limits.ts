@@ -46,12 +46,12 @@ export type ResourceLimiterOptions = {
 
 /** Detects what can be limited on this host, and how; removes what a killed server has left. */
 export async function createResourceLimiter({
-  limits: asked,
+  limits: askedLimits,
   dataDir,
   onError,
 }: ResourceLimiterOptions): Promise<ResourceLimiter> {
   const ownLimit = ownProcesses()
-  const limits = leavingProcesses(asked, ownLimit)
+  const limits = leavingProcesses(askedLimits, ownLimit)
   const means: LimitMeans = {
     factory: await createCgroupFactory(dataDir),
     watch: new LimitWatch(onError),
@@ -62,12 +62,12 @@ export async function createResourceLimiter({
   }
   return {
     ended: means.factory.ended,
-    check(requested) {
-      const above = limitsAbove(limits, requested)
+    check(requestedLimits) {
+      const above = limitsAbove(limits, requestedLimits)
       if (above.length === 0) return
       throw new Problem('invalid_request', `limits: more than this server allows: ${above.join(', ')}.`)
     },
-    inForce: (requested) => describe(lowerLimits(limits, requested), means),
+    inForce: (requestedLimits) => describe(lowerLimits(limits, requestedLimits), means),
     limit: ({ requested, ...options }) =>
       new ConversationLimits({ ...means, ...options, limits: lowerLimits(limits, requested) }),
   }
@@ -81,7 +81,7 @@ function leavingProcesses(limits: LimitValues, own: number | undefined): LimitVa
 
 function describe({ memoryBytes, processes, cpus, diskBytes }: LimitValues, means: LimitMeans): ResourceLimits {
   const { factory, programs } = means
-  const bounded = (limit: number | undefined, controller: 'memory' | 'pids') => {
+  const boundedBy = (limit: number | undefined, controller: 'memory' | 'pids') => {
     if (limit === undefined) return 'none'
     const by = factory.enforcedBy(controller)
     return by === 'none' ? 'watchdog' : by
@@ -93,8 +93,8 @@ function describe({ memoryBytes, processes, cpus, diskBytes }: LimitValues, mean
     cpus: cpus ?? null,
     disk_bytes: diskBytes ?? null,
     enforced_by: {
-      memory: bounded(memoryBytes, 'memory'),
-      processes: bounded(processes, 'pids'),
+      memory: boundedBy(memoryBytes, 'memory'),
+      processes: boundedBy(processes, 'pids'),
       cpu: cpu === 'none' ? 'priority' : cpu,
       io: factory.enforcedBy('io'),
       disk: diskBytes !== undefined && programs ? 'accounting' : 'none',

@@ -70,18 +70,18 @@ export class RunningCommands {
   }
 
   /** Reports the cause to the running commands; if there are none, to the next one. */
-  tellAll(exceeded: ExceededLimit): void {
-    if (this.#running.size === 0) this.#news.push(exceeded)
-    for (const running of this.#running) running.exceeded ??= exceeded
+  tellAll(exceededLimit: ExceededLimit): void {
+    if (this.#running.size === 0) this.#news.push(exceededLimit)
+    for (const running of this.#running) running.exceeded ??= exceededLimit
   }
 
   /** Stops the commands during which the disk limit was exceeded. Returns true if there were any. */
-  stopWriters(usedBytes: number, exceeded: ExceededLimit): boolean {
+  stopWriters(usedBytes: number, exceededLimit: ExceededLimit): boolean {
     const { diskBytes: limit = Infinity } = this.#options.limits
     const isWriter = (one: Running) => !one.exceeded && usedBytes > Math.max(limit, one.diskBytes + SLACK_BYTES)
     const writers = [...this.#running].filter(isWriter)
     for (const writer of writers) {
-      writer.exceeded = exceeded
+      writer.exceeded = exceededLimit
       writer.stop.abort()
     }
     return writers.length > 0
@@ -89,16 +89,16 @@ export class RunningCommands {
 
   #tell(running: Running, result: ShellResult): ShellResult {
     this.#running.delete(running)
-    const met = this.#eventsSince(running.before)
-    const [first] = met
+    const metLimits = this.#eventsSince(running.before)
+    const [first] = metLimits
     // A command that succeeded nevertheless gets a note instead of an error.
-    const exceeded = running.exceeded ?? (first && result.exitCode !== 0 ? first : undefined)
-    const reports = [...this.#news.splice(0), ...(running.exceeded ? [running.exceeded] : []), ...met]
+    const exceededLimit = running.exceeded ?? (first && result.exitCode !== 0 ? first : undefined)
+    const reports = [...this.#news.splice(0), ...(running.exceeded ? [running.exceeded] : []), ...metLimits]
     const note = [...new Set(reports.map(({ message }) => message)), result.note].filter(Boolean).join(' ')
     return {
       ...result,
       ...(running.exceeded && { interrupted: true }),
-      ...(exceeded && { exceeded }),
+      ...(exceededLimit && { exceeded: exceededLimit }),
       ...(note && { note }),
     }
   }
@@ -107,17 +107,17 @@ export class RunningCommands {
     if (!before) return []
     const { limits, ownProcesses, events } = this.#options
     const now = events()
-    const met: ExceededLimit[] = []
+    const metLimits: ExceededLimit[] = []
     if (now.memoryKills > before.memoryKills)
-      met.push({ resource: 'memory', message: tellMemory(limits, now.memoryKills - before.memoryKills) })
+      metLimits.push({ resource: 'memory', message: tellMemory(limits, now.memoryKills - before.memoryKills) })
     if (now.forksRefused > before.forksRefused)
-      met.push({ resource: 'processes', message: tellForks(limits, ownProcesses) })
-    return met
+      metLimits.push({ resource: 'processes', message: tellForks(limits, ownProcesses) })
+    return metLimits
   }
 }
 
-const tellMemory = ({ memoryBytes = 0 }: LimitValues, killed: number) =>
-  `The processes of this conversation used more memory than its limit of ${tellBytes(memoryBytes)}: ${killed} of them ${killed === 1 ? 'was' : 'were'} killed.`
+const tellMemory = ({ memoryBytes = 0 }: LimitValues, killCount: number) =>
+  `The processes of this conversation used more memory than its limit of ${tellBytes(memoryBytes)}: ${killCount} of them ${killCount === 1 ? 'was' : 'were'} killed.`
 
 /** The kernel does not say which of the limits it was. */
 function tellForks({ processes }: LimitValues, ownProcesses: number | undefined): string {

@@ -37,8 +37,8 @@ export class ShellTrees {
   async members(samples: ProcessSamples): Promise<ProcessSample[]> {
     const roots = [...this.#started.keys()]
     if (!this.#hasOpenTrees) return membersOf(samples, roots)
-    const marked = await findMarkedProcesses(this.#conversationId, this.#stateDir)
-    return membersOf(samples, [...roots, ...marked.map(({ entry }) => entry.pid)])
+    const markedProcesses = await findMarkedProcesses(this.#conversationId, this.#stateDir)
+    return membersOf(samples, [...roots, ...markedProcesses.map(({ entry }) => entry.pid)])
   }
 
   /** Returns the bytes of files in memory that only these shells see. */
@@ -51,10 +51,10 @@ export class ShellTrees {
   /** Kills all shells with all their descendants. */
   async killAll(): Promise<void> {
     for (const [pid, generations] of this.#started) {
-      const started = findProcess(pid)
+      const startedProcess = findProcess(pid)
       // Killing the first process of a PID namespace kills all others.
-      const killed = [...(generations > 0 ? firstsOf(pid) : []), ...(started ? [started] : [])]
-      for (const entry of killed) signalProcess(entry, 'SIGKILL')
+      const killedProcesses = [...(generations > 0 ? firstsOf(pid) : []), ...(startedProcess ? [startedProcess] : [])]
+      for (const entry of killedProcesses) signalProcess(entry, 'SIGKILL')
     }
     if (this.#hasOpenTrees) await endMarkedProcesses(this.#conversationId)
   }

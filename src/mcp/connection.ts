@@ -139,8 +139,8 @@ export class McpConnection {
 
   /** Completes its authorization, and connects again. Rejects with the reason. */
   async authorize(pending: PendingAuthorization, answer: URLSearchParams): Promise<void> {
-    const filled = withSecrets(this.name, this.server, this.#deps.secrets)
-    await this.#authorization.finish(await loadSdk(), { server: filled, deps: this.#deps }, { pending, answer })
+    const filledServer = withSecrets(this.name, this.server, this.#deps.secrets)
+    await this.#authorization.finish(await loadSdk(), { server: filledServer, deps: this.#deps }, { pending, answer })
   }
 
   /** Ends the connection if the server refuses requests until the user authorizes it. */
@@ -167,11 +167,11 @@ export class McpConnection {
   }
 
   async #live(signal: AbortSignal): Promise<void> {
-    const { promise: closed, resolve: close } = Promise.withResolvers<void>()
+    const { promise: closing, resolve: close } = Promise.withResolvers<void>()
     signal.addEventListener('abort', () => close(), { once: true })
     while (!signal.aborted && this.#attempts < MAX_ATTEMPTS) {
       this.#attempts++
-      const wasConnected = await this.#attempt(signal, closed)
+      const wasConnected = await this.#attempt(signal, closing)
       this.#firstTried.resolve()
       await this.#end()
       if (signal.aborted || this.#attempts >= MAX_ATTEMPTS) break
@@ -185,16 +185,16 @@ export class McpConnection {
   }
 
   /** One connection, from the handshake to its end. Returns whether there was one. */
-  async #attempt(signal: AbortSignal, closed: Promise<void>): Promise<boolean> {
-    const ended = Promise.withResolvers<string>()
+  async #attempt(signal: AbortSignal, closing: Promise<void>): Promise<boolean> {
+    const ending = Promise.withResolvers<string>()
     try {
       this.#set('connecting', this.#error)
-      this.#onEnd = ended.resolve
+      this.#onEnd = ending.resolve
       this.#authorization.forget()
       await this.#connect(signal)
       this.#firstTried.resolve()
       const since = performance.now()
-      const reason = await Promise.race([ended.promise, closed])
+      const reason = await Promise.race([ending.promise, closing])
       if (performance.now() - since > STABLE_MS) this.#attempts = 1
       if (reason !== undefined) this.#fail(reason)
       return true
@@ -218,20 +218,20 @@ export class McpConnection {
     const { secrets, version, directories } = this.#deps
     const sdk = await loadSdk()
     signal.throwIfAborted()
-    const filled = withSecrets(name, server, secrets)
-    this.#used = JSON.stringify(filled)
+    const filledServer = withSecrets(name, server, secrets)
+    this.#used = JSON.stringify(filledServer)
     const session = await openSession(
       {
         sdk,
         name,
-        server: filled,
+        server: filledServer,
         version,
         directories,
         show: this.#deps.show,
-        open: (limited) =>
-          openTransport(sdk, name, filled, this.#deps, {
-            signal: limited,
-            provider: this.#authorization.providerFor(filled),
+        open: (limitedSignal) =>
+          openTransport(sdk, name, filledServer, this.#deps, {
+            signal: limitedSignal,
+            provider: this.#authorization.providerFor(filledServer),
           }),
         onToolsChanged: () => this.#toolRefresh.change(),
         onEnd: this.#onEnd,

@@ -24,10 +24,10 @@ const AnyInput = z.record(z.string(), z.unknown())
 
 export function createMcpTool(
   connection: McpConnection,
-  offered: OfferedTool,
+  offeredTool: OfferedTool,
   deps: ResultDeps,
 ): Tool<Record<string, unknown>> {
-  const { name, original, description, inputSchema } = offered
+  const { name, original, description, inputSchema } = offeredTool
   let hash: string | undefined
   const tool: Tool<Record<string, unknown>> = {
     name,
@@ -35,11 +35,11 @@ export function createMcpTool(
     input: AnyInput,
     inputSchema,
     get definitionHash() {
-      return (hash ??= hashDefinition({ ...offered, server: identityOf(connection.server) }))
+      return (hash ??= hashDefinition({ ...offeredTool, server: identityOf(connection.server) }))
     },
     run: async (input, context) => {
-      const refused = refuseChanged(tool, context)
-      if (refused) return refused
+      const refusal = refuseChanged(tool, context)
+      if (refusal) return refusal
       return await callServer(connection, context, deps.show, async (session, call) => {
         const result = await session.callTool(original, input, call)
         return await renderResult(result, renderOptions(deps, `${connection.name}: ${name}`))

@@ -37,10 +37,11 @@ const formerPlaceOf = (name: string, field: CredentialField, key: string): strin
 /** The places of all credentials of the configuration. */
 export function placesIn(servers: McpServers): Set<string> {
   const places = Object.entries(servers).flatMap(([name, server]) => {
-    const masked = (['env', 'headers'] as const).flatMap((field) =>
+    const maskedFields = (['env', 'headers'] as const).flatMap((field) =>
       Object.entries(server[field] ?? {}).flatMap(([key, value]) => (value === MASK ? [[field, key] as const] : [])),
     )
-    const all = server.oauth?.client_secret === MASK ? [...masked, ['oauth', 'client_secret'] as const] : masked
+    const all =
+      server.oauth?.client_secret === MASK ? [...maskedFields, ['oauth', 'client_secret'] as const] : maskedFields
     return all.flatMap(([field, key]) => [placeOf(name, server, field, key), formerPlaceOf(name, field, key)])
   })
   return new Set(places)
@@ -81,15 +82,15 @@ export function withSecrets(name: string, server: McpServer, source: SecretSourc
 }
 
 function fillIn(field: string, text: string, { secret }: SecretSource): string {
-  const closed = upToLastBrace(text)
-  const filled = closed.replaceAll(REFERENCE, (_, name: string, otherwise: string | undefined) => {
+  const closedText = upToLastBrace(text)
+  const filledText = closedText.replaceAll(REFERENCE, (_, name: string, otherwise: string | undefined) => {
     const value = secret(name) ?? otherwise
     if (value !== undefined) return value
     throw new MissingSecret(
       `${field} names the secret ${name}, which this conversation does not have. Send it with PUT /conversations/{id}/secrets, then reconnect the server.`,
     )
   })
-  return filled + text.slice(closed.length)
+  return filledText + text.slice(closedText.length)
 }
 
 function fillOauth(name: string, server: McpServer, oauth: McpOauth, source: SecretSource): McpOauth {

@@ -15,26 +15,26 @@ export type ReadMcp = { readonly servers: McpServers; readonly credentials: Read
  * `Problem` that names the field.
  */
 export function readMcp(input: McpInput, former: McpServers = {}): ReadMcp {
-  const named = new Map<string, McpServer>()
+  const namedServers = new Map<string, McpServer>()
   const add = (field: string, name: string, server: McpServer) => {
     if (!isServerName(name)) throw new Problem('invalid_request', `${field}: this is not a name of a server.`)
-    if (named.has(name)) throw new Problem('invalid_request', `${field}: two servers have this name.`)
-    named.set(name, server)
+    if (namedServers.has(name)) throw new Problem('invalid_request', `${field}: two servers have this name.`)
+    namedServers.set(name, server)
   }
   for (const [name, server] of Object.entries(input.mcpServers ?? {}))
     if (!server.disabled) add(`mcp.mcpServers.${name}`, name, fromNamed(server))
   input.stdio_servers?.forEach(({ name, ...server }, at) =>
     add(`mcp.stdio_servers.${at}.name`, name, { transport: 'stdio', ...server }),
   )
-  addRemote('shttp_servers', 'http', input.shttp_servers, add, named)
-  addRemote('sse_servers', 'sse', input.sse_servers, add, named)
-  if (named.size > MAX_MCP_SERVERS)
+  addRemote('shttp_servers', 'http', input.shttp_servers, add, namedServers)
+  addRemote('sse_servers', 'sse', input.sse_servers, add, namedServers)
+  if (namedServers.size > MAX_MCP_SERVERS)
     throw new Problem('invalid_request', `mcp: a conversation has at most ${MAX_MCP_SERVERS} servers.`)
-  return splitCredentials(Object.fromEntries(named), former)
+  return splitCredentials(Object.fromEntries(namedServers), former)
 }
 
-function fromNamed({ type, ...given }: McpServerInput): McpServer {
-  const { disabled: _, ...server } = given
+function fromNamed({ type, ...serverInput }: McpServerInput): McpServer {
+  const { disabled: _, ...server } = serverInput
   const transport = server.command !== undefined ? 'stdio' : type === 'sse' ? 'sse' : 'http'
   return { transport, ...server }
 }
@@ -46,28 +46,28 @@ function addRemote(
   transport: 'http' | 'sse',
   servers: readonly RemoteInput[] | undefined,
   add: Add,
-  named: ReadonlyMap<string, unknown>,
+  namedServers: ReadonlyMap<string, unknown>,
 ): void {
-  servers?.forEach((given, at) => {
-    const { name, api_key, ...server } = given
+  servers?.forEach((entry, at) => {
+    const { name, api_key, ...server } = entry
     if (!/^https?:$/.test(URL.parse(server.url)?.protocol ?? ''))
       throw new Problem('invalid_request', `mcp.${list}.${at}.url must be an http or https URL.`)
     const headers = api_key === undefined ? server.headers : { ...server.headers, Authorization: `Bearer ${api_key}` }
     add(
       `mcp.${list}.${at}.name`,
-      name ?? nameFrom(server.url, named),
+      name ?? nameFrom(server.url, namedServers),
       withoutUndefined({ transport, ...server, headers }),
     )
   })
 }
 
 /** From the host, so that the names of tools say where they come from. */
-function nameFrom(url: string, taken: ReadonlyMap<string, unknown>): string {
+function nameFrom(url: string, takenNames: ReadonlyMap<string, unknown>): string {
   const host = (URL.parse(url)?.hostname ?? '').replaceAll(/[^A-Za-z0-9]+/g, '-').replaceAll(/^-|-$/g, '')
   const base = (host || 'server').slice(0, 28)
   for (let number = 1; ; number++) {
     const name = number === 1 ? base : `${base}-${number}`
-    if (!taken.has(name)) return name
+    if (!takenNames.has(name)) return name
   }
 }
 
@@ -78,18 +78,18 @@ const PLAIN_HEADER = /^(accept|accept-.*|content-.*|user-agent|.*-version)$/i
 
 function splitCredentials(servers: Record<string, McpServer>, former: McpServers): ReadMcp {
   const credentials: Record<string, string> = {}
-  const shown = Object.entries(servers).map(([name, server]) => {
-    const masked = maskCredentials(server)
+  const shownServers = Object.entries(servers).map(([name, server]) => {
+    const maskedServer = maskCredentials(server)
     const before = Object.hasOwn(former, name) ? former[name] : undefined
     for (const [field, key, value] of credentialsIn(server)) {
-      const place = placeOf(name, masked, field, key)
+      const place = placeOf(name, maskedServer, field, key)
       if (value !== MASK) credentials[place] = value
       else if (!before || valueAt(before, field, key) !== MASK || placeOf(name, before, field, key) !== place)
         throw new Problem('invalid_request', `mcp: ${field} of ${name} has a masked value; send the value itself.`)
     }
-    return [name, masked] as const
+    return [name, maskedServer] as const
   })
-  return { servers: Object.fromEntries(shown), credentials }
+  return { servers: Object.fromEntries(shownServers), credentials }
 }
 
 /** Those that are written out or masked. */
@@ -111,8 +111,8 @@ function isWritten(field: CredentialField, key: string, value: string): boolean 
 function maskCredentials(server: McpServer): McpServer {
   const mask = (field: 'env' | 'headers') => {
     const entries = Object.entries(server[field] ?? {})
-    const masked = entries.map(([key, value]) => [key, isWritten(field, key, value) ? MASK : value])
-    return server[field] && { [field]: Object.fromEntries(masked) }
+    const maskedEntries = entries.map(([key, value]) => [key, isWritten(field, key, value) ? MASK : value])
+    return server[field] && { [field]: Object.fromEntries(maskedEntries) }
   }
   const { oauth } = server
   const secret = oauth?.client_secret

@@ -25,7 +25,7 @@ const PromptInput = z.object({
 type Connections = readonly McpConnection[]
 
 export function createResourceTools(connections: Connections, deps: ResultDeps): readonly Tool[] {
-  const read: Tool<z.infer<typeof ReadInput>> = {
+  const readTool: Tool<z.infer<typeof ReadInput>> = {
     name: 'ReadMcpResource',
     description: 'Reads a resource of an MCP server.',
     input: ReadInput,
@@ -50,7 +50,7 @@ export function createResourceTools(connections: Connections, deps: ResultDeps):
       })),
   })
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the input is parsed before `run`
-  return [list, read] as Tool[]
+  return [list, readTool] as Tool[]
 }
 
 export function createPromptTools(connections: Connections, deps: ResultDeps): readonly Tool[] {
@@ -103,10 +103,10 @@ function createListTool(
       mcpServers: server === undefined ? connections.map(({ name }) => name) : [server],
     }),
     async run(input, context) {
-      const asked = connections.filter((each) => input.server === undefined || each.name === input.server)
-      if (input.server !== undefined && asked.length === 0) return noSuchServer(connections)
+      const askedConnections = connections.filter((each) => input.server === undefined || each.name === input.server)
+      if (input.server !== undefined && askedConnections.length === 0) return noSuchServer(connections)
       const texts = await Promise.all(
-        asked.map(async (connection) => {
+        askedConnections.map(async (connection) => {
           if (!connection.session?.has(kind)) return []
           const outcome = await callServer(connection, context, deps.show, async (session, call) => ({
             output: (await entries(session, call))

@@ -48,13 +48,13 @@ export class ConversationMcp {
    */
   update(servers: McpServers): void {
     const former = this.#connections
-    const kept = [...former.values()].filter(({ name, server }) => isSame(server, servers[name]))
-    const ended = [...former.values()].filter((each) => !kept.includes(each))
-    const others = Object.entries(servers).filter(([name]) => !kept.some((each) => each.name === name))
-    if (former.size > 0 && ended.length + others.length === 0) return
-    for (const connection of ended) this.#end(connection)
-    const created = others.map(([name, server]) => this.#create(name, server))
-    this.#connections = new Map([...kept, ...created].map((each) => [each.name, each]))
+    const keptConnections = [...former.values()].filter(({ name, server }) => isSame(server, servers[name]))
+    const endedConnections = [...former.values()].filter((each) => !keptConnections.includes(each))
+    const others = Object.entries(servers).filter(([name]) => !keptConnections.some((each) => each.name === name))
+    if (former.size > 0 && endedConnections.length + others.length === 0) return
+    for (const connection of endedConnections) this.#end(connection)
+    const createdConnections = others.map(([name, server]) => this.#create(name, server))
+    this.#connections = new Map([...keptConnections, ...createdConnections].map((each) => [each.name, each]))
     this.#list = new ToolList([...this.#connections.values()], this.#deps)
     this.#list.change()
     if (this.#isStarted) this.startNew()
@@ -63,8 +63,8 @@ export class ConversationMcp {
   #end(connection: McpConnection): void {
     const { name } = connection
     this.#shown.delete(name)
-    const ended = connection.close().finally(() => this.#ending.get(name) === ended && this.#ending.delete(name))
-    this.#ending.set(name, ended)
+    const closing = connection.close().finally(() => this.#ending.get(name) === closing && this.#ending.delete(name))
+    this.#ending.set(name, closing)
   }
 
   #create(name: string, server: McpServer): McpConnection {
@@ -86,8 +86,8 @@ export class ConversationMcp {
   async prepare(signal: AbortSignal): Promise<void> {
     if (this.#isClosed) return
     this.#isStarted = true
-    const started = Promise.all(this.#connections.values().map((connection) => connection.start()))
-    await orAborted(settlesWithin(START_WAIT_MS, started), signal)
+    const starting = Promise.all(this.#connections.values().map((connection) => connection.start()))
+    await orAborted(settlesWithin(START_WAIT_MS, starting), signal)
   }
 
   /** Starts those that were never started, in the background. */
@@ -147,9 +147,9 @@ export class ConversationMcp {
     this.#list.change()
     if (status !== 'connected' && status !== 'failed' && status !== 'needs_auth') return
     // The same failure is reported once.
-    const shown = `${status} ${error} ${authorizationUrl}`
-    if (this.#isClosed || this.#shown.get(name) === shown) return
-    this.#shown.set(name, shown)
+    const shownState = `${status} ${error} ${authorizationUrl}`
+    if (this.#isClosed || this.#shown.get(name) === shownState) return
+    this.#shown.set(name, shownState)
     this.#deps.onStatus(connection)
   }
 }

@@ -49,16 +49,16 @@ export type SessionOptions = {
 
 /** Rejects if there is no connection in time; nothing is left of it then. */
 export async function openSession(options: SessionOptions, signal: AbortSignal): Promise<Session> {
-  return await withinTime(CONNECT_MS, signal, async (limited) => {
-    const opening = options.open(limited)
-    const opened = await orAborted(opening, limited, ({ transport }) => void transport.close())
-    const session = new Session(options, opened)
+  return await withinTime(CONNECT_MS, signal, async (limitedSignal) => {
+    const opening = options.open(limitedSignal)
+    const openedTransport = await orAborted(opening, limitedSignal, ({ transport }) => void transport.close())
+    const session = new Session(options, openedTransport)
     try {
-      await orAborted(session.connect(limited), limited)
+      await orAborted(session.connect(limitedSignal), limitedSignal)
       return session
     } catch (error) {
       await session.close()
-      throw new NoConnection(opened.complaint() ?? reasonOf(error), { cause: error })
+      throw new NoConnection(openedTransport.complaint() ?? reasonOf(error), { cause: error })
     }
   })
 }
@@ -71,10 +71,10 @@ export class Session {
   #isClosed = false
   #isConnected = false
 
-  constructor(options: SessionOptions, opened: OpenTransport) {
+  constructor(options: SessionOptions, transport: OpenTransport) {
     const { sdk, server, version, directories } = options
     this.#options = options
-    this.#opened = opened
+    this.#opened = transport
     const isLocal = server.transport === 'stdio'
     const client = new sdk.Client(
       { name: 'agent-server', version },
@@ -110,8 +110,8 @@ export class Session {
 
   /** What the server calls itself. */
   get serverName(): string | undefined {
-    const known = this.#client.getServerVersion()
-    return known && this.#options.show(`${known.name} ${known.version}`, 200)
+    const serverInfo = this.#client.getServerVersion()
+    return serverInfo && this.#options.show(`${serverInfo.name} ${serverInfo.version}`, 200)
   }
 
   has(capability: 'tools' | 'resources' | 'prompts'): boolean {
@@ -191,13 +191,13 @@ export class Session {
   }
 
   async #listAll<T>(signal: AbortSignal, max: number, page: ReadPage<T>): Promise<ListedItems<T>> {
-    return await withinTime(LIST_MS, signal, async (limited) => {
+    return await withinTime(LIST_MS, signal, async (limitedSignal) => {
       const all: T[] = []
       let cursor: string | undefined
       let isCut = true
       let chars = 0
       for (let pages = 0; pages < MAX_PAGES && all.length < max; pages++) {
-        const { items, nextCursor } = await page(cursor, { signal: limited, timeout: LIST_MS })
+        const { items, nextCursor } = await page(cursor, { signal: limitedSignal, timeout: LIST_MS })
         const isWhole = items.length <= max - all.length
         all.push(...items.slice(0, max - all.length))
         isCut = !isWhole || (nextCursor !== undefined && nextCursor !== cursor)

@@ -46,8 +46,8 @@ export class ToolList {
   find(name: string): Tool | undefined {
     this.#update()
     // Also those that no request lists: the same rules hold for them before their server is connected.
-    const known = this.#tools.get(name) ?? this.#always.get(name) ?? this.#listed.find((tool) => tool.name === name)
-    if (known) return known
+    const knownTool = this.#tools.get(name) ?? this.#always.get(name) ?? this.#listed.find((tool) => tool.name === name)
+    if (knownTool) return knownTool
     const connection = this.#connections.find((each) => name.startsWith(prefixOf(each.name)))
     return connection && createPendingTool(name, (input, context) => this.#runLater(connection, name, input, context))
   }
@@ -55,17 +55,17 @@ export class ToolList {
   #update(): void {
     if (!this.#isStale) return
     this.#isStale = false
-    const offered = this.#connections.flatMap((connection) =>
+    const offeredTools = this.#connections.flatMap((connection) =>
       connection.offered.tools.map((tool) => createMcpTool(connection, tool, this.#deps)),
     )
-    this.#tools = new Map(offered.map((tool) => [tool.name, tool]))
+    this.#tools = new Map(offeredTools.map((tool) => [tool.name, tool]))
     for (const kind of ['resources', 'prompts'] as const)
       this.#seenKinds[kind] ||= this.#connections.some(({ session }) => session?.has(kind))
     const more = [
       ...(this.#seenKinds.resources ? this.#more.resources : []),
       ...(this.#seenKinds.prompts ? this.#more.prompts : []),
     ]
-    this.#listed = [...(isLarge(offered) ? this.#searched() : offered), ...more]
+    this.#listed = [...(isLarge(offeredTools) ? this.#searched() : offeredTools), ...more]
   }
 
   #searched(): Tool[] {

@@ -32,10 +32,10 @@ export function createToolSearch(
     input: ToolSearchInput,
     harmless: true,
     run({ query, max_results }) {
-      const found = search([...tools.values()], query).slice(0, max_results)
-      onFound(found.map(({ name }) => name))
-      if (found.length === 0) return Promise.resolve({ output: 'No tool was found; try other words.' })
-      const texts = found.map(({ name, description, inputSchema }) =>
+      const foundTools = search([...tools.values()], query).slice(0, max_results)
+      onFound(foundTools.map(({ name }) => name))
+      if (foundTools.length === 0) return Promise.resolve({ output: 'No tool was found; try other words.' })
+      const texts = foundTools.map(({ name, description, inputSchema }) =>
         JSON.stringify({ name, description, inputSchema }),
       )
       return Promise.resolve({
@@ -60,8 +60,8 @@ function search(tools: readonly Tool[], query: string): readonly Tool[] {
     .toLowerCase()
     .split(/[^\p{L}\p{N}]/u)
     .filter(Boolean)
-  const scored = tools.map((tool) => ({ tool, score: scoreOf(tool, words) }))
-  return scored
+  const scoredTools = tools.map((tool) => ({ tool, score: scoreOf(tool, words) }))
+  return scoredTools
     .filter(({ score }) => score > 0)
     .sort((a, b) => b.score - a.score)
     .map(({ tool }) => tool)

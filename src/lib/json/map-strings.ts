@@ -6,8 +6,8 @@ export function mapStrings(value: unknown, map: (text: string) => string): unkno
   if (typeof value === 'string') return map(value)
   if (typeof value === 'number') {
     const text = String(value)
-    const mapped = map(text)
-    return mapped === text ? value : mapped
+    const mappedText = map(text)
+    return mappedText === text ? value : mappedText
   }
   if (Array.isArray(value)) {
     const items = value.map((item) => mapStrings(item, map))
@@ -16,12 +16,12 @@ export function mapStrings(value: unknown, map: (text: string) => string): unkno
   if (typeof value !== 'object' || value === null) return value
   const entries = Object.entries(value)
   let isSame = true
-  const mapped = entries.map(([name, item]) => {
+  const mappedEntries = entries.map(([name, item]) => {
     const pair = [map(name), mapStrings(item, map)] as const
     isSame &&= pair[0] === name && pair[1] === item
     return pair
   })
-  return isSame ? value : Object.fromEntries(mapped)
+  return isSame ? value : Object.fromEntries(mappedEntries)
 }
 
 /**

@@ -42,7 +42,7 @@ export function refuseComplexJson(
 ): void {
   let level = 0
   let count = 1
-  let named = 0
+  let nameCount = 0
   for (let at = 0; at < text.length; at++) {
     const code = text.charCodeAt(at)
     if (code === QUOTE) {
@@ -50,13 +50,13 @@ export function refuseComplexJson(
       const quote = text.indexOf('"', at + 1)
       at = quote > 0 && text.charCodeAt(quote - 1) !== BACKSLASH ? quote : endOfString(text, at + 1)
     } else if (code === COMMA) count++
-    else if (code === COLON) named++
+    else if (code === COLON) nameCount++
     else if (code === OPEN_LIST || code === OPEN_OBJECT) {
       count++
       if (++level > depth) throw new ComplexJson(`is nested more than ${depth} levels deep`)
     } else if (code === CLOSE_LIST || code === CLOSE_OBJECT) level--
     if (count > values) throw new ComplexJson(`holds more than ${values} values`)
-    if (named > names) throw new ComplexJson(`holds more than ${names} names`)
+    if (nameCount > names) throw new ComplexJson(`holds more than ${names} names`)
   }
 }
 

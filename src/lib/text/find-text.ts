@@ -17,55 +17,59 @@ const SHORT = 16
 /** Characters scanned before other work gets a turn. */
 const STEP = 500_000
 
-export function indexOfText(text: string, wanted: string, from = 0): number {
-  return createTextFinder(text, wanted)(from)
+export function indexOfText(text: string, wantedText: string, from = 0): number {
+  return createTextFinder(text, wantedText)(from)
 }
 
 /** For several searches of one text: even overlapping finds scan each character once if `from` only grows by one. */
-export function createTextFinder(text: string, wanted: string): Finder {
-  if (wanted.length <= SHORT) return (from) => text.indexOf(wanted, from)
-  const search = searchOf(text, wanted)
+export function createTextFinder(text: string, wantedText: string): Finder {
+  if (wantedText.length <= SHORT) return (from) => text.indexOf(wantedText, from)
+  const search = searchOf(text, wantedText)
   return (from) => search(from, Infinity)!
 }
 
 /** For texts of megabytes: yields to other work between its steps. */
-export function createPatientFinder(text: string, wanted: string, slices: Slices): (from: number) => Promise<number> {
-  if (wanted.length <= SHORT) return (from) => Promise.resolve(text.indexOf(wanted, from))
-  const search = searchOf(text, wanted)
+export function createPatientFinder(
+  text: string,
+  wantedText: string,
+  slices: Slices,
+): (from: number) => Promise<number> {
+  if (wantedText.length <= SHORT) return (from) => Promise.resolve(text.indexOf(wantedText, from))
+  const search = searchOf(text, wantedText)
   return async (from) => {
-    for (let found = search(from, STEP); ; found = search(undefined, STEP)) {
-      if (found !== undefined) return found
+    for (let foundAt = search(from, STEP); ; foundAt = search(undefined, STEP)) {
+      if (foundAt !== undefined) return foundAt
       await slices.rest()
     }
   }
 }
 
 /** Prepared once for many pieces. */
-export function createByteSearch(wanted: Uint8Array): (bytes: Buffer, from: number) => number {
-  if (wanted.length <= SHORT) return (bytes, from) => bytes.indexOf(wanted, from)
-  const borders = bordersOf(wanted)
-  return (bytes, from) => createSearch(bytes.length, () => [bytes, 0], wanted, borders)(from, Infinity)!
+export function createByteSearch(wantedBytes: Uint8Array): (bytes: Buffer, from: number) => number {
+  if (wantedBytes.length <= SHORT) return (bytes, from) => bytes.indexOf(wantedBytes, from)
+  const borders = bordersOf(wantedBytes)
+  return (bytes, from) => createSearch(bytes.length, () => [bytes, 0], wantedBytes, borders)(from, Infinity)!
 }
 
 /** Returns the start of a text with the same characters as `wanted`, ignoring whitespace in both. */
-export function indexIgnoringSpace(text: string, wanted: string): number {
-  const bare = withoutSpace(wanted)
+export function indexIgnoringSpace(text: string, wantedText: string): number {
+  const bare = withoutSpace(wantedText)
   if (bare.length === 0) return -1
   const borders = bordersOf(bare)
-  let matched = 0
+  let matchedCount = 0
   for (let at = 0; at < text.length; at++) {
     const code = text.charCodeAt(at)
     if (isSpace(code)) continue
-    while (matched > 0 && code !== bare[matched]) matched = borders[matched - 1]!
-    if (code === bare[matched]) matched++
-    if (matched === bare.length) return backOver(text, at, bare.length)
+    while (matchedCount > 0 && code !== bare[matchedCount]) matchedCount = borders[matchedCount - 1]!
+    if (code === bare[matchedCount]) matchedCount++
+    if (matchedCount === bare.length) return backOver(text, at, bare.length)
   }
   return -1
 }
 
 /** Returns the start of the last `count` characters before `at`, not counting whitespace. */
 function backOver(text: string, at: number, count: number): number {
-  for (let left = count; ; at--) if (!isSpace(text.charCodeAt(at)) && --left === 0) return at
+  for (let remainingCount = count; ; at--) if (!isSpace(text.charCodeAt(at)) && --remainingCount === 0) return at
 }
 
 /** Numbers instead of a string: a loop over them takes half the time. */
@@ -83,21 +87,26 @@ const WINDOW = 65_536
  */
 type Search = (from: number | undefined, most: number) => number | undefined
 
-function searchOf(text: string, wanted: string): Search {
-  const codes = codesOf(wanted)
+function searchOf(text: string, wantedText: string): Search {
+  const codes = codesOf(wantedText)
   const windowAt = (at: number): Window => [codesOf(text.slice(at, at + WINDOW)), at]
   return createSearch(text.length, windowAt, codes, bordersOf(codes))
 }
 
-function createSearch(length: number, windowAt: (at: number) => Window, wanted: Codes, borders: Uint32Array): Search {
+function createSearch(
+  length: number,
+  windowAt: (at: number) => Window,
+  wantedCodes: Codes,
+  borders: Uint32Array,
+): Search {
   let at = 0
-  let matched = 0
+  let matchedCount = 0
   let lastFound = -1
   let window: Window = [new Uint8Array(), 0]
   return (from, most) => {
     // The common part of the last find and the next one is not scanned again.
-    if (lastFound >= 0 && from === lastFound + 1) matched = borders[wanted.length - 1]!
-    else if (from !== undefined) [at, matched] = [from, 0]
+    if (lastFound >= 0 && from === lastFound + 1) matchedCount = borders[wantedCodes.length - 1]!
+    else if (from !== undefined) [at, matchedCount] = [from, 0]
     const stop = Math.min(length, at + most)
     while (at < stop) {
       let [codes, start] = window
@@ -105,11 +114,11 @@ function createSearch(length: number, windowAt: (at: number) => Window, wanted: 
       const end = Math.min(stop, start + codes.length) - start
       for (let i = at - start; i < end;) {
         const code = codes[i++]
-        while (matched > 0 && code !== wanted[matched]) matched = borders[matched - 1]!
-        if (code === wanted[matched]) matched++
-        if (matched !== wanted.length) continue
+        while (matchedCount > 0 && code !== wantedCodes[matchedCount]) matchedCount = borders[matchedCount - 1]!
+        if (code === wantedCodes[matchedCount]) matchedCount++
+        if (matchedCount !== wantedCodes.length) continue
         at = start + i
-        return (lastFound = at - wanted.length)
+        return (lastFound = at - wantedCodes.length)
       }
       at = start + end
     }
@@ -121,11 +130,11 @@ function createSearch(length: number, windowAt: (at: number) => Window, wanted: 
  * Returns for each beginning of the sequence the length of its longest border, a part that it both begins and ends
  * with.
  */
-function bordersOf(wanted: Codes): Uint32Array {
-  const borders = new Uint32Array(wanted.length)
-  for (let at = 1, border = 0; at < wanted.length; at++) {
-    while (border > 0 && wanted[at] !== wanted[border]) border = borders[border - 1]!
-    if (wanted[at] === wanted[border]) border++
+function bordersOf(wantedCodes: Codes): Uint32Array {
+  const borders = new Uint32Array(wantedCodes.length)
+  for (let at = 1, border = 0; at < wantedCodes.length; at++) {
+    while (border > 0 && wantedCodes[at] !== wantedCodes[border]) border = borders[border - 1]!
+    if (wantedCodes[at] === wantedCodes[border]) border++
     borders[at] = border
   }
   return borders

@@ -32,18 +32,19 @@ export async function answerElicitation(
   if (!fields) return { action: 'decline' }
   const content: Content = {}
   for (let at = 0; at === 0 || at < fields.length; at += MAX_QUESTIONS) {
-    const asked = fields.slice(at, at + MAX_QUESTIONS)
+    const askedFields = fields.slice(at, at + MAX_QUESTIONS)
     const questions =
-      asked.length > 0
-        ? asked.map((field, index) => questionOf(field, at + index === 0 ? intro : undefined, { server, show }))
+      askedFields.length > 0
+        ? askedFields.map((field, index) => questionOf(field, at + index === 0 ? intro : undefined, { server, show }))
         : [confirmation(intro, server)]
     const answers = await call.elicit({ server, questions }, signal)
     if (!answers) return { action: 'cancel' }
-    const given = questions.map(({ question }) => answers[question])
-    if (given.some((texts) => texts?.length === 1 && texts[0] === DECLINE)) return { action: 'decline' }
-    if (asked.length === 0) return given[0]?.[0] === ACCEPT ? { action: 'accept', content } : { action: 'decline' }
-    for (const [index, field] of asked.entries()) {
-      const value = valueOf(field, given[index])
+    const givenAnswers = questions.map(({ question }) => answers[question])
+    if (givenAnswers.some((texts) => texts?.length === 1 && texts[0] === DECLINE)) return { action: 'decline' }
+    if (askedFields.length === 0)
+      return givenAnswers[0]?.[0] === ACCEPT ? { action: 'accept', content } : { action: 'decline' }
+    for (const [index, field] of askedFields.entries()) {
+      const value = valueOf(field, givenAnswers[index])
       if (value === undefined && field.isRequired) return { action: 'cancel' }
       if (value !== undefined) content[field.name] = value
     }
@@ -71,16 +72,23 @@ function readFields(schema: unknown, show: ShowText): readonly Field[] | undefin
   const { properties, required } = asPlain(schema)
   const entries = Object.entries(asPlain(properties))
   if (entries.length > MAX_FIELDS) return undefined
-  const shown = new Set(entries.map(([name]) => show(name, MAX_NAME_CHARS)))
-  if (shown.size < entries.length || shown.has('__proto__')) return undefined
+  const shownNames = new Set(entries.map(([name]) => show(name, MAX_NAME_CHARS)))
+  if (shownNames.size < entries.length || shownNames.has('__proto__')) return undefined
   return entries.map(([name, property]) => {
     const { type, title, description, default: suggestion } = asPlain(property)
     const choices = choicesOf(property, show)
     const kind =
       type === 'array' ? 'list' : type === 'number' || type === 'integer' || type === 'boolean' ? type : 'string'
     const text = [asText(title) ?? name, asText(description)].filter(Boolean).join(': ')
-    const suggested = suggestedIn(suggestion, choices, show)
-    return { name, kind, text, choices, suggested, isRequired: Array.isArray(required) && required.includes(name) }
+    const suggestedAnswer = suggestedIn(suggestion, choices, show)
+    return {
+      name,
+      kind,
+      text,
+      choices,
+      suggested: suggestedAnswer,
+      isRequired: Array.isArray(required) && required.includes(name),
+    }
   })
 }
 
@@ -102,27 +110,27 @@ function choicesOf(property: unknown, show: ShowText): Field['choices'] {
     return choicesOf({ ...list, ...(Array.isArray(anyOf) && { oneOf: anyOf }) }, show)
   }
   const names: readonly unknown[] = Array.isArray(enumNames) ? enumNames : []
-  const found = Array.isArray(oneOf)
+  const foundChoices = Array.isArray(oneOf)
     ? oneOf.map((each) => ({ value: asText(asPlain(each)['const']), label: asText(asPlain(each)['title']) }))
     : Array.isArray(values)
       ? values.map((value, at) => ({ value: asText(value), label: asText(names[at]) }))
       : []
   const labels = new Set<string>()
-  return found.slice(0, MAX_OPTIONS).flatMap(({ value, label = value }) => {
+  return foundChoices.slice(0, MAX_OPTIONS).flatMap(({ value, label = value }) => {
     if (value === undefined || label === undefined) return []
-    const shown = show(label, MAX_LABEL_CHARS)
-    if (shown.trim() === '' || shown === DECLINE || labels.has(shown)) return []
-    labels.add(shown)
-    return [{ value, label: shown }]
+    const shownLabel = show(label, MAX_LABEL_CHARS)
+    if (shownLabel.trim() === '' || shownLabel === DECLINE || labels.has(shownLabel)) return []
+    labels.add(shownLabel)
+    return [{ value, label: shownLabel }]
   })
 }
 
 type FormOrigin = { readonly server: string; readonly show: ShowText }
 
 function questionOf(field: Field, intro: string | undefined, { server, show }: FormOrigin): AskedQuestion {
-  const known = field.kind === 'boolean' ? ['Yes', 'No'] : field.choices.map(({ label }) => label)
+  const knownLabels = field.kind === 'boolean' ? ['Yes', 'No'] : field.choices.map(({ label }) => label)
   const { suggested } = field
-  const labels = suggested === undefined || known.includes(suggested) ? known : [suggested, ...known]
+  const labels = suggested === undefined || knownLabels.includes(suggested) ? knownLabels : [suggested, ...knownLabels]
   const lines = [intro, `${show(field.text, MAX_QUESTION_CHARS / 4)}${field.isRequired ? '' : ' (optional)'}`]
   const options = [...labels, DECLINE].map((label) => ({ label, description: label === suggested ? SUGGESTED : '' }))
   const question = lines.filter((line) => line !== undefined).join('\n')

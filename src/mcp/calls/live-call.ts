@@ -63,14 +63,14 @@ export class LiveCall implements AsyncDisposable {
 
   /** The time of the call does not run meanwhile. */
   async elicit(
-    asked: Pick<Elicitation, 'server' | 'questions'>,
+    elicitation: Pick<Elicitation, 'server' | 'questions'>,
     signal: AbortSignal,
   ): Promise<Record<string, string[]> | undefined> {
     clearTimeout(this.#timer)
     this.#leftMs -= performance.now() - this.#since
     const either = AbortSignal.any([this.signal, this.#over.signal, signal])
     try {
-      return await this.#context.elicit({ toolUseId: this.#context.toolUseId, ...asked, signal: either })
+      return await this.#context.elicit({ toolUseId: this.#context.toolUseId, ...elicitation, signal: either })
     } finally {
       if (!this.#isOver) this.#watch()
     }

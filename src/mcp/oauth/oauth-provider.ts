@@ -81,12 +81,12 @@ export class OauthProvider implements OAuthClientProvider {
       // A client is registered for the address that it had then.
       return client?.redirect_uris?.includes(this.#options.redirectUrl) === false ? undefined : client
     }
-    const known = issuer ?? this.#kept.issuer ?? context?.issuer
-    if (known !== undefined && known !== this.#kept.issuer) void this.#keep({ issuer: known })
+    const knownIssuer = issuer ?? this.#kept.issuer ?? context?.issuer
+    if (knownIssuer !== undefined && knownIssuer !== this.#kept.issuer) void this.#keep({ issuer: knownIssuer })
     return {
       client_id,
       ...(client_secret !== undefined && { client_secret }),
-      ...(known !== undefined && { issuer: known }),
+      ...(knownIssuer !== undefined && { issuer: knownIssuer }),
     }
   }
 
@@ -145,8 +145,8 @@ export class OauthProvider implements OAuthClientProvider {
 
   get #kept(): KeptAuthorization {
     const { store, url } = this.#options
-    const kept = store.read()
-    return kept?.url === url ? kept : { url }
+    const keptGrant = store.read()
+    return keptGrant?.url === url ? keptGrant : { url }
   }
 
   async #keep(change: { readonly [K in keyof KeptAuthorization]?: KeptAuthorization[K] | undefined }): Promise<void> {

@@ -35,9 +35,9 @@ export class PendingAuthorizations {
       if (this.#byState.size < MAX_PENDING) break
       this.#byState.delete(state)
     }
-    const added = { ...pending, expiresAt: now + AUTHORIZATION_MS }
-    this.#byState.set(pending.state, added)
-    return added
+    const authorization = { ...pending, expiresAt: now + AUTHORIZATION_MS }
+    this.#byState.set(pending.state, authorization)
+    return authorization
   }
 
   /** Returns it once, and only if `isMeant` accepts it. */

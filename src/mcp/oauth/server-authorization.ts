@@ -78,9 +78,9 @@ export class ServerAuthorization {
       store: storeOf(this.#name),
       redirectUrl,
       ...(pending && { pending }),
-      onRequest: (asked) => {
+      onRequest: (request) => {
         // The state of one that failed is not valid any more; the connection asks again.
-        if (!pending) this.#request(asked, url, redirectUrl)
+        if (!pending) this.#request(request, url, redirectUrl)
       },
     })
   }
@@ -91,8 +91,8 @@ export class ServerAuthorization {
     if (this.#show(href, href.length) !== href)
       throw new Error('the address of its authorization page has a secret in it')
     const { pending, conversationId } = this.#deps
-    const asked = { conversationId, server: this.#name, url: server, state, verifier, redirectUrl, discovery }
-    this.#requested = { url: href, expiresAt: pending.add(asked).expiresAt }
+    const request = { conversationId, server: this.#name, url: server, state, verifier, redirectUrl, discovery }
+    this.#requested = { url: href, expiresAt: pending.add(request).expiresAt }
   }
 }
 

@@ -38,8 +38,11 @@ export type OfferedTools = { readonly tools: readonly OfferedTool[]; readonly le
 
 export async function offerTools(
   server: string,
-  { allowed_tools: allowed, disallowed_tools: disallowed }: Pick<McpServer, 'allowed_tools' | 'disallowed_tools'>,
-  listed: readonly unknown[],
+  {
+    allowed_tools: allowedTools,
+    disallowed_tools: disallowedTools,
+  }: Pick<McpServer, 'allowed_tools' | 'disallowed_tools'>,
+  listedTools: readonly unknown[],
   show: ShowText,
 ): Promise<OfferedTools> {
   const tools = new Map<string, OfferedTool>()
@@ -49,23 +52,23 @@ export async function offerTools(
   }
   const slices = createSlices()
   let room = MAX_OFFERED_CHARS
-  for (const [at, item] of listed.entries()) {
+  for (const [at, item] of listedTools.entries()) {
     await slices.rest()
     const { data: tool } = ListedTool.safeParse(item)
     if (!tool) {
       leaveOut(`number ${at + 1}`, 'it is not a tool')
       continue
     }
-    if ((allowed && !allowed.includes(tool.name)) || disallowed?.includes(tool.name)) continue
+    if ((allowedTools && !allowedTools.includes(tool.name)) || disallowedTools?.includes(tool.name)) continue
     const name = toolNameOf(server, tool.name)
     const schema = readSchema(tool.inputSchema)
     if (tools.has(name)) leaveOut(tool.name, 'the server lists it twice')
     else if (typeof schema === 'string') leaveOut(tool.name, schema)
     else {
-      const offered = describe(tool, name, schema, show)
-      room -= JSON.stringify(offered).length
+      const offeredTool = describe(tool, name, schema, show)
+      room -= JSON.stringify(offeredTool).length
       if (room < 0) leaveOut(tool.name, `the tools before it have ${MAX_OFFERED_CHARS} characters together`)
-      else tools.set(name, offered)
+      else tools.set(name, offeredTool)
     }
   }
   return { tools: [...tools.values()], leftOut }

@@ -41,9 +41,9 @@ export async function renderResult(
   // By the specification a server also sends it as text; some do not.
   if (structuredContent !== undefined && texts.join('').trim() === '') texts.push(JSON.stringify(structuredContent))
   const { text, isCut, path } = await bound(texts.join('\n'), options)
-  const shown = asUntrusted(options.source, text)
+  const shownText = asUntrusted(options.source, text)
   return {
-    output: images.length > 0 ? [{ type: 'text', text: shown }, ...images] : shown,
+    output: images.length > 0 ? [{ type: 'text', text: shownText }, ...images] : shownText,
     ...(isError && { error: { type: 'failed' as const, message: tidy(text, 1000) || 'The tool failed.' } }),
     ...(isCut && { truncated: true }),
     ...(path !== undefined && { fullOutputPath: path }),
@@ -101,10 +101,10 @@ async function bound(
   const bytes = Buffer.from(text)
   if (bytes.length <= keptBytes) return { text, isCut: false, path: undefined }
   const tailLimit = Math.floor(keptBytes / 2)
-  const kept = new HeadTail({ headLimit: keptBytes - tailLimit, tailLimit })
-  kept.push(bytes)
+  const keptText = new HeadTail({ headLimit: keptBytes - tailLimit, tailLimit })
+  keptText.push(bytes)
   const path = await save(text)
   const where = path === undefined ? '' : ` All of it is in ${path}.`
-  const note = `\n[${kept.omitted} bytes are left out here.${where}]\n`
-  return { text: kept.head().toString() + note + kept.tail().toString(), isCut: true, path }
+  const note = `\n[${keptText.omitted} bytes are left out here.${where}]\n`
+  return { text: keptText.head().toString() + note + keptText.tail().toString(), isCut: true, path }
 }

@@ -18,9 +18,9 @@ const SEEN_PER_SHOWN = 8
 export function createShowText({ redact, redactCutOff }: Redacting): ShowText {
   return (text, max, part = 'beginning') => {
     if (part === 'end') return cutStart(redact(withoutHidden(text)), max)
-    const seen = text.slice(0, max * SEEN_PER_SHOWN)
-    const plain = withoutHidden(seen)
-    return cutEnd(seen.length < text.length ? redactCutOff(plain) : redact(plain), max)
+    const seenText = text.slice(0, max * SEEN_PER_SHOWN)
+    const plain = withoutHidden(seenText)
+    return cutEnd(seenText.length < text.length ? redactCutOff(plain) : redact(plain), max)
   }
 }
 

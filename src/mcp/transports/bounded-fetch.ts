@@ -59,8 +59,8 @@ export function boundedFetch({ fetch, permit, onFault }: BoundedFetchOptions): U
 }
 
 /** Calls `onOver` when the body was read or given up. */
-function withBody(response: Response, limited: ReadableStream<Uint8Array>, onOver: () => void): Response {
-  const reader = limited.getReader()
+function withBody(response: Response, limitedBody: ReadableStream<Uint8Array>, onOver: () => void): Response {
+  const reader = limitedBody.getReader()
   const body = new ReadableStream<Uint8Array>(
     {
       async pull(controller) {
@@ -89,23 +89,23 @@ function withBody(response: Response, limited: ReadableStream<Uint8Array>, onOve
 
 function limiterOf(response: Response, pace: Pace, fail: (reason: string) => never) {
   if (!response.ok) return firstBytes(MAX_ERROR_BYTES)
-  return limited(pace, /^text\/event-stream/i.test(response.headers.get('content-type') ?? ''), fail)
+  return limitBody(pace, /^text\/event-stream/i.test(response.headers.get('content-type') ?? ''), fail)
 }
 
 /** The rest is left out. */
 function firstBytes(max: number): TransformStream<Uint8Array, Uint8Array> {
-  let left = max
+  let remainingBytes = max
   return new TransformStream({
     transform(chunk, controller) {
-      controller.enqueue(chunk.subarray(0, left))
-      left -= chunk.length
-      if (left <= 0) controller.terminate()
+      controller.enqueue(chunk.subarray(0, remainingBytes))
+      remainingBytes -= chunk.length
+      if (remainingBytes <= 0) controller.terminate()
     },
   })
 }
 
 /** An event stream may be endless; each event of it is bounded, and counts as a message. */
-function limited(
+function limitBody(
   pace: Pace,
   isStream: boolean,
   fail: (reason: string) => never,

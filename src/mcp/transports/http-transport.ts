@@ -66,10 +66,10 @@ export class HttpTransport implements Transport {
   constructor(sdk: Sdk, { server, fetch, permit, provider, signal, show }: HttpOptions) {
     const url = new URL(server.url ?? '')
     this.hasPerRequestStream = server.transport === 'http'
-    const bounded = boundedFetch({ fetch, permit, onFault: (reason) => this.#fail(reason) })
-    const watched = this.#watched(withHeaders(bounded, url, readHeaders(server.headers ?? {})))
+    const ownFetch = boundedFetch({ fetch, permit, onFault: (reason) => this.#fail(reason) })
+    const watchedFetch = this.#watched(withHeaders(ownFetch, url, readHeaders(server.headers ?? {})))
     const options = {
-      fetch: provider ? createOauthFetch(watched, signal, show) : watched,
+      fetch: provider ? createOauthFetch(watchedFetch, signal, show) : watchedFetch,
       ...(provider && { authProvider: provider }),
     }
     this.#inner =
@@ -168,19 +168,19 @@ export class HttpTransport implements Transport {
 }
 
 /** The headers are for this server: discovery for OAuth, for example, asks other ones. */
-function withHeaders(fetch: UrlFetch, server: URL, added: Headers): UrlFetch {
+function withHeaders(fetch: UrlFetch, server: URL, addedHeaders: Headers): UrlFetch {
   return async (url, init) => {
     if (new URL(url).origin !== server.origin) return await fetch(url, init)
-    const headers = new Headers(added)
+    const headers = new Headers(addedHeaders)
     new Headers(init?.headers).forEach((value, name) => headers.set(name, value))
     return await fetch(url, { ...init, headers })
   }
 }
 
 /** An error of the platform would quote the value, which may be a secret. */
-function readHeaders(given: Readonly<Record<string, string>>): Headers {
+function readHeaders(givenHeaders: Readonly<Record<string, string>>): Headers {
   const headers = new Headers()
-  for (const [name, value] of Object.entries(given))
+  for (const [name, value] of Object.entries(givenHeaders))
     try {
       headers.set(name, value)
     } catch {
@@ -193,12 +193,12 @@ function readHeaders(given: Readonly<Record<string, string>>): Headers {
 function createReopenings() {
   let count = 0
   let at = -Infinity
-  return (reopen: () => void, asked: number) => {
+  return (reopen: () => void, askedMs: number) => {
     const now = performance.now()
     if (now - at > STABLE_MS) count = 0
     at = now
-    const limited = ++count - FREE_REOPENINGS
-    const ms = Math.max(asked, limited > 0 ? backoffMs(limited + 1, REOPENINGS) : 0)
+    const limitedCount = ++count - FREE_REOPENINGS
+    const ms = Math.max(askedMs, limitedCount > 0 ? backoffMs(limitedCount + 1, REOPENINGS) : 0)
     const timer = setTimeout(reopen, timerMs(ms))
     timer.unref()
     return () => clearTimeout(timer)

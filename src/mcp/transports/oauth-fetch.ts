@@ -24,8 +24,8 @@ export function createOauthFetch(fetch: UrlFetch, signal: AbortSignal, show: Sho
   return async (url, init) => {
     // The transports send their own requests with a signal, and the SDK those for OAuth without one.
     if (init?.signal) return await fetch(url, init)
-    const limited = { ...init, signal: AbortSignal.any([signal, AbortSignal.timeout(REQUEST_MS)]) }
-    const read = async () => await readAnswer(await fetch(url, limited), init, show)
+    const limitedInit = { ...init, signal: AbortSignal.any([signal, AbortSignal.timeout(REQUEST_MS)]) }
+    const read = async () => await readAnswer(await fetch(url, limitedInit), init, show)
     const body = textOf(init)
     if (new URLSearchParams(body).get('grant_type') !== 'refresh_token') return responseOf(await read())
     // Requests that were refused at the same time share one refresh: the second use of a token may revoke all.
@@ -46,21 +46,21 @@ const textOf = (init: RequestInit | undefined): string =>
 async function readAnswer(response: Response, init: RequestInit | undefined, show: ShowText): Promise<Answer> {
   const { status, headers, url } = response
   const text = await readText(response)
-  const shown = (part: string) => show(withoutSecrets(part, init), MAX_ERROR_CHARS)
+  const showPart = (part: string) => show(withoutSecrets(part, init), MAX_ERROR_CHARS)
   // Some servers answer an error with 200; the SDK quotes it too.
-  const error = readError(text, shown)
-  return { status, headers, url, body: error ?? (response.ok ? checked(text) : shown(text)) }
+  const error = readError(text, showPart)
+  return { status, headers, url, body: error ?? (response.ok ? checkedText(text) : showPart(text)) }
 }
 
 const OauthError = z.object({ error: z.string(), error_description: z.string().optional() })
 
 /** Its strings are shown as they read: escapes of JSON hide nothing. Undefined for anything else. */
-function readError(text: string, shown: (part: string) => string): string | undefined {
-  const { data } = OauthError.safeParse(parsed(text))
-  return data && JSON.stringify(data, (_, value: unknown) => (typeof value === 'string' ? shown(value) : value))
+function readError(text: string, showPart: (part: string) => string): string | undefined {
+  const { data } = OauthError.safeParse(parseJson(text))
+  return data && JSON.stringify(data, (_, value: unknown) => (typeof value === 'string' ? showPart(value) : value))
 }
 
-function parsed(text: string): unknown {
+function parseJson(text: string): unknown {
   try {
     return JSON.parse(text)
   } catch {
@@ -80,8 +80,8 @@ async function readText({ body }: Response): Promise<string> {
 }
 
 /** An error of the parser would quote the text, which may have a token in it. */
-function checked(text: string): string {
-  if (parsed(text) === undefined) throw new Error('its authorization server answered with something else than JSON')
+function checkedText(text: string): string {
+  if (parseJson(text) === undefined) throw new Error('its authorization server answered with something else than JSON')
   return text
 }
 
@@ -89,10 +89,10 @@ function checked(text: string): string {
 function withoutSecrets(text: string, init: RequestInit | undefined): string {
   const basic = /^Basic (.+)$/i.exec(new Headers(init?.headers).get('authorization') ?? '')?.[1]
   const credentials = basic === undefined ? [] : [basic, ...Buffer.from(basic, 'base64').toString().split(':').slice(1)]
-  const sent = [...new URLSearchParams(textOf(init)).entries()]
+  const sentFields = [...new URLSearchParams(textOf(init)).entries()]
     .filter(([name]) => SECRET_FIELD.test(name))
     .map(([, value]) => value)
-  return [...sent, ...credentials]
+  return [...sentFields, ...credentials]
     .filter((value) => value.length >= MIN_SECRET_CHARS)
     .flatMap((value) => [value, encodeURIComponent(value), inForm(value), JSON.stringify(value).slice(1, -1)])
     .reduce((rest, value) => rest.replaceAll(value, '<secret>'), text)
