@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto'
 import type { Slices } from '../../lib/time-slices.ts'
 import type { ObjectKind } from './pack-file.ts'
-import { isProgram, parentOf } from './manifest.ts'
+import { createParentOf, isProgram, parentOf } from './manifest.ts'
 import type { RootTree, TreeEntry } from './tree-entry.ts'
 
 /** SHA-1, as hexadecimal digits. */
@@ -26,43 +26,94 @@ export function treeContent(lines: readonly TreeLine[]): Buffer {
   return Buffer.from(text.join(''), 'latin1')
 }
 
+/** What the trees of one root are called, by directory; those without a file have none. */
+export type TreeNames = ReadonlyMap<string, string>
+type WrittenRoot = { readonly entries: RootTree['entries']; readonly names: TreeNames }
+
 /** Names that are handled before others get a turn. */
 const BATCH = 256
 
-/** Calls `add` with each tree, from below. Returns the name of the tree of the root; undefined without a file. */
-export async function writeRootTree(
-  { entries }: RootTree,
+/**
+ * Calls `add` with each tree that `before` has not, from below. Returns the names of all of them; that of the root is at ''.
+ * `before`: what was written last, of the same root.
+ */
+export async function writeRootTrees(
+  { entries }: Pick<RootTree, 'entries'>,
+  before: WrittenRoot | undefined,
   add: (content: Buffer) => Promise<string>,
   slices: Slices,
-): Promise<string | undefined> {
-  const linesBy = new Map<string, Map<string, TreeLine>>()
-  const linesIn = (directory: string): Map<string, TreeLine> => {
+): Promise<TreeNames> {
+  const names = new Map(before?.names)
+  const changed = before ? await changedDirectories(entries, before.entries, slices) : undefined
+  const linesBy = await linesOf(entries, names, changed, slices)
+  // What is in a directory has a longer path.
+  for (const path of [...linesBy.keys()].sort((a, b) => b.length - a.length)) {
+    await slices.rest()
+    const lines = linesBy.get(path) ?? []
+    if (lines.length === 0) {
+      names.delete(path)
+      continue
+    }
+    const object = await add(treeContent(lines))
+    names.set(path, object)
+    if (path !== '') linesBy.get(parentOf(path))?.push({ mode: DIRECTORY, name: baseOf(path), object })
+  }
+  return names
+}
+
+/** With all directories above them. */
+async function changedDirectories(now: RootTree['entries'], before: RootTree['entries'], slices: Slices) {
+  const changed = new Set<string>()
+  const add = (path: string) => {
+    for (let at = path; !changed.has(at); at = parentOf(at)) changed.add(at)
+  }
+  let count = 0
+  let known = 0
+  for (const [path, entry] of now) {
+    if (++count % BATCH === 0) await slices.rest()
+    const old = before.get(path)
+    if (old) known++
+    const isSame = old === entry || (old?.blob === entry.blob && gitModeOf(old) === gitModeOf(entry))
+    if (!isSame) add(parentOf(path))
+  }
+  for (const path of known === before.size ? [] : before.keys()) {
+    if (++count % BATCH === 0) await slices.rest()
+    if (!now.has(path)) add(parentOf(path))
+  }
+  return changed
+}
+
+/** The lines of these directories: all without `changed`. Trees that are written have no lines in those above them yet. */
+async function linesOf(
+  entries: RootTree['entries'],
+  names: TreeNames,
+  changed: ReadonlySet<string> | undefined,
+  slices: Slices,
+): Promise<Map<string, TreeLine[]>> {
+  const linesBy = new Map<string, TreeLine[]>([...(changed ?? [])].map((path) => [path, []]))
+  const linesIn = (directory: string): TreeLine[] => {
     const known = linesBy.get(directory)
     if (known) return known
-    const lines = new Map<string, TreeLine>()
+    const lines: TreeLine[] = []
     linesBy.set(directory, lines)
     if (directory !== '') linesIn(parentOf(directory))
     return lines
   }
+  const parentNow = createParentOf()
   let count = 0
   for (const [path, entry] of entries) {
     if (++count % BATCH === 0) await slices.rest()
-    const mode = gitModeOf(entry)
-    if (mode === undefined) continue
-    const name = path.slice(path.lastIndexOf('/') + 1)
-    linesIn(parentOf(path)).set(name, { mode, name, object: entry.blob })
+    const parent = parentNow(path)
+    const mode = !changed || changed.has(parent) ? gitModeOf(entry) : undefined
+    if (mode !== undefined) linesIn(parent).push({ mode, name: baseOf(path), object: entry.blob })
   }
-  if (linesBy.size === 0) return undefined
-  // What is in a directory has a longer path.
-  for (const [path, lines] of [...linesBy].sort(([a], [b]) => b.length - a.length)) {
-    await slices.rest()
-    const object = await add(treeContent([...lines.values()]))
-    if (path === '') return object
-    const name = path.slice(path.lastIndexOf('/') + 1)
-    linesIn(parentOf(path)).set(name, { mode: DIRECTORY, name, object })
-  }
-  return undefined
+  for (const [path, object] of changed ? names : [])
+    if (path !== '' && !changed?.has(path) && changed?.has(parentOf(path)))
+      linesIn(parentOf(path)).push({ mode: DIRECTORY, name: baseOf(path), object })
+  return linesBy
 }
+
+const baseOf = (path: string) => path.slice(path.lastIndexOf('/') + 1)
 
 const gitModeOf = ({ kind, mode }: TreeEntry): string | undefined =>
   kind === 'directory' ? undefined : kind === 'symlink' ? '120000' : isProgram(mode) ? '100755' : '100644'

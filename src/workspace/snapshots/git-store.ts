@@ -94,7 +94,7 @@ export class GitStore {
    * without its index. Nothing else may write meanwhile.
    */
   async clean(): Promise<void> {
-    for (const path of ['', 'refs/heads', 'objects', 'objects/pack'])
+    for (const path of ['', 'refs/heads', 'refs/snapshots', 'objects', 'objects/pack'])
       for (const name of await readdir(join(this.directory, path)).catch(ignoreNone))
         if (LEFTOVER.test(name)) await rm(join(this.directory, path, name), { force: true })
     const packs = join(this.directory, 'objects/pack')

@@ -3,11 +3,8 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { replaceFile } from '../../lib/durable-file.ts'
 import type { GitStore } from './git-store.ts'
-import type { LeftOut, TreeEntry, Trees } from './tree-entry.ts'
-import type { WrittenSnapshot } from './write-snapshot.ts'
-
-/** The trees as they were when `written` was written. */
-export type WorkdirLook = { readonly written: WrittenSnapshot; readonly trees: Trees }
+import type { LeftOut, TreeEntry } from './tree-entry.ts'
+import type { WrittenSnapshot, WrittenTrees } from './write-snapshot.ts'
 
 /** A file with another format is not read. */
 const VERSION = 1
@@ -26,14 +23,14 @@ type SavedLook = {
 const pathIn = ({ directory }: GitStore) => join(directory, 'look.json')
 
 /** Not durable: what is lost costs reading the files once more. */
-export async function saveLook(store: GitStore, { written, trees }: WorkdirLook): Promise<void> {
+export async function saveLook(store: GitStore, { written, trees }: WrittenTrees): Promise<void> {
   const roots = [...trees].map(([path, { entries, leftOut }]) => ({ path, leftOut, entries: [...entries].map(toRow) }))
   const saved: SavedLook = { version: VERSION, written, roots }
   await replaceFile(pathIn(store), JSON.stringify(saved), { durable: false })
 }
 
 /** Returns undefined if the cache is missing or damaged: all files are read then. */
-export async function loadLook(store: GitStore): Promise<WorkdirLook | undefined> {
+export async function loadLook(store: GitStore): Promise<WrittenTrees | undefined> {
   try {
     // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- only this file writes it; its directory is the server's own
     const saved = JSON.parse(await readFile(pathIn(store), 'utf8')) as SavedLook

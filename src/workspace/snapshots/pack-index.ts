@@ -2,13 +2,12 @@
 import { createHash } from 'node:crypto'
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { codeOf } from '../../lib/error-code.ts'
 import type { Slices } from '../../lib/time-slices.ts'
 
 export type PackedObject = {
   /** SHA-1, as hexadecimal digits. */
   readonly name: string
-  /** Of its first byte in the pack. */
+  /** Where it begins in the pack. */
   readonly offset: number
   /** CRC-32 of its bytes in the pack. */
   readonly crc: number
@@ -19,7 +18,7 @@ const NAME_BYTES = 20
 const FANOUT_BYTES = 256 * 4
 const MAGIC = Buffer.from('ff744f6300000002', 'hex')
 const HEADER_BYTES = MAGIC.length + FANOUT_BYTES
-/** A larger offset is in a table of its own. */
+/** From here on, offsets are in another table. */
 const LARGE = 2 ** 31
 
 /** `packName`: the SHA-1 at the end of the pack. Each object is there once. */
@@ -58,36 +57,35 @@ export async function writePackIndex(
 
 /** The names of all objects in the packs of a store. */
 export class StoredNames {
-  readonly #packs: readonly Buffer[]
+  /** The headers and the names of the indexes, by file. */
+  #packs: ReadonlyMap<string, Buffer> = new Map()
 
-  private constructor(packs: readonly Buffer[]) {
+  /** Reads the indexes that are new. One that is damaged, or without its pack, counts for nothing. */
+  async refresh(packDirectory: string): Promise<void> {
+    const files = new Set(await readdir(packDirectory))
+    const packs = new Map<string, Buffer>()
+    for (const file of files) {
+      if (!file.endsWith('.idx') || !files.has(file.replace(/idx$/, 'pack'))) continue
+      const names = this.#packs.get(file) ?? (await readNames(join(packDirectory, file)))
+      if (names) packs.set(file, names)
+    }
     this.#packs = packs
   }
 
-  /** An index that is damaged, or without its pack, counts for nothing. */
-  static async read(packDirectory: string): Promise<StoredNames> {
-    const files = new Set(await readdir(packDirectory))
-    const packs: Buffer[] = []
-    for (const file of files) {
-      if (!file.endsWith('.idx') || !files.has(file.replace(/idx$/, 'pack'))) continue
-      const content = await readFile(join(packDirectory, file)).catch((error: unknown) => {
-        if (codeOf(error) !== 'ENOENT') throw error
-      })
-      if (content && isWhole(content)) packs.push(content)
-    }
-    return new StoredNames(packs)
-  }
-
   has(name: string): boolean {
-    if (this.#packs.length === 0) return false
+    if (this.#packs.size === 0) return false
     const wanted = Buffer.from(name, 'hex')
-    return this.#packs.some((pack) => hasName(pack, wanted))
+    return this.#packs.values().some((pack) => hasName(pack, wanted))
   }
 }
 
-function isWhole(content: Buffer): boolean {
-  if (content.length < HEADER_BYTES || !content.subarray(0, MAGIC.length).equals(MAGIC)) return false
-  return content.length >= HEADER_BYTES + content.readUInt32BE(HEADER_BYTES - 4) * (NAME_BYTES + 8)
+/** Undefined if it is not the index of a pack. */
+async function readNames(path: string): Promise<Buffer | undefined> {
+  const content = await readFile(path)
+  if (content.length < HEADER_BYTES || !content.subarray(0, MAGIC.length).equals(MAGIC)) return undefined
+  const end = HEADER_BYTES + content.readUInt32BE(HEADER_BYTES - 4) * NAME_BYTES
+  // A copy: a part would keep all of it in memory.
+  return content.length < end ? undefined : Buffer.from(content.subarray(0, end))
 }
 
 function hasName(pack: Buffer, wanted: Buffer): boolean {

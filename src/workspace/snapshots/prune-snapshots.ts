@@ -5,7 +5,7 @@ import type { EventOf } from '../../contract/events/event.ts'
 import type { EventLog } from '../../events/event-log.ts'
 import type { StoredEvent } from '../../events/event-store.ts'
 import type { GitStore } from './git-store.ts'
-import { forgetSnapshot } from './stored-snapshots.ts'
+import { forgetSnapshot, keepLast } from './stored-snapshots.ts'
 
 /** A snapshot of the log; its content may be removed. */
 export type KnownSnapshot = {
@@ -55,6 +55,8 @@ type Keeping = {
   /** All since then are kept. */
   readonly runStart: number
   readonly messages: () => Promise<readonly number[]>
+  /** The commit of the last look, with which the next one begins. */
+  readonly last: string | undefined
   readonly limits?: SnapshotLimits | undefined
 }
 
@@ -77,10 +79,10 @@ export async function pruneSnapshots(
   const kept = older.filter((each) => !removed.includes(each))
   // Clients have compared the files of now, which is in no snapshot: none goes for that.
   const isTooLarge = bytes > maxBytes && kept.length > 0
-  if (removed.length > 0 || packs > MAX_PACKS || isTooLarge) await pack(store)
+  if (removed.length > 0 || packs > MAX_PACKS || isTooLarge) await pack(store, keeping.last)
   while (kept.length > 0 && (await measure(store)).bytes > maxBytes) {
     for (const { id } of kept.splice(0, Math.ceil(kept.length / 2))) await forgetSnapshot(store, id)
-    await pack(store)
+    await pack(store, keeping.last)
   }
 }
 
@@ -99,7 +101,8 @@ function notKept(
 }
 
 /** Objects that no snapshot has are left out. */
-async function pack(store: GitStore): Promise<void> {
+async function pack(store: GitStore, last: string | undefined): Promise<void> {
+  if (last !== undefined) await keepLast(store, last)
   await store.run(['repack', '-a', '-d', '-q', '--no-write-bitmap-index'])
 }
 

@@ -14,7 +14,7 @@ import type { OpenDirectory } from './open-directory.ts'
 import { inDirectory, lstatAll, lstatSeen, namesIn, openInner, openRoot, unchangedInner } from './open-directory.ts'
 import { readUpTo } from './read-up-to.ts'
 import type { RuleChain } from './rule-chain.ts'
-import { isIgnored, withRules } from './rule-chain.ts'
+import { GENERATED, isIgnored, NO_RULES } from './rule-chain.ts'
 import type { KnownRules } from './rule-files.ts'
 import { RuleFiles } from './rule-files.ts'
 import type { KnownTracked } from './tracked-files.ts'
@@ -33,16 +33,6 @@ const MAX_DEPTH = 256
 const READERS = 4
 /** What a smaller file is read into, again and again. */
 const SCRATCH_BYTES = 64 * 1024
-/** What is left out where there is no `.gitignore`: what programs make and can make again. */
-const NO_RULES: RuleChain = []
-const GENERATED = withRules(
-  [],
-  '',
-  ['node_modules', '.venv', 'venv', '__pycache__', 'target', '.tox', '.mypy_cache', '.pytest_cache', '.gradle']
-    .map((name) => `${name}/`)
-    .join('\n'),
-)
-
 export type TreeReading = {
   /** The entries of the last look, to compare with. */
   readonly knownEntries: ReadonlyMap<string, TreeEntry> | undefined
@@ -206,7 +196,7 @@ class TreeReader {
       const known = this.#options.knownEntries?.get(entry.path)
       const found = known?.seen && lstatSeen(directory, entry.name, known.seen)
       if (found && this.#knows(directory, entry, found)) continue
-      if (!known && entry.isFile) changed.push({ entry })
+      if (!known && entry.isFile && directory.quick === undefined) changed.push({ entry })
       else unknown.push(entry)
     }
     if (unknown.length + changed.length === 0) return
@@ -250,7 +240,9 @@ class TreeReader {
     const scratch = this.#scratch.pop() ?? Buffer.allocUnsafeSlow(SCRATCH_BYTES)
     let isTooLarge = false
     const mayRead = ({ size }: Stats) => !(isTooLarge = size > MAX_FILE_BYTES)
-    const read = await readUpTo(inDirectory(directory, name), { limit: MAX_FILE_BYTES + 1, scratch, mayRead })
+    const how = { limit: MAX_FILE_BYTES + 1, scratch, mayRead, isQuick: directory.quick !== undefined }
+    await this.#slices.rest()
+    const read = await readUpTo(inDirectory(directory, name), how)
     if (!read || read.content.length > MAX_FILE_BYTES)
       return this.#leave(path, read || isTooLarge ? 'too_large' : 'special')
     const { stats, content } = read

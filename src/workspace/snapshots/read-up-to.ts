@@ -23,35 +23,43 @@ type Reading = {
   readonly limit: number
   /** Where the content goes if it fits; the caller uses it for nothing else. */
   readonly scratch?: Buffer | undefined
+  /** True if it is probably in memory: what fits in `scratch` is read without a thread, which costs more than to read it. */
+  readonly isQuick?: boolean
   /** Gets what the file is before it is read. */
   readonly mayRead?: (stats: Stats) => boolean
 }
 
-/** Undefined if it is no regular file, or may not be read. */
+/** Undefined if it is not a regular file, or may not be read. */
 export async function readUpTo(
   path: string | Buffer,
-  { limit, scratch, mayRead = () => true }: Reading,
+  { limit, scratch, isQuick = false, mayRead = () => true }: Reading,
 ): Promise<ReadContent | undefined> {
-  const fd = await openDescriptor(path, FILE)
+  const fd = isQuick ? fs.openSync(path, FILE) : await openDescriptor(path, FILE)
   try {
-    const stats = await statDescriptor(fd)
+    const stats = isQuick ? fs.fstatSync(fd) : await statDescriptor(fd)
     if (!stats.isFile() || !mayRead(stats)) return undefined
     // One more byte than expected, so that the end is known from one read.
     const length = Math.min(limit, stats.size + 1)
-    const start = scratch && length <= scratch.length ? scratch.subarray(0, length) : Buffer.allocUnsafe(length)
-    return { stats, content: await readAll(fd, start, limit) }
+    const fits = scratch && length <= scratch.length
+    const start = fits ? scratch.subarray(0, length) : Buffer.allocUnsafe(length)
+    return { stats, content: await readAll({ fd, start, limit, isQuick: isQuick && fits === true }) }
   } finally {
     // From memory, which costs less than to hand it to the thread pool.
     fs.closeSync(fd)
   }
 }
 
+type Open = { readonly fd: number; readonly start: Buffer; readonly limit: number; readonly isQuick: boolean }
+
 /** `start`: for what is expected, and one byte more. */
-async function readAll(fd: number, start: Buffer, limit: number): Promise<Buffer> {
+async function readAll({ fd, start, limit, isQuick }: Open): Promise<Buffer> {
   let content = start
   let length = 0
   for (;;) {
-    const { bytesRead } = await readSome(fd, content, length, content.length - length, length)
+    const room = content.length - length
+    const bytesRead = isQuick
+      ? fs.readSync(fd, content, length, room, length)
+      : (await readSome(fd, content, length, room, length)).bytesRead
     length += bytesRead
     // A regular file that gives what was expected, and not one byte more, has ended there.
     const isWhole = bytesRead === 0 || length === limit || length === start.length - 1

@@ -35,3 +35,13 @@ export async function isIgnored(
   }
   return false
 }
+
+export const NO_RULES: RuleChain = []
+/** What is left out where there is no `.gitignore`: what programs make and can make again. */
+export const GENERATED = withRules(
+  [],
+  '',
+  ['node_modules', '.venv', 'venv', '__pycache__', 'target', '.tox', '.mypy_cache', '.pytest_cache', '.gradle']
+    .map((name) => `${name}/`)
+    .join('\n'),
+)

@@ -18,7 +18,6 @@ import type { Totals } from './diff-snapshots.ts'
 import { totalsBetween } from './diff-snapshots.ts'
 import { findGit } from '../git/run-git.ts'
 import { GitStore } from './git-store.ts'
-import type { WorkdirLook } from './look-cache.ts'
 import { planRestore } from './plan-restore.ts'
 import type { RootPlan } from './plan-restore.ts'
 import type { KnownSnapshot, SnapshotLimits } from './prune-snapshots.ts'
@@ -31,6 +30,7 @@ import { ShownPaths } from './shown-paths.ts'
 import { givenPath } from './tree-entry.ts'
 import type { TreeEntry } from './tree-entry.ts'
 import { WorkdirLooks } from './workdir-looks.ts'
+import type { WrittenTrees } from './write-snapshot.ts'
 
 export type SnapshotsDeps = {
   readonly log: EventLog
@@ -125,9 +125,8 @@ export class WorkspaceSnapshots {
   /** The directories of now. */
   async roots(): Promise<readonly RootPaths[]> {
     const { workdir, additionalDirectories } = this.#deps
-    const [own, ...others] = await Promise.all(
-      [workdir(), ...additionalDirectories()].map((path) => realpath(path).catch(() => path)),
-    )
+    const given = [workdir(), ...additionalDirectories()]
+    const [own, ...others] = await Promise.all(given.map((path) => realpath(path).catch(() => path)))
     const keyed = async (path: string, shown: string) => ({ key: await this.#keys.keyOf(path), shown })
     return await Promise.all([keyed(own ?? workdir(), ''), ...others.map((path) => keyed(path, path))])
   }
@@ -205,7 +204,8 @@ export class WorkspaceSnapshots {
   async prune(runStart: number): Promise<void> {
     await this.#turns.run(async () => {
       const messages = () => readMessageSeqs(this.#deps.log)
-      await pruneSnapshots(this.git, await this.#list(), { runStart, messages, limits: this.#deps.limits })
+      const keeping = { messages, last: this.#looks?.lastCommit, limits: this.#deps.limits }
+      await pruneSnapshots(this.git, await this.#list(), { runStart, ...keeping })
       await this.#looks?.save()
     })
   }
@@ -224,7 +224,7 @@ export class WorkspaceSnapshots {
     return this.#store
   }
 
-  async #looked(): Promise<WorkdirLook> {
+  async #looked(): Promise<WrittenTrees> {
     if (!this.#looks) throw withoutGit()
     return await this.#looks.look()
   }
@@ -233,7 +233,7 @@ export class WorkspaceSnapshots {
     return await this.#keep(await this.#looked(), asOf, runId)
   }
 
-  async #keep({ written, trees }: WorkdirLook, asOf: number, runId?: string): Promise<KnownSnapshot> {
+  async #keep({ written, trees }: WrittenTrees, asOf: number, runId?: string): Promise<KnownSnapshot> {
     const last = (await this.#list()).at(-1)
     const commit = last && (await commitOf(this.git, last.id))
     const head = await this.#deps.headCommit()
@@ -271,7 +271,7 @@ export class WorkspaceSnapshots {
     return commit
   }
 
-  async #plan(target: KnownSnapshot, now: WorkdirLook): Promise<readonly RootPlan[]> {
+  async #plan(target: KnownSnapshot, now: WrittenTrees): Promise<readonly RootPlan[]> {
     return planRestore(now.trees, await readSnapshot(this.git, await this.#commitOf(target)))
   }
 
@@ -281,7 +281,7 @@ export class WorkspaceSnapshots {
     return await applyPlans(plans, { ...tools, keys: this.#keys, shown: this.#shown })
   }
 
-  async #report(target: KnownSnapshot, now: WorkdirLook, plans: readonly RootPlan[]): Promise<RestoreReport> {
+  async #report(target: KnownSnapshot, now: WrittenTrees, plans: readonly RootPlan[]): Promise<RestoreReport> {
     const last = (await this.list()).at(-1)
     const report = await this.#shown.report(target.id, plans, last ? await this.#plan(last, now) : [])
     return { ...report, lines: await totalsBetween(this.git, [now.written.commit, await this.#commitOf(target)]) }

@@ -1,7 +1,8 @@
 /** Reads snapshots from the store: their trees, and the content of their files. */
-import { readFile, rm, writeFile } from 'node:fs/promises'
+import { readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Problem } from '../../contract/problem.ts'
+import { replaceFile } from '../../lib/durable-file.ts'
 import { ignoreMissing } from '../../lib/error-code.ts'
 import type { GitStore } from './git-store.ts'
 import { unreadable } from './git-store.ts'
@@ -11,8 +12,16 @@ import type { Trees } from './tree-entry.ts'
 
 const refOf = (store: GitStore, id: string) => join(store.directory, 'refs', 'snapshots', id)
 
-export const keepSnapshot = async (store: GitStore, id: string, commit: string): Promise<void> =>
-  await writeFile(refOf(store, id), `${commit}\n`, { mode: 0o600, flush: true })
+/** Durable when it resolves. A part of a name would end each later repack. */
+export const keepSnapshot = (store: GitStore, id: string, commit: string): Promise<void> =>
+  writeRef(refOf(store, id), commit)
+
+/** The next repack keeps what this commit leads to, though no snapshot has it. */
+export const keepLast = (store: GitStore, commit: string): Promise<void> =>
+  writeRef(join(store.directory, 'refs', 'heads', 'last'), commit)
+
+/** Git takes the draft for a lock, and `clean` removes it. */
+const writeRef = (path: string, commit: string) => replaceFile(path, `${commit}\n`, { draft: `${path}.lock` })
 
 /** What only it contains is removed by the next `pack`. */
 export const forgetSnapshot = async (store: GitStore, id: string): Promise<void> =>

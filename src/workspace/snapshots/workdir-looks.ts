@@ -5,12 +5,13 @@
 import { realpath } from 'node:fs/promises'
 import { Queue } from '../../lib/queue.ts'
 import type { GitStore } from './git-store.ts'
-import type { WorkdirLook } from './look-cache.ts'
 import { loadLook, saveLook } from './look-cache.ts'
+import { StoredNames } from './pack-index.ts'
 import type { RootKeys } from './root-keys.ts'
 import type { TreeMemory } from './read-tree.ts'
 import { MAX_TREE, readTree, UnreadableTree } from './read-tree.ts'
 import type { RootTree, Trees } from './tree-entry.ts'
+import type { WrittenTrees } from './write-snapshot.ts'
 import { areSameTrees, SnapshotWriter } from './write-snapshot.ts'
 
 export type LookDeps = {
@@ -30,7 +31,8 @@ const TIMEOUT_MS = 60_000
 export class WorkdirLooks {
   readonly #deps: LookDeps
   readonly #turns = new Queue({ limit: 1 })
-  #last: WorkdirLook | undefined
+  readonly #stored = new StoredNames()
+  #last: WrittenTrees | undefined
   /** By the key of the root. */
   #memories: ReadonlyMap<string, TreeMemory> = new Map()
   #isSaved = true
@@ -41,8 +43,12 @@ export class WorkdirLooks {
   }
 
   /** Rejects with an `UnreadableTree`, and with what git or the disk reports. */
-  look(): Promise<WorkdirLook> {
+  look(): Promise<WrittenTrees> {
     return this.#turns.run(() => this.#look())
+  }
+
+  get lastCommit(): string | undefined {
+    return this.#last?.written.commit
   }
 
   /** For the next process; otherwise it reads all files once more. */
@@ -61,22 +67,22 @@ export class WorkdirLooks {
     this.#isSaved = true
   }
 
-  async #look(): Promise<WorkdirLook> {
+  async #look(): Promise<WrittenTrees> {
     const { store } = this.#deps
     if (!this.#isLoaded) this.#last = (await store.exists()) ? await loadLook(store) : undefined
     this.#isLoaded = true
     const signal = AbortSignal.any([this.#deps.signal, AbortSignal.timeout(TIMEOUT_MS)])
-    const writer = new SnapshotWriter(store, signal)
+    const writer = new SnapshotWriter(store, this.#stored, signal)
     try {
       const trees = await this.#readAll(writer, signal)
       const last = this.#last
       // With the times of now.
-      if (last && areSameTrees(trees, last.trees)) return (this.#last = { written: last.written, trees })
+      if (last && areSameTrees(trees, last.trees)) return (this.#last = { ...last, trees })
       // Whatever fails, the next look trusts nothing of the store.
       this.#last = undefined
-      const written = await writer.finish(trees, last?.written)
+      const written = await writer.finish(trees, last)
       this.#isSaved = false
-      return (this.#last = { written, trees })
+      return (this.#last = written)
     } finally {
       await writer.discard()
     }

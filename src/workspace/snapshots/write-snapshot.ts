@@ -1,46 +1,56 @@
 /** Writes trees into the store, in one pack that has only what the store has not. An unchanged tree writes nothing. */
 import { join } from 'node:path'
-import { replaceFile } from '../../lib/durable-file.ts'
 import { createSlices } from '../../lib/time-slices.ts'
-import { DIRECTORY, objectName, treeContent, writeRootTree } from './git-objects.ts'
-import type { TreeLine } from './git-objects.ts'
+import { DIRECTORY, objectName, treeContent, writeRootTrees } from './git-objects.ts'
+import type { TreeLine, TreeNames } from './git-objects.ts'
 import type { GitStore } from './git-store.ts'
 import { rootNameOf, writeManifest } from './manifest.ts'
 import type { ObjectKind } from './pack-file.ts'
 import { PackFile } from './pack-file.ts'
-import { StoredNames } from './pack-index.ts'
+import type { StoredNames } from './pack-index.ts'
 import type { TreeEntry, Trees } from './tree-entry.ts'
 
-/** What was written last; the next snapshot begins with it. */
 export type WrittenSnapshot = { readonly commit: string; readonly tree: string }
 
-/** Git keeps what it leads to. */
-const LAST = 'refs/heads/last'
-
-type Parts = { readonly stored: StoredNames; readonly pack: PackFile }
+/** The trees as they were when they were written. */
+export type WrittenTrees = {
+  readonly written: WrittenSnapshot
+  readonly trees: Trees
+  /** By the key of the root; unknown to a later process. */
+  readonly names?: ReadonlyMap<string, TreeNames> | undefined
+}
 
 export class SnapshotWriter {
   readonly #store: GitStore
   readonly #signal: AbortSignal
   readonly #slices = createSlices()
-  #parts: Promise<Parts> | undefined
+  readonly #stored: StoredNames
+  #pack: Promise<PackFile> | undefined
 
-  constructor(store: GitStore, signal: AbortSignal) {
+  /** `stored`: what earlier writers have used for this store. */
+  constructor(store: GitStore, stored: StoredNames, signal: AbortSignal) {
     this.#store = store
+    this.#stored = stored
     this.#signal = signal
   }
 
   /** `name`: that of the content in git. */
   readonly add = (name: string, content: Buffer): Promise<void> => this.#add('blob', name, content)
 
-  /** `base`: the trees that content was not added for. Rejects if the store has lost them. */
-  async finish(trees: Trees, base: WrittenSnapshot | undefined): Promise<WrittenSnapshot> {
-    const { stored, pack } = await this.#begin()
-    if (base && !stored.has(base.tree)) throw new Error('the store of the snapshots has lost the last one')
+  /** `base`: what was written last, for which no content was added. Rejects if the store has lost it. */
+  async finish(trees: Trees, base: WrittenTrees | undefined): Promise<WrittenTrees> {
+    const pack = await this.#begin()
+    if (base && !this.#stored.has(base.written.tree))
+      throw new Error('the store of the snapshots has lost the last one')
     const add = (content: Buffer) => this.#addNew('tree', content)
     const roots: TreeLine[] = []
+    const names = new Map<string, TreeNames>()
     for (const [path, tree] of trees) {
-      const object = await writeRootTree(tree, add, this.#slices)
+      const [entries, known] = [base?.trees.get(path)?.entries, base?.names?.get(path)]
+      const before = entries && known && { entries, names: known }
+      const written = await writeRootTrees(tree, before, add, this.#slices)
+      names.set(path, written)
+      const object = written.get('')
       if (object !== undefined) roots.push({ mode: DIRECTORY, name: rootNameOf(path), object })
     }
     const manifest = await this.#addNew('blob', Buffer.from(writeManifest(trees)))
@@ -51,16 +61,13 @@ export class SnapshotWriter {
     const commit = await this.#addNew('commit', Buffer.from(`tree ${tree}\nauthor ${who}\ncommitter ${who}\n\n`))
     this.#signal.throwIfAborted()
     if (!pack.isEmpty) await pack.finish(this.#slices)
-    // The name of the draft is that of a lock, which is no name of a commit.
-    const last = join(this.#store.directory, LAST)
-    await replaceFile(last, `${commit}\n`, { draft: `${last}.lock` })
-    return { commit, tree }
+    return { written: { commit, tree }, trees, names }
   }
 
   /** Ends it without a snapshot; after `finish` it does nothing. */
   async discard(): Promise<void> {
-    const parts = await this.#parts?.catch(() => undefined)
-    await parts?.pack.discard()
+    const pack = await this.#pack?.catch(() => undefined)
+    await pack?.discard()
   }
 
   async #addNew(kind: ObjectKind, content: Buffer): Promise<string> {
@@ -70,20 +77,21 @@ export class SnapshotWriter {
   }
 
   async #add(kind: ObjectKind, name: string, content: Buffer): Promise<void> {
-    const { stored, pack } = await this.#begin()
+    const pack = await this.#begin()
     this.#signal.throwIfAborted()
-    if (!stored.has(name)) await pack.add(kind, name, content)
+    if (!this.#stored.has(name)) await pack.add(kind, name, content)
   }
 
-  #begin(): Promise<Parts> {
-    return (this.#parts ??= this.#prepare())
+  #begin(): Promise<PackFile> {
+    return (this.#pack ??= this.#prepare())
   }
 
-  async #prepare(): Promise<Parts> {
+  async #prepare(): Promise<PackFile> {
     await this.#store.make()
     await this.#store.clean()
     const directory = join(this.#store.directory, 'objects/pack')
-    return { stored: await StoredNames.read(directory), pack: await PackFile.create(directory) }
+    await this.#stored.refresh(directory)
+    return await PackFile.create(directory)
   }
 }
 

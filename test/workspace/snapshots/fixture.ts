@@ -6,7 +6,7 @@ import { UnfinishedFiles } from '../../../src/files/jail/unfinished-files.ts'
 import { applyRestore } from '../../../src/workspace/snapshots/apply-restore.ts'
 import { findGit } from '../../../src/workspace/git/run-git.ts'
 import { GitStore } from '../../../src/workspace/snapshots/git-store.ts'
-import type { WorkdirLook } from '../../../src/workspace/snapshots/look-cache.ts'
+import type { WrittenTrees } from '../../../src/workspace/snapshots/write-snapshot.ts'
 import { planRestore } from '../../../src/workspace/snapshots/plan-restore.ts'
 import { keepSnapshot, readSnapshot } from '../../../src/workspace/snapshots/stored-snapshots.ts'
 import { WorkdirLooks } from '../../../src/workspace/snapshots/workdir-looks.ts'
@@ -42,7 +42,7 @@ export async function openBench(additional: readonly string[] = []) {
       await looks.save()
       looks = openLooks()
     },
-    async keep(id: string): Promise<WorkdirLook> {
+    async keep(id: string): Promise<WrittenTrees> {
       const look = await looks.look()
       await keepSnapshot(store, id, look.written.commit)
       return look

@@ -1,8 +1,10 @@
-import { execFileSync } from 'node:child_process'
+import { execFileSync, spawnSync } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import fs from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
+import { keepSnapshot } from '../../../src/workspace/snapshots/stored-snapshots.ts'
+import { pruneSnapshots } from '../../../src/workspace/snapshots/prune-snapshots.ts'
 import { createSlices } from '../../../src/lib/time-slices.ts'
 import { writePackIndex } from '../../../src/workspace/snapshots/pack-index.ts'
 import { openBench } from './fixture.ts'
@@ -77,4 +79,50 @@ test('a pack whose index was not written is removed, and a store that has lost i
   await bench.keep('two')
   expect(fs.existsSync(orphan)).toBe(false)
   expect(git(bench, ['fsck', '--full', '--no-dangling', 'refs/snapshots/two'])).toBe('')
+})
+
+const SOURCES = new URL('../../../src/', import.meta.url).href
+
+test('a disk that is full when a snapshot gets its name breaks no later repack', async () => {
+  await using bench = await openBench()
+  fs.writeFileSync(join(bench.workdir, 'a'), 'one')
+  const { written } = await bench.keep('one')
+  const program = `
+    const { keepSnapshot } = await import('${SOURCES}workspace/snapshots/stored-snapshots.ts')
+    await keepSnapshot({ directory: process.argv[1] }, 'torn', '${written.commit}').catch(() => process.exit(7))`
+  const { status } = spawnSync(
+    'bash',
+    ['-c', 'ulimit -S -f 0; exec "$@"', 'bash', process.execPath, '-e', program, bench.store.directory],
+    { stdio: 'ignore' },
+  )
+  expect(status).toBe(7)
+  expect(fs.readdirSync(join(bench.store.directory, 'refs/snapshots'))).toEqual(['one'])
+  expect(() => git(bench, ['repack', '-a', '-d', '-q'])).not.toThrow()
+})
+
+test('what the last look has written outlives a repack, also if no snapshot has it', async () => {
+  await using bench = await openBench()
+  const id = (at: number) => ({ id: `${at}`, seq: at, asOf: at, at: 0 })
+  for (const at of [1, 2]) {
+    fs.writeFileSync(join(bench.workdir, 'a'), `${at}`)
+    await bench.keep(`${at}`)
+  }
+  fs.writeFileSync(join(bench.workdir, 'b'), 'in no snapshot')
+  const { written } = await bench.look()
+  await pruneSnapshots(bench.store, [id(1), id(2), id(3)], {
+    runStart: 3,
+    messages: async () => [],
+    last: written.commit,
+  })
+  expect(fs.readdirSync(join(bench.store.directory, 'refs/snapshots'))).toEqual(['2'])
+  expect(packsOf(bench).filter((path) => path.endsWith('.pack')).length).toBe(1)
+  fs.writeFileSync(join(bench.workdir, 'c'), 'more')
+  const next = await bench.look()
+  await keepSnapshot(bench.store, '4', next.written.commit)
+  expect(git(bench, ['fsck', '--full', '--no-dangling'])).toBe('')
+  expect(git(bench, ['ls-tree', '-r', '--name-only', next.written.commit]).match(/\/[abc]$/gm)).toEqual([
+    '/a',
+    '/b',
+    '/c',
+  ])
 })
