@@ -281,9 +281,7 @@ async function execute(
   }
 }
 
-/**
- * Throws for values that JSON cannot express: they could never be stored, and the call would have no result forever.
- */
+/** Throws for values that JSON cannot express: they could not be stored, and the call would never have a result. */
 function asJson(output: unknown): unknown {
   return output === undefined ? '' : JSON.parse(JSON.stringify(output))
 }

@@ -5,7 +5,7 @@ import type { Content } from './edit-history.ts'
 import { gitPatch, isBinary } from './git-patch.ts'
 
 /** One file as it was and as it is. `oldPath`: where it was, if the call has moved it. `mode`: its permissions. */
-export type WrittenFile = {
+export type ChangedFile = {
   readonly path: string
   readonly before: Content
   readonly after: Content
@@ -19,7 +19,7 @@ const MAX_PATCHES = 64 * 1024
 type Showing = { readonly workdir: string; readonly redact: (text: string) => Promise<string> }
 
 /** In the order in which they were written first. Redacted. */
-export async function fileEditsOf(written: readonly WrittenFile[], { workdir, redact }: Showing): Promise<FileEdit[]> {
+export async function fileEditsOf(written: readonly ChangedFile[], { workdir, redact }: Showing): Promise<FileEdit[]> {
   const shown = (path: string) => {
     const inner = relative(workdir, path)
     return inner === '' || inner === '..' || inner.startsWith('../') ? path : inner
@@ -46,8 +46,8 @@ export async function fileEditsOf(written: readonly WrittenFile[], { workdir, re
 }
 
 /** One for each file: from what it was before the call to what it is now, and none if that is the same. */
-function joined(written: readonly WrittenFile[]): WrittenFile[] {
-  const files = new Map<string, WrittenFile>()
+function joined(written: readonly ChangedFile[]): ChangedFile[] {
+  const files = new Map<string, ChangedFile>()
   for (const file of written) {
     const first = files.get(file.path)
     files.set(file.path, first ? { ...file, before: first.before, oldPath: first.oldPath } : file)

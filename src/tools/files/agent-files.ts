@@ -12,7 +12,7 @@ import { createEditHistory } from '../editor/edit-history.ts'
 import type { Content, ContentSealer, EditHistory, PastEdit } from '../editor/edit-history.ts'
 import { MAX_FILE_BYTES, asFile, decode, encode } from '../editor/editor-content.ts'
 import { EditorError, mebibytes } from '../editor/editor-faults.ts'
-import type { WrittenFile } from '../editor/file-edits.ts'
+import type { ChangedFile } from '../editor/file-edits.ts'
 import type { DecodedText } from '../editor/text-encoding.ts'
 import type { ToolOutcome } from '../../state/tool-call.ts'
 import type { ToolContext } from '../tool.ts'
@@ -54,7 +54,7 @@ export class AgentFiles {
   readonly #onChanged: AgentFilesDeps['onFileChanged']
   readonly #turns = new Queue({ limit: 1 })
   /** By the call that changes files now. */
-  #written: WrittenFile[] = []
+  #written: ChangedFile[] = []
 
   constructor({ files, stateDirectory, sealer, redact, onFileChanged }: AgentFilesDeps) {
     this.redact = redact
@@ -67,7 +67,7 @@ export class AgentFiles {
   /** Runs work that changes files, after earlier such work, and says what it has changed. See `toOutcome`. */
   change({ workdir }: Pick<ToolContext, 'workdir'>, work: () => Promise<ToolOutcome>): Promise<ToolOutcome> {
     return this.#turns.run(async () => {
-      const written: WrittenFile[] = []
+      const written: ChangedFile[] = []
       this.#written = written
       const outcome = await toOutcome(work)
       if (written.length === 0) return outcome
