@@ -124,7 +124,7 @@ export class PackFile {
     this.#stage = Buffer.allocUnsafe(STAGE_BYTES)
     this.#staged = 0
     this.#writing = this.#writing.then(() => writeAll(this.#file, bytes, position))
-    this.#writing.catch(() => {}) // reported to the caller that adds or finishes
+    this.#writing.catch(() => {}) // `add` and `finish` reject with it
   }
 
   /** The number of objects is in the first bytes and known last. */

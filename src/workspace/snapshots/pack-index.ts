@@ -7,7 +7,7 @@ import type { Slices } from '../../lib/time-slices.ts'
 export type PackedObject = {
   /** SHA-1, as hexadecimal digits. */
   readonly name: string
-  /** Where it begins in the pack. */
+  /** The position of its first byte in the pack. */
   readonly offset: number
   /** CRC-32 of its bytes in the pack. */
   readonly crc: number
@@ -18,7 +18,7 @@ const NAME_BYTES = 20
 const FANOUT_BYTES = 256 * 4
 const MAGIC = Buffer.from('ff744f6300000002', 'hex')
 const HEADER_BYTES = MAGIC.length + FANOUT_BYTES
-/** From here on, offsets are in another table. */
+/** Offsets from here on are in a separate table. */
 const LARGE = 2 ** 31
 
 /** `packName`: the SHA-1 at the end of the pack. Each object is there once. */
