@@ -76,10 +76,16 @@ export const PHRASES: readonly Phrase[] = [
   { pattern: '(?<=/\\*\\*\\s+(?:\\*\\s+)?)Of', instead: 'the length of, returns, true for' },
 ]
 
-const RULES = PHRASES.map(({ pattern, instead }) => ({
-  regex: new RegExp(`(?<![\\w-])(?:${pattern.replaceAll(' ', '\\s+(?:\\*\\s+|//\\s*)?')})(?![\\w-])`, 'gim'),
-  instead,
-}))
+/** A word alone on a line of a comment, in the middle of a sentence: lines were broken again without being filled. */
+const BROKEN_LINES = { regex: /(?<=^ +\* )[a-z]+(?=\n +\* [a-z`])/gm, instead: 'the word on the line before or after' }
+
+const RULES = [
+  ...PHRASES.map(({ pattern, instead }) => ({
+    regex: new RegExp(`(?<![\\w-])(?:${pattern.replaceAll(' ', '\\s+(?:\\*\\s+|//\\s*)?')})(?![\\w-])`, 'gim'),
+    instead,
+  })),
+  BROKEN_LINES,
+]
 
 /** Comments and strings. */
 const TEXTS = /\/\*.*?\*\/|\/\/[^\n]*|'(?:[^'\\\n]|\\.)*'|"(?:[^"\\\n]|\\.)*"|`(?:[^`\\]|\\.)*`/gs

@@ -4,8 +4,7 @@
  * They access the host, as the agent's shell does, and so they are not restricted to one root. But they run inside the
  * server's process, which must not expose its own files. Names can be swapped for links at any moment, so nothing is
  * decided by name: a path is first opened without side effects (`O_PATH`), the kernel then reports its real location,
- * and
- * all further steps use the open descriptor. Linux only.
+ * and all further steps use the open descriptor. Linux only.
  */
 import { constants } from 'node:fs'
 import type { BigIntStats } from 'node:fs'

@@ -2,8 +2,7 @@
  * Tasks as a pure fold over the log: which are open, and which is next. Ended tasks are read from the log.
  *
  * The agent's tasks are a queue: at most one of them is `running`, from its start until its run ends. A paused run has
- * not
- * ended: its task stays `running`, the next run continues it, and the queue waits until then. Commands run outside the
+ * not ended: its task stays `running`, the next run continues it, and the queue waits until then. Commands run outside the
  * agent, a few at a time, and tickers all at once.
  */
 import type { EventOf } from '../contract/events/event.ts'

@@ -46,6 +46,11 @@ describe('a phrase is found', () => {
     ])
   })
 
+  test('where a line of a comment has one word of a sentence', () => {
+    const comment = '/**\n * It reports the location,\n * and\n * all steps use it.\n * It ends\n * alone.\n */'
+    expect(findPhrases(comment)).toMatchObject([{ line: 3, found: 'and' }])
+  })
+
   test('across a line break, also one in a comment, and is reported with the line that it begins in', () => {
     expect(findPhrases('One.\nIt takes\nits place.')).toMatchObject([{ line: 2, found: 'takes its place' }])
     expect(findPhrases('/**\n * It takes\n * its place.\n */')).toMatchObject([{ line: 2 }])

@@ -2,11 +2,9 @@
  * The URL, model name and headers of a configuration's requests.
  *
  * Model names may have a provider prefix, as in LiteLLM: `openai/gpt-4o`, `ollama/llama3`. It says how to reach the
- * model
- * and is not part of the name, so it is removed. But some hosts serve models of many vendors under names that look the
- * same (`openai/gpt-4o` on OpenRouter, `openai/gpt-oss-120b` on Groq): there the vendor is kept, and only the host's
- * own
- * prefix is removed. A first part that is not a known provider (`Qwen/Qwen3-32B`) belongs to the name.
+ * model and is not part of the name, so it is removed. But some hosts serve models of many vendors under names that look
+ * the same (`openai/gpt-4o` on OpenRouter, `openai/gpt-oss-120b` on Groq): there the vendor is kept, and only the host's
+ * own prefix is removed. A first part that is not a known provider (`Qwen/Qwen3-32B`) belongs to the name.
  */
 import type { LlmConfig } from '../../contract/values/llm-config.ts'
 import { faultOfHeaderName, faultOfHeaderValue } from '../../contract/values/http-header.ts'

@@ -1,9 +1,7 @@
 /**
  * Edits a text for the model. A model writes line ends as `\n`, whatever the file has: so the text is searched with
- * every
- * `\r\n` treated as `\n`, and inserted text gets the line ends of its surroundings. All other characters of the text
- * are
- * unchanged.
+ * every `\r\n` treated as `\n`, and inserted text gets the line ends of its surroundings. All other characters of the text
+ * are unchanged.
  *
  * The agent chooses text and edit, up to megabytes of each: every function runs in linear time.
  */

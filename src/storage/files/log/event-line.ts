@@ -7,8 +7,7 @@
  * the first bytes of a line, without parsing the rest, which may be megabytes of tool output.
  *
  * A line ends in LF. A space before the LF means "written together with the next line": events that were written to
- * disk
- * in one write are valid only together. White space after a JSON value has no meaning in JSON, so each line is still
+ * disk in one write are valid only together. White space after a JSON value has no meaning in JSON, so each line is still
  * exactly one JSON event to any tool, and no client ever sees a field that only the disk needs.
  */
 import type { EventHeader } from '../../../events/event-header.ts'

@@ -3,8 +3,7 @@
  * contains both, so a few small reads locate any event, in a log of a million events as in one of ten.
  *
  * An index of every event would cost a scan of the whole file at first use, and memory that grows with the log. This
- * one
- * keeps at most `MAX_WAYPOINTS` waypoints, learnt from reads; it also works without any.
+ * one keeps at most `MAX_WAYPOINTS` waypoints, learnt from reads; it also works without any.
  */
 import { Problem } from '../../../contract/problem.ts'
 import type { EventHeader } from '../../../events/event-header.ts'

@@ -15,11 +15,9 @@ export type Tail = { readonly last: EventHeader | undefined; readonly end: numbe
  * Finds the end of the last write that is completely on disk.
  *
  * Each write was synced before the next one began, so a crash can have damaged only the last one; but anywhere in it:
- * its
- * pages reach the disk in any order, and a page that never did reads as zeros. So the last write counts only if each of
+ * its pages reach the disk in any order, and a page that never did reads as zeros. So the last write counts only if each of
  * its lines is valid. An invalid line before it was durable once: that is damage, not a torn tail, and is left alone,
- * to
- * be reported when it is read.
+ * to be reported when it is read.
  */
 export async function findTail(source: Source, size: number): Promise<Tail> {
   let foundTail: (Tail & { last: EventHeader; firstSeq: number }) | undefined
