@@ -52,12 +52,12 @@ export async function runBashCommand(run: BashCommand): Promise<FinishedCommand>
   const { stdin } = run
   const paths = { script: files.scriptPath, stdin, stdout: pipes.stdout.path, stderr: pipes.stderr.path }
   const ownEnv = { ...run.secrets, ...options.ownEnv }
-  const ended = bash.send(exportScript(options.env ?? {}) + commandScript(paths, ownEnv))
-  const fed = stdin === undefined ? undefined : options.input?.connect(stdin)
-  const stopped = await stopWhenNeeded(bash, ended, run, flood.signal)
-  const report = await ended
+  const reporting = bash.send(exportScript(options.env ?? {}) + commandScript(paths, ownEnv))
+  const feeding = stdin === undefined ? undefined : options.input?.connect(stdin)
+  const killReason = await stopWhenNeeded(bash, reporting, run, flood.signal)
+  const report = await reporting
   options.input?.close()
-  await fed
+  await feeding
   const pipesAre = await drain(pipes)
   pipes.stdout.endText(pipesAre)
   pipes.stderr.endText(pipesAre)
@@ -65,7 +65,7 @@ export async function runBashCommand(run: BashCommand): Promise<FinishedCommand>
   pipes.stderr.receive(() => true)
   return {
     report,
-    stopped,
+    stopped: killReason,
     stdout: await stdout.finish(),
     stderr: await stderr.finish(),
     pipesHeld: pipesAre === 'held',
@@ -117,7 +117,7 @@ function fileFor(
 /** Resolves when the command has ended by itself (with undefined), or was ended (with the reason). */
 async function stopWhenNeeded(
   bash: BashProcess,
-  ended: Promise<unknown>,
+  commandEnd: Promise<unknown>,
   { options, limits }: BashCommand,
   flood: AbortSignal,
 ): Promise<KillReason | undefined> {
@@ -130,10 +130,10 @@ async function stopWhenNeeded(
   flood.addEventListener('abort', () => reason.resolve('flood'))
   options.signal.addEventListener('abort', onAbort)
   if (options.signal.aborted) onAbort()
-  void ended.then(() => reason.resolve(undefined))
+  void commandEnd.then(() => reason.resolve(undefined))
   try {
     const why = await reason.promise
-    if (why) await interruptCommand(bash, ended, limits.graceMs)
+    if (why) await interruptCommand(bash, commandEnd, limits.graceMs)
     return why
   } finally {
     cancel?.()

@@ -130,7 +130,7 @@ export class BashProcess {
 
   /** Returns the processes in the shell, except those that earlier commands left running. */
   foreground(): ProcessEntry[] {
-    const isKnown = (entry: ProcessEntry) => this.#background.some((known) => isSame(known, entry))
+    const isKnown = (entry: ProcessEntry) => this.#background.some((knownEntry) => isSame(knownEntry, entry))
     const shell = this.entry
     return shell ? findDescendants(shell.pid, isKnown) : []
   }
@@ -150,7 +150,7 @@ export class BashProcess {
   /** Treats the current processes as background processes from now on. */
   markBackground(): void {
     const below = this.descendants()
-    const isNew = (entry: ProcessEntry) => !this.#background.some((known) => isSame(known, entry))
+    const isNew = (entry: ProcessEntry) => !this.#background.some((knownEntry) => isSame(knownEntry, entry))
     this.#newBackground.push(...below.filter(isNew))
     this.#background = below
   }
@@ -272,15 +272,15 @@ export class BashProcess {
   }
 
   #handleReport(report: Report, token: string): void {
-    const asked = this.#pending.get(token)
-    if (!asked) return
+    const pendingReport = this.#pending.get(token)
+    if (!pendingReport) return
     this.#hasReported = true
     this.isStateCurrent = false
     if (report.lastBackgroundPid !== this.#lastBackgroundPid) this.markBackground()
     this.#lastBackgroundPid = report.lastBackgroundPid
     // An interrupt can consume the line that asks for a report; the next report then answers both.
     for (const [each, { serial, resolve }] of this.#pending) {
-      if (serial > asked.serial) continue
+      if (serial > pendingReport.serial) continue
       this.#pending.delete(each)
       resolve(report)
     }
@@ -290,9 +290,9 @@ export class BashProcess {
 }
 
 /** Returns the current entry of the process, unless its pid was reused. */
-function findSame(known: ProcessEntry): ProcessEntry | undefined {
-  const now = findProcess(known.pid)
-  return now && isSame(now, known) ? now : undefined
+function findSame(knownEntry: ProcessEntry): ProcessEntry | undefined {
+  const now = findProcess(knownEntry.pid)
+  return now && isSame(now, knownEntry) ? now : undefined
 }
 
 function isSame(one: ProcessEntry, other: ProcessEntry): boolean {

@@ -86,19 +86,19 @@ export function readReports({ isExpected, onReport, onState }: ReportHandlers): 
 /** A shell function of the agent may have written it: invalid fields are ignored. */
 function parseReport(fields: readonly string[]): Report {
   const [exitCode = '', cwd = '', lostCwd = '', lastBackgroundPid = '', rest = ''] = fields
-  const [running, path, ...declared] = rest.split('\n')
+  const [running, path, ...declaredLines] = rest.split('\n')
   return {
     exitCode: /^\d{1,3}$/.test(exitCode) && Number(exitCode) <= MAX_EXIT_CODE ? Number(exitCode) : null,
     cwd: isPath(cwd) ? cwd : undefined,
     lostCwd: isPath(lostCwd) ? lostCwd : undefined,
     lastBackgroundPid: /^[1-9]\d{0,9}$/.test(lastBackgroundPid) ? lastBackgroundPid : '',
     isNewAndRunning: running === 'yes' && /^[1-9]\d{0,9}$/.test(lastBackgroundPid),
-    evaluates: declared.flatMap((line) => /^declare -[a-zA-Z]+ (\w+)/.exec(line)?.[1] ?? []),
-    path: path === undefined ? undefined : unquoted(path),
+    evaluates: declaredLines.flatMap((line) => /^declare -[a-zA-Z]+ (\w+)/.exec(line)?.[1] ?? []),
+    path: path === undefined ? undefined : unquote(path),
   }
 }
 
 /** A text with control characters or others than ASCII is `$'…'`: then all of it is one directory, of no known place. */
-const unquoted = (text: string) => (text.startsWith('$') || text === "''" ? '' : text.replaceAll('\\', ''))
+const unquote = (text: string) => (text.startsWith('$') || text === "''" ? '' : text.replaceAll('\\', ''))
 
 const isPath = (text: string) => text.startsWith('/') && text.length <= MAX_PATH_CHARS

@@ -61,7 +61,7 @@ const OWN_BUILTIN = `__agent_server_own_builtin() {
  */
 export function setUpScript(
   workdir: string,
-  fixed: Readonly<Record<string, string>>,
+  fixedVariables: Readonly<Record<string, string>>,
   stale: Readonly<Record<string, string>> = {},
 ): string {
   return `${OWN_BUILTIN}__agent_server_own_builtin
@@ -69,7 +69,7 @@ builtin shopt -u expand_aliases checkwinsize
 builtin set -m +H +o history
 builtin unset -v HISTFILE MAILCHECK || [[ 1 ]]
 builtin declare -g PS1= PS2= || [[ 1 ]]
-${reportFunctions(workdir)}${unsetStaleScript(stale)}${exportScript(fixed)}builtin shopt -s expand_aliases
+${reportFunctions(workdir)}${unsetStaleScript(stale)}${exportScript(fixedVariables)}builtin shopt -s expand_aliases
 `
 }
 

@@ -103,12 +103,12 @@ export class BashSession implements Shell {
 
   async restart(): Promise<void> {
     this.#pendingRestarts++
-    const ended = this.#endProcesses()
+    const ending = this.#endProcesses()
     // The result is awaited below, in turn.
-    ended.catch(() => {})
+    ending.catch(() => {})
     await this.#turns.run(async () => {
       try {
-        await ended
+        await ending
         await this.#beginAnew()
       } finally {
         this.#pendingRestarts--
@@ -165,8 +165,8 @@ export class BashSession implements Shell {
   }
 
   async #retire(): Promise<void> {
-    const removed = this.suspend().then(() => this.#files.removeAll())
-    await removed.finally(() => this.#options.onEnd?.())
+    const removing = this.suspend().then(() => this.#files.removeAll())
+    await removing.finally(() => this.#options.onEnd?.())
   }
 
   async #beginAnew(): Promise<void> {
@@ -198,14 +198,14 @@ export class BashSession implements Shell {
     options.onStart?.(bash.pid)
     const { outputDir, secrets, limits } = this.#options
     const run = { bash, files: this.#files, pipes, command, options, stdin, secrets: secrets(), outputDir, limits }
-    const finished = await runBashCommand(run)
+    const finishedCommand = await runBashCommand(run)
     const before = this.#news.splice(0)
-    const { notes, isHeld } = await this.#follow(finished, { bash, pipes, outputs: options.outputs })
-    const result = toCommandResult(finished, {
+    const { notes, isHeld } = await this.#follow(finishedCommand, { bash, pipes, outputs: options.outputs })
+    const result = toCommandResult(finishedCommand, {
       exit: bash.exit,
       cwd: this.cwd,
       durationMs: performance.now() - startedAt,
-      wasEnded: !finished.report && this.#endedBy !== undefined,
+      wasEnded: !finishedCommand.report && this.#endedBy !== undefined,
       notes: [...before, ...notes],
       hostPidOf: (ownPid) => bash.hostPidOf(ownPid),
     })
@@ -214,16 +214,16 @@ export class BashSession implements Shell {
 
   /** Applies the changes that the command made to the shell; returns notes for the result. */
   async #follow(
-    finished: FinishedCommand,
+    finishedCommand: FinishedCommand,
     { bash, pipes, outputs }: { bash: BashProcess; pipes: OutputPipes; outputs: OutputFiles | undefined },
   ): Promise<{ notes: string[]; isHeld: boolean }> {
-    const { report, pipesHeld, stopped } = finished
+    const { report, pipesHeld, stopped } = finishedCommand
     const notes: string[] = []
     if (report) notes.push(...this.#takeOver(report))
     let isHeld = false
     if (pipesHeld) {
       bash.markBackground()
-      const note = this.#background.adopt(pipes, outputs && { outputs, finished })
+      const note = this.#background.adopt(pipes, outputs && { outputs, finished: finishedCommand })
       this.#files.releasePipes()
       if (note === undefined) isHeld = true
       else notes.push(note)

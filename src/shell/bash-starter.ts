@@ -44,11 +44,11 @@ export class BashStarter {
     const { state, tellsRestored, isEnded } = this.#options
     const { script, isWhole } = await state.restore()
     if (!script) return undefined
-    const restored = await this.#startWith(script)
-    if (restored.report && isWhole && tellsRestored) notes.push(RESTORED)
-    if (restored.report || isEnded()) return restored
+    const restoredBash = await this.#startWith(script)
+    if (restoredBash.report && isWhole && tellsRestored) notes.push(RESTORED)
+    if (restoredBash.report || isEnded()) return restoredBash
     const bare = await this.#startWith('')
-    if (!bare.report) return restored
+    if (!bare.report) return restoredBash
     await state.forget()
     notes.push(STATE_UNUSABLE)
     return bare
@@ -57,9 +57,9 @@ export class BashStarter {
   async #startWith(script: string): Promise<StartedBash> {
     const starting = (this.#starting = new AbortController())
     try {
-      const started = await startBash(this.#options.plan, script, starting.signal)
-      this.#options.onBash(started.report && started.bash)
-      return started
+      const startedBash = await startBash(this.#options.plan, script, starting.signal)
+      this.#options.onBash(startedBash.report && startedBash.bash)
+      return startedBash
     } finally {
       this.#starting = undefined
     }

@@ -16,10 +16,10 @@ export type Circumstances = {
 }
 
 export function toCommandResult(
-  finished: FinishedCommand,
+  finishedCommand: FinishedCommand,
   circumstances: Circumstances,
 ): Omit<ShellResult, 'processesLeft' | 'outputsHeld'> {
-  const { report, stopped, stdout, stderr } = finished
+  const { report, stopped, stdout, stderr } = finishedCommand
   const { exit, cwd, durationMs, wasEnded, notes } = circumstances
   const backgroundHostPid = report?.isNewAndRunning ? circumstances.hostPidOf(report.lastBackgroundPid) : undefined
   const fullOutputPath = stdout.fullOutputPath ?? stderr.fullOutputPath
@@ -74,16 +74,16 @@ export function tellEnd(exit: BashExit, { cwd, endedBackground }: { cwd: string;
 }
 
 export function tellEndBetween({ code, signal }: BashExit, { isStateCurrent }: { isStateCurrent: boolean }): string {
-  const lost = isStateCurrent
+  const lostState = isStateCurrent
     ? ''
     : ' as they were before that command, because the shell ended before it had saved the new ones'
-  return `The shell had ended since the last command (${signal ?? `exit code ${code}`}); a new one was started with its exports and functions${lost}.`
+  return `The shell had ended since the last command (${signal ?? `exit code ${code}`}); a new one was started with its exports and functions${lostState}.`
 }
 
-export function tellLostCwd(lost: string, cwd: string): string {
-  return lost === cwd
-    ? `The working directory ${lost} was deleted, and so was the workdir; create it again.`
-    : `The working directory ${lost} was deleted; the shell is now in ${cwd}.`
+export function tellLostCwd(lostState: string, cwd: string): string {
+  return lostState === cwd
+    ? `The working directory ${lostState} was deleted, and so was the workdir; create it again.`
+    : `The working directory ${lostState} was deleted; the shell is now in ${cwd}.`
 }
 
 /** As a shell reports it: 128 plus the signal number. */

@@ -28,28 +28,28 @@ export async function gitIdentityIn(
   // `--global` instead would read only one of the two files of a person.
   const git = findProgram('git', env.path)
   if (git === undefined) return new Map()
-  const asked = runProgram(git, args, { env, cwd: directory, encoding: 'latin1', ...limits })
-  const { stdout } = await asked.catch(() => ({ stdout: '' }))
+  const reading = runProgram(git, args, { env, cwd: directory, encoding: 'latin1', ...limits })
+  const { stdout } = await reading.catch(() => ({ stdout: '' }))
   const fields = stdout.split('\0')
-  const found = new Map<string, string>()
+  const foundValues = new Map<string, string>()
   // The last value of a name counts.
   for (let at = 0; at + 1 < fields.length; at += 2) {
     const [scope, entry = ''] = [fields[at], fields[at + 1]]
     const end = entry.indexOf('\n')
-    if (end >= 0 && (ofRepository || scope === 'global')) found.set(entry.slice(0, end), entry.slice(end + 1))
+    if (end >= 0 && (ofRepository || scope === 'global')) foundValues.set(entry.slice(0, end), entry.slice(end + 1))
   }
-  return found
+  return foundValues
 }
 
 /** What is asked once for each directory, and again where nothing was found. */
 export function gitIdentities(env: HostEnvironment): (directory: string) => Promise<GitIdentity> {
-  const known = new Map<string, Promise<GitIdentity>>()
+  const knownIdentities = new Map<string, Promise<GitIdentity>>()
   return async (directory) => {
-    const asked = known.get(directory) ?? gitIdentityIn(directory, env)
-    known.set(directory, asked)
-    const found = await asked
-    if (found.size === 0) known.delete(directory)
-    return found
+    const asking = knownIdentities.get(directory) ?? gitIdentityIn(directory, env)
+    knownIdentities.set(directory, asking)
+    const foundIdentity = await asking
+    if (foundIdentity.size === 0) knownIdentities.delete(directory)
+    return foundIdentity
   }
 }
 
@@ -61,7 +61,7 @@ export function configOfIdentity(identity: GitIdentity): Buffer | undefined {
   if (identity.size === 0) return undefined
   const settings = Array.from(identity, ([key, value]) => {
     const [section, name] = key.split('.')
-    return `[${section}]\n\t${name} = "${value.replaceAll(/[\\"\n]/g, escaped)}"\n`
+    return `[${section}]\n\t${name} = "${value.replaceAll(/[\\"\n]/g, escapeCharacter)}"\n`
   })
   return Buffer.from(`[include]\n\tpath = ${SYSTEM_CONFIG}\n${settings.join('')}`, 'latin1')
 }
@@ -69,7 +69,7 @@ export function configOfIdentity(identity: GitIdentity): Buffer | undefined {
 /** What it replaces. Git skips it where it does not exist. */
 const SYSTEM_CONFIG = '/etc/gitconfig'
 
-const escaped = (character: string): string => (character === '\n' ? String.raw`\n` : `\\${character}`)
+const escapeCharacter = (character: string): string => (character === '\n' ? String.raw`\n` : `\\${character}`)
 
 /** Variables of the person's own environment, which take precedence over each configuration, as they do in git. */
 export const identityVariables = (

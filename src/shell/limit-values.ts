@@ -16,25 +16,25 @@ export type LimitValues = {
 export type ExceededLimit = { readonly resource: 'memory' | 'processes' | 'disk'; readonly message: string }
 
 /** Returns the lower limit of each resource. */
-export function lowerLimits(server: LimitValues, requested: RequestedLimits = {}): LimitValues {
+export function lowerLimits(server: LimitValues, requestedLimits: RequestedLimits = {}): LimitValues {
   return withoutUndefined({
-    memoryBytes: lower(server.memoryBytes, requested.memory_bytes),
-    processes: lower(server.processes, requested.processes),
-    cpus: lower(server.cpus, requested.cpus),
-    diskBytes: lower(server.diskBytes, requested.disk_bytes),
+    memoryBytes: lower(server.memoryBytes, requestedLimits.memory_bytes),
+    processes: lower(server.processes, requestedLimits.processes),
+    cpus: lower(server.cpus, requestedLimits.cpus),
+    diskBytes: lower(server.diskBytes, requestedLimits.disk_bytes),
   })
 }
 
 /** Names the requested limits above those of the server. */
-export function limitsAbove(server: LimitValues, requested: RequestedLimits): string[] {
+export function limitsAbove(server: LimitValues, requestedLimits: RequestedLimits): string[] {
   const pairs = [
-    ['memory_bytes', requested.memory_bytes, server.memoryBytes],
-    ['processes', requested.processes, server.processes],
-    ['cpus', requested.cpus, server.cpus],
-    ['disk_bytes', requested.disk_bytes, server.diskBytes],
+    ['memory_bytes', requestedLimits.memory_bytes, server.memoryBytes],
+    ['processes', requestedLimits.processes, server.processes],
+    ['cpus', requestedLimits.cpus, server.cpus],
+    ['disk_bytes', requestedLimits.disk_bytes, server.diskBytes],
   ] as const
-  return pairs.flatMap(([name, asked, limit]) =>
-    asked !== undefined && limit !== undefined && asked > limit ? [`${name} (at most ${limit})`] : [],
+  return pairs.flatMap(([name, askedLimit, limit]) =>
+    askedLimit !== undefined && limit !== undefined && askedLimit > limit ? [`${name} (at most ${limit})`] : [],
   )
 }
 

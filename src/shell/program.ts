@@ -136,8 +136,9 @@ export class Program {
 
   async kill(): Promise<void> {
     const { pid } = this
-    const started = pid === undefined ? undefined : findProcess(pid)
-    if (started && this.#child.exitCode === null && this.#child.signalCode === null) await endTrees([started])
+    const startedProcess = pid === undefined ? undefined : findProcess(pid)
+    if (startedProcess && this.#child.exitCode === null && this.#child.signalCode === null)
+      await endTrees([startedProcess])
     await this.#endMarked()
     for (const stream of this.#child.stdio) stream?.destroy()
   }

@@ -44,8 +44,8 @@ export class ShellFiles {
     const before = this.#scriptBytes
     // Set before writing: on a full disk, a part may be written, and a later, shorter command must not end with it.
     this.#scriptBytes = Math.max(before, bytes.length)
-    for (let written = 0; written < bytes.length;) {
-      written += writeSync(fd, bytes, written, bytes.length - written, written)
+    for (let writtenBytes = 0; writtenBytes < bytes.length;) {
+      writtenBytes += writeSync(fd, bytes, writtenBytes, bytes.length - writtenBytes, writtenBytes)
     }
     if (bytes.length < before) ftruncateSync(fd, bytes.length)
     this.#scriptBytes = bytes.length

@@ -88,24 +88,24 @@ export class BashShells implements Shells {
     checkSessionId(sessionId)
     const { maxSessions } = this.#limits
     if (this.#open().length >= maxSessions) throw tooManySessions(maxSessions)
-    const onEnd = () => this.#sessions.get(sessionId) === opened && this.#sessions.delete(sessionId)
+    const onEnd = () => this.#sessions.get(sessionId) === openedSession && this.#sessions.delete(sessionId)
     if (this.#hasState(sessionId)) this.#fresh.delete(sessionId)
     else this.#fresh.add(sessionId)
-    const opened = this.#openSession(sessionId, { after: session?.closing, onEnd })
-    this.#sessions.set(sessionId, opened)
-    return opened
+    const openedSession = this.#openSession(sessionId, { after: session?.closing, onEnd })
+    this.#sessions.set(sessionId, openedSession)
+    return openedSession
   }
 
   standOf(sessionId: string, restarts = false): ShellStand {
     const session = this.#sessions.get(sessionId)
     const { workdir, env } = this.#options
-    const unknown = { cwd: undefined, path: env.path }
-    if (restarts) return { ...unknown, evaluates: [] }
-    if (!session) return this.#hasState(sessionId) ? unknown : { cwd: workdir, evaluates: [], path: env.path }
+    const unknownState = { cwd: undefined, path: env.path }
+    if (restarts) return { ...unknownState, evaluates: [] }
+    if (!session) return this.#hasState(sessionId) ? unknownState : { cwd: workdir, evaluates: [], path: env.path }
     // A command that runs may change it, and before the first one it is not known where a saved state leads.
-    if (session.facts.status === 'busy') return unknown
+    if (session.facts.status === 'busy') return unknownState
     const isKnown = session.bash !== undefined || session.cwd !== workdir || this.#fresh.has(sessionId)
-    return isKnown ? session.stand : unknown
+    return isKnown ? session.stand : unknownState
   }
 
   async fork(sessionId: string | undefined, id: string): Promise<Shell> {
@@ -141,9 +141,9 @@ export class BashShells implements Shells {
 
   async list(): Promise<SessionFacts[]> {
     const open = this.#open().map(({ facts }) => facts)
-    const known = new Set(open.map(({ id }) => id))
-    const kept = (await keptSessions(this.#keptDir)).filter((id) => !known.has(id))
-    return [...open, ...kept.map((id): SessionFacts => ({ id, status: 'suspended' }))].sort(byId)
+    const knownIds = new Set(open.map(({ id }) => id))
+    const keptIds = (await keptSessions(this.#keptDir)).filter((id) => !knownIds.has(id))
+    return [...open, ...keptIds.map((id): SessionFacts => ({ id, status: 'suspended' }))].sort(byId)
   }
 
   async closeIdle(ms: number): Promise<void> {
@@ -173,11 +173,11 @@ export class BashShells implements Shells {
     this.#isClosed = true
     try {
       // What is being started would not be found yet.
-      const started = settlesWithin(START_WAIT_MS, Promise.allSettled(this.#starting))
-      if (isKept) await started
+      const hasStarted = settlesWithin(START_WAIT_MS, Promise.allSettled(this.#starting))
+      if (isKept) await hasStarted
       const programs = [...this.#programs].map((program) => (isKept ? program.end() : program.kill()))
       const sessions = this.#all().map((session) => session.suspend(isKept ? {} : { kills: true }))
-      await Promise.all([started, ...programs, ...sessions])
+      await Promise.all([hasStarted, ...programs, ...sessions])
     } finally {
       // These left the shells' process trees.
       if (this.#hadSessions) await endMarkedProcesses(conversationId)

@@ -61,10 +61,10 @@ async function launchBash(
   if (keptDir !== stateDir) await makeDirectories(keptDir, 0o700)
   await using launch = await launchInTime(plan, signal)
   const mark = shellMark(plan.conversationId, plan.sessionId, stateDir)
-  const fixed = { ...launch.env, ...mark }
+  const fixedVariables = { ...launch.env, ...mark }
   const bash = new BashProcess(launch, env.marked(mark))
   if (bash.launchedPid !== undefined) await launch.onSpawned?.(bash.launchedPid)
-  return { bash, fixed, stale: launch.stale }
+  return { bash, fixed: fixedVariables, stale: launch.stale }
 }
 
 /** A launch reads files in the workdir, whose file system may not respond. A late result is discarded. */

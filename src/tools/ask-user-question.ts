@@ -48,10 +48,15 @@ const AskUserQuestionInput = z.object({
     .array(z.preprocess(withMultiSelect, AskedBlock))
     .min(1)
     .max(MAX_QUESTIONS)
-    .refine((asked) => areUnique(asked.map(({ question }) => question)), { error: 'two questions have the same text' })
-    .refine((asked) => !asked.some(({ question }, index) => isIndexOfAnother(question, index, asked.length)), {
-      error: 'a question is the number of another one',
-    }),
+    .refine((questions) => areUnique(questions.map(({ question }) => question)), {
+      error: 'two questions have the same text',
+    })
+    .refine(
+      (questions) => !questions.some(({ question }, index) => isIndexOfAnother(question, index, questions.length)),
+      {
+        error: 'a question is the number of another one',
+      },
+    ),
 })
 type AskUserQuestionInput = z.infer<typeof AskUserQuestionInput>
 
@@ -84,9 +89,15 @@ const toQuestion = ({ question, header, options, multiSelect }: z.infer<typeof A
 })
 
 /** Some models write the name as the other parameters of their tools are written. */
-function withMultiSelect(given: unknown): unknown {
-  if (typeof given !== 'object' || given === null || !('multi_select' in given) || 'multiSelect' in given) return given
-  return { ...given, multiSelect: given.multi_select }
+function withMultiSelect(givenInput: unknown): unknown {
+  if (
+    typeof givenInput !== 'object' ||
+    givenInput === null ||
+    !('multi_select' in givenInput) ||
+    'multiSelect' in givenInput
+  )
+    return givenInput
+  return { ...givenInput, multiSelect: givenInput.multi_select }
 }
 
 const areUnique = (texts: readonly string[]) => new Set(texts).size === texts.length

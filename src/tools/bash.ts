@@ -103,8 +103,8 @@ async function runCommand(
  */
 function toOutcome(result: ShellResult, input: BashInput, cwdBefore: string): ToolOutcome {
   const error = errorOf(result, input.timeout)
-  const moved = result.cwd === cwdBefore ? undefined : `The shell is now in ${result.cwd}.`
-  const note = [result.note, moved].filter((sentence) => sentence !== undefined).join(' ')
+  const movedNote = result.cwd === cwdBefore ? undefined : `The shell is now in ${result.cwd}.`
+  const note = [result.note, movedNote].filter((sentence) => sentence !== undefined).join(' ')
   const output: BashOutput = {
     exit_code: result.exitCode,
     stdout: result.stdout,
@@ -153,11 +153,11 @@ function toFailure(error: unknown): ToolOutcome {
 }
 
 /** Each stream by itself. */
-async function cutBashOutput(output: unknown, cut: (text: string) => Promise<string>): Promise<unknown> {
-  const parsed = BashOutput.safeParse(output)
-  if (!parsed.success) return output
-  const [stdout, stderr] = await Promise.all([cut(parsed.data.stdout), cut(parsed.data.stderr)])
-  return { ...parsed.data, stdout, stderr }
+async function cutBashOutput(output: unknown, cutText: (text: string) => Promise<string>): Promise<unknown> {
+  const parseResult = BashOutput.safeParse(output)
+  if (!parseResult.success) return output
+  const [stdout, stderr] = await Promise.all([cutText(parseResult.data.stdout), cutText(parseResult.data.stderr)])
+  return { ...parseResult.data, stdout, stderr }
 }
 
 /** The output as the model reads it. */

@@ -18,15 +18,15 @@ export function limitTool(tool: Tool, { limitsOf, redact }: LimitedToolDeps): To
       const limits = limitsOf(tool.name)
       if (!limits) return await tool.run(input, context)
       const { timeout_s, max_output_chars: most } = limits
-      const ended = timeout_s === undefined ? tool.run(input, context) : runInTime(tool, input, context, timeout_s)
-      const outcome = await ended
-      return most === undefined ? outcome : await shortened(tool, outcome, most, redact)
+      const running = timeout_s === undefined ? tool.run(input, context) : runInTime(tool, input, context, timeout_s)
+      const outcome = await running
+      return most === undefined ? outcome : await shortenOutcome(tool, outcome, most, redact)
     },
   }
 }
 
-async function runInTime(tool: Tool, given: unknown, context: ToolContext, seconds: number): Promise<ToolOutcome> {
-  const input = tool.withTimeout?.(given, seconds) ?? given
+async function runInTime(tool: Tool, givenInput: unknown, context: ToolContext, seconds: number): Promise<ToolOutcome> {
+  const input = tool.withTimeout?.(givenInput, seconds) ?? givenInput
   if (tool.withTimeout) return await tool.run(input, context)
   let isLate = false
   const outcome = await withinTime(seconds * 1000, context.signal, async (signal) => {
@@ -42,35 +42,38 @@ async function runInTime(tool: Tool, given: unknown, context: ToolContext, secon
   }
 }
 
-async function shortened(
+async function shortenOutcome(
   tool: Tool,
   outcome: ToolOutcome,
   most: number,
   redact: LimitedToolDeps['redact'],
 ): Promise<ToolOutcome> {
   let isCut = false
-  const cut = async (text: string) => {
+  const cutText = async (text: string) => {
     if (text.length <= most) return text
     isCut = true
     return cutMiddle(await redact(text), most)
   }
-  const output = await (tool.cutOutput?.(outcome.output, cut) ?? cutAny(outcome.output, cut))
+  const output = await (tool.cutOutput?.(outcome.output, cutText) ?? cutAny(outcome.output, cutText))
   return isCut ? { ...outcome, output, truncated: true } : outcome
 }
 
 type CutText = (text: string) => Promise<string>
 
 /** Text, or the text parts of a list; images stay. */
-async function cutAny(output: unknown, cut: CutText): Promise<unknown> {
-  if (typeof output === 'string') return await cut(output)
+async function cutAny(output: unknown, cutText: CutText): Promise<unknown> {
+  if (typeof output === 'string') return await cutText(output)
   if (!Array.isArray(output)) return output
-  return await Promise.all(output.map((part: unknown) => (isText(part) ? cutPart(part, cut) : part)))
+  return await Promise.all(output.map((part: unknown) => (isText(part) ? cutPart(part, cutText) : part)))
 }
 
 const isText = (part: unknown): part is { readonly type: 'text'; readonly text: string } =>
   typeof part === 'object' && part !== null && 'text' in part && typeof part.text === 'string'
 
-const cutPart = async (part: { readonly text: string }, cut: CutText) => ({ ...part, text: await cut(part.text) })
+const cutPart = async (part: { readonly text: string }, cutText: CutText) => ({
+  ...part,
+  text: await cutText(part.text),
+})
 
 /** The end often says how it went: an error, a summary, that text is untrusted. */
 function cutMiddle(text: string, most: number): string {

@@ -107,16 +107,16 @@ const ALIASES: Readonly<Record<string, ToolName>> = {
  * cannot offer; a preset leaves such tools out.
  */
 export function resolveToolNames(
-  asked: readonly string[] | ToolPreset,
+  requestedTools: readonly string[] | ToolPreset,
   missing: ReadonlySet<ToolName> = new Set(),
 ): ToolName[] {
-  if (typeof asked === 'string') return toolsOfPreset(asked).filter((name) => !missing.has(name))
-  const names = asked.map((name, at) => resolveToolName(name, at))
+  if (typeof requestedTools === 'string') return toolsOfPreset(requestedTools).filter((name) => !missing.has(name))
+  const names = requestedTools.map((name, at) => resolveToolName(name, at))
   const absent = names.findIndex((name) => missing.has(name))
   if (absent < 0) return [...new Set(names)]
   throw new Problem(
     'invalid_request',
-    `tools.${absent}: this server does not offer ${asked[absent]}, as it is not configured. Set TAVILY_API_KEY for the server.`,
+    `tools.${absent}: this server does not offer ${requestedTools[absent]}, as it is not configured. Set TAVILY_API_KEY for the server.`,
   )
 }
 
@@ -124,21 +124,21 @@ const toolsOfPreset = (preset: ToolPreset): readonly ToolName[] => PRESETS[prese
 
 /** Returns the name of the tool on this server; an unknown name stays as it is. */
 export function canonicalName(name: string): string {
-  const found = Object.hasOwn(ALIASES, name) ? ALIASES[name] : undefined
-  return found ?? TOOL_NAMES.find((known) => known.toLowerCase() === name.toLowerCase()) ?? name
+  const foundName = Object.hasOwn(ALIASES, name) ? ALIASES[name] : undefined
+  return foundName ?? TOOL_NAMES.find((toolName) => toolName.toLowerCase() === name.toLowerCase()) ?? name
 }
 
 /** Skips names in a log that this version does not know. */
 export function createTools(names: readonly string[], deps: ToolDeps): Tool[] {
-  const shared = { ...deps, files: new AgentFiles(deps), background: new BackgroundShells(deps) }
-  const tools: readonly Tool[] = names.filter(isToolName).flatMap((name) => TOOLS[name](shared) ?? [])
+  const sharedDeps = { ...deps, files: new AgentFiles(deps), background: new BackgroundShells(deps) }
+  const tools: readonly Tool[] = names.filter(isToolName).flatMap((name) => TOOLS[name](sharedDeps) ?? [])
   return tools.map((tool) => (tool.callsSubagent ? tool : limitTool(tool, deps)))
 }
 
 function resolveToolName(name: string, at: number): ToolName {
   if (isToolName(name)) return name
-  const found = Object.hasOwn(ALIASES, name) ? ALIASES[name] : undefined
-  if (found) return found
+  const foundName = Object.hasOwn(ALIASES, name) ? ALIASES[name] : undefined
+  if (foundName) return foundName
   throw new Problem(
     'invalid_request',
     `tools.${at} is not a tool of this server; the tools are ${TOOL_NAMES.join(', ')}.`,

@@ -57,18 +57,18 @@ function plan(task_list: readonly Task[] | undefined): ToolOutcome {
 
 /** A list that another version of the tool wrote, and this one cannot read, counts as empty. */
 function lastList(lastOutput: () => unknown): TaskList {
-  const parsed = TaskList.safeParse(lastOutput())
-  return parsed.success ? parsed.data : { task_list: [] }
+  const parseResult = TaskList.safeParse(lastOutput())
+  return parseResult.success ? parseResult.data : { task_list: [] }
 }
 
 const MARKS = { todo: '[ ]', in_progress: '[>]', done: '[x]' } as const
 
 function renderList({ task_list }: TaskList): string {
   if (!task_list.length) return 'The task list is empty.'
-  const done = task_list.filter((task) => task.status === 'done').length
+  const doneCount = task_list.filter((task) => task.status === 'done').length
   const lines = task_list.map(
     ({ title, notes, status }, at) =>
       `${at + 1}. ${MARKS[status]} ${title}${notes ? `\n   ${notes.replaceAll('\n', '\n   ')}` : ''}`,
   )
-  return [`Task list (${done} of ${task_list.length} done):`, ...lines].join('\n')
+  return [`Task list (${doneCount} of ${task_list.length} done):`, ...lines].join('\n')
 }

@@ -40,10 +40,10 @@ export class ProcessGuard implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.#isEnded = true
-    const exited = new Promise((resolve) => this.#child.once('exit', resolve))
+    const exiting = new Promise((resolve) => this.#child.once('exit', resolve))
     if (this.#child.exitCode !== null || this.#child.signalCode !== null) return
     this.#tell('end')
-    await exited
+    await exiting
   }
 
   #start(): ChildProcess {

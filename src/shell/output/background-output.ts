@@ -43,13 +43,13 @@ export class BackgroundOutputs {
    * Takes over pipes until no process holds them. Further output goes to the command's own files, or to one for both
    * streams. Returns a sentence for the result, if there is something to report.
    */
-  adopt({ stdout, stderr }: OutputPipes, begun: BegunFiles | undefined): string | undefined {
+  adopt({ stdout, stderr }: OutputPipes, begunFiles: BegunFiles | undefined): string | undefined {
     if (this.#open.size >= MAX_BACKGROUND_OUTPUTS) {
       for (const pipe of [stdout, stderr]) pipe.close()
       return 'Too many background processes write to their shell: this one has no output. Redirect it to a file.'
     }
-    if (begun) {
-      this.#goOn({ stdout, stderr }, begun)
+    if (begunFiles) {
+      this.#goOn({ stdout, stderr }, begunFiles)
       return undefined
     }
     const directory = join(this.#options.outputDir, BACKGROUND_DIRECTORY)

@@ -49,11 +49,11 @@ export class HeadTail {
 
   #pushToRing(bytes: Uint8Array): void {
     const ring = (this.#ring ??= Buffer.allocUnsafe(this.#tailLimit))
-    const kept = bytes.subarray(Math.max(0, bytes.length - this.#tailLimit))
-    const start = (this.#ringTotal + bytes.length - kept.length) % this.#tailLimit
-    const beforeWrap = Math.min(kept.length, this.#tailLimit - start)
-    ring.set(kept.subarray(0, beforeWrap), start)
-    ring.set(kept.subarray(beforeWrap), 0)
+    const keptBytes = bytes.subarray(Math.max(0, bytes.length - this.#tailLimit))
+    const start = (this.#ringTotal + bytes.length - keptBytes.length) % this.#tailLimit
+    const beforeWrap = Math.min(keptBytes.length, this.#tailLimit - start)
+    ring.set(keptBytes.subarray(0, beforeWrap), start)
+    ring.set(keptBytes.subarray(beforeWrap), 0)
     this.#ringTotal += bytes.length
   }
 }

@@ -98,10 +98,10 @@ export class OutputCapture {
     return this.#file
   }
 
-  async #publish(unfinished: CappedFile): Promise<void> {
+  async #publish(unfinishedFile: CappedFile): Promise<void> {
     const { file } = this.#options
     if (isForResult(file))
-      await rename(unfinished.path, file.path).catch((error: Error) => void (unfinished.error ??= error))
+      await rename(unfinishedFile.path, file.path).catch((error: Error) => void (unfinishedFile.error ??= error))
   }
 
   #whole(): string {
@@ -113,8 +113,8 @@ export class OutputCapture {
     const tail = this.#headTail.tail()
     const wholeHead = head.subarray(0, completeUtf8Length(head))
     const wholeTail = tail.subarray(firstUtf8Start(tail))
-    const omitted = this.#headTail.total - wholeHead.length - wholeTail.length
-    return `${wholeHead.toString()}\n[… ${omitted} bytes left out; the whole output is in ${this.#options.file.shownPath} …]\n${wholeTail.toString()}`
+    const omittedBytes = this.#headTail.total - wholeHead.length - wholeTail.length
+    return `${wholeHead.toString()}\n[… ${omittedBytes} bytes left out; the whole output is in ${this.#options.file.shownPath} …]\n${wholeTail.toString()}`
   }
 
   #show(bytes: Uint8Array): void {

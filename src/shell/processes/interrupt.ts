@@ -20,21 +20,25 @@ type Signal = 'SIGINT' | 'SIGTERM' | 'SIGKILL'
  * Processes that even the kernel does not end are abandoned: it never takes longer than three times `graceMs` plus
  * three seconds.
  */
-export async function interruptCommand(bash: BashProcess, ended: Promise<unknown>, graceMs: number): Promise<void> {
+export async function interruptCommand(
+  bash: BashProcess,
+  commandEnd: Promise<unknown>,
+  graceMs: number,
+): Promise<void> {
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGKILL'] as const) {
     // Send each signal only once to each: many programs treat a second SIGINT as "immediately, without cleaning up".
-    const signalled = new Set<number>()
+    const signalledPids = new Set<number>()
     for (const part of LOOKS) {
-      signalForeground(bash, signal, signalled)
+      signalForeground(bash, signal, signalledPids)
       // The interrupt may have consumed the line that asks for the command's report. This asks again.
       void bash.send('\n')
-      if (await settlesWithin(graceMs * part, ended)) return settle(bash)
+      if (await settlesWithin(graceMs * part, commandEnd)) return settle(bash)
     }
   }
   await bash.kill()
 }
 
-function signalForeground(bash: BashProcess, signal: Signal, signalled: Set<number>): void {
+function signalForeground(bash: BashProcess, signal: Signal, signalledPids: Set<number>): void {
   // Signal the shell first: otherwise it could only see its child's end, and continue with the rest of the command. It
   // ignores SIGTERM, which is for a program that it became by `exec`.
   bash.signal('SIGINT')
@@ -45,9 +49,9 @@ function signalForeground(bash: BashProcess, signal: Signal, signalled: Set<numb
     // After `set +m` the command is in the shell's own group.
     const isAlone = process.groupId === shell?.groupId
     const key = isAlone ? process.pid : process.groupId
-    if (signalled.has(key)) continue
+    if (signalledPids.has(key)) continue
     // A fork that has not called exec yet handles a signal as the shell does, and so may lose it.
-    if (process.name !== shell?.name) signalled.add(key)
+    if (process.name !== shell?.name) signalledPids.add(key)
     if (isAlone) signalProcess(process, signal)
     else signalGroup(process, signal)
     wake(process)

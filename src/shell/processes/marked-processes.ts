@@ -65,8 +65,8 @@ const census = new ProcessCensus<Marks, MarkedCensus>(
 
 /** Returns the processes of one conversation whose shells have their directories in `stateDir`. */
 export async function findMarkedProcesses(conversationId: string, stateDir: string): Promise<MarkedProcess[]> {
-  const found = await markedWith(conversationId)
-  return found.flatMap(({ entry, marks }) => {
+  const countedProcesses = await markedWith(conversationId)
+  return countedProcesses.flatMap(({ entry, marks }) => {
     const { sessionId, commandId } = marks
     return marks.stateDir?.startsWith(stateDir + sep) ? [{ entry, sessionId, commandId }] : []
   })
@@ -74,16 +74,16 @@ export async function findMarkedProcesses(conversationId: string, stateDir: stri
 
 /** Ends exactly these processes and all their descendants; resolves when all are dead. Returns the ended processes. */
 export async function endTrees(roots: readonly ProcessEntry[]): Promise<ProcessEntry[]> {
-  const ended = new Map<string, ProcessEntry>()
+  const endedProcesses = new Map<string, ProcessEntry>()
   await endAll(() => {
     const alive = roots.filter(isAlive).flatMap((root) => [root, ...findDescendants(root.pid)])
     // Descendants may outlive their root, and have new children by now.
-    const orphans = [...ended.values()].filter(isAlive).flatMap((one) => [one, ...findDescendants(one.pid)])
-    const found = [...alive, ...orphans].filter(({ isZombie }) => !isZombie)
-    for (const process of found) ended.set(processKey(process), process)
-    return Promise.resolve(found)
+    const orphans = [...endedProcesses.values()].filter(isAlive).flatMap((one) => [one, ...findDescendants(one.pid)])
+    const foundProcesses = [...alive, ...orphans].filter(({ isZombie }) => !isZombie)
+    for (const process of foundProcesses) endedProcesses.set(processKey(process), process)
+    return Promise.resolve(foundProcesses)
   })
-  return [...ended.values()]
+  return [...endedProcesses.values()]
 }
 
 /** Ends all processes of a command, including those that left the process tree of its shell. */
@@ -96,8 +96,8 @@ export async function endMarkedCommand(conversationId: string, commandId: string
 /** Ends all processes of a session, or of the whole conversation; resolves when none is left. */
 export async function endMarkedProcesses(conversationId: string, sessionId?: string): Promise<void> {
   await endAll(async () => {
-    const found = await markedWith(conversationId)
-    return entriesOf(found.filter(({ marks }) => sessionId === undefined || marks.sessionId === sessionId))
+    const countedProcesses = await markedWith(conversationId)
+    return entriesOf(countedProcesses.filter(({ marks }) => sessionId === undefined || marks.sessionId === sessionId))
   })
 }
 
@@ -111,12 +111,12 @@ export async function endOrphans(dataDir: string, isOurs: (conversationId: strin
   const ids = new Set<string>()
   const find = async () => {
     const { all } = await census.take()
-    const found = all.filter(({ marks: { conversationId, stateDir } }) => {
+    const foundProcesses = all.filter(({ marks: { conversationId, stateDir } }) => {
       const isAnothers = stateDir?.startsWith(dataDir + sep) === false
       return !isAnothers && isOurs(conversationId)
     })
-    for (const { marks } of found) ids.add(marks.conversationId)
-    return entriesOf(found)
+    for (const { marks } of foundProcesses) ids.add(marks.conversationId)
+    return entriesOf(foundProcesses)
   }
   if ((await find()).length > 0) await endAll(find)
   return [...ids]
@@ -136,7 +136,7 @@ export async function endAllMarked(dataDir: string): Promise<ProcessEntry[]> {
 const markedWith = async (conversationId: string) =>
   (await census.take(conversationId)).byConversation.get(conversationId) ?? []
 
-const entriesOf = (counted: readonly CountedProcess<Marks>[]) => counted.map(({ entry }) => entry)
+const entriesOf = (countedProcesses: readonly CountedProcess<Marks>[]) => countedProcesses.map(({ entry }) => entry)
 
 function readMarks(environment: string): Marks | undefined {
   // Most processes have no mark and need no parsing.
@@ -150,9 +150,9 @@ function readMarks(environment: string): Marks | undefined {
 async function endAll(find: () => Promise<ProcessEntry[]>): Promise<void> {
   const deadline = performance.now() + END_TIMEOUT_MS
   for (let empty = 0; performance.now() < deadline && empty < EMPTY_ROUNDS;) {
-    const frozen = await freezeAll(find, deadline)
-    empty = frozen.length === 0 ? empty + 1 : 0
-    for (const process of frozen) signalProcess(process, 'SIGKILL')
+    const frozenProcesses = await freezeAll(find, deadline)
+    empty = frozenProcesses.length === 0 ? empty + 1 : 0
+    for (const process of frozenProcesses) signalProcess(process, 'SIGKILL')
     await delay(ROUND_MS)
   }
 }
@@ -164,16 +164,16 @@ function valueIn(environment: string, name: string): string | undefined {
 
 /** Stops all processes before killing any: otherwise one could keep starting others while its parent dies. */
 async function freezeAll(find: () => Promise<ProcessEntry[]>, deadline: number): Promise<ProcessEntry[]> {
-  const frozen = new Map<string, ProcessEntry>()
+  const frozenProcesses = new Map<string, ProcessEntry>()
   // Run at least once: processes found late are killed, too.
   for (let round = 0; round === 0 || performance.now() < deadline; round++) {
-    const found = (await find()).map((process) => [processKey(process), process] as const)
-    const running = found.filter(([key]) => !frozen.has(key))
+    const foundProcesses = (await find()).map((process) => [processKey(process), process] as const)
+    const running = foundProcesses.filter(([key]) => !frozenProcesses.has(key))
     if (running.length === 0) break
     for (const [key, process] of running) {
       signalProcess(process, 'SIGSTOP')
-      frozen.set(key, process)
+      frozenProcesses.set(key, process)
     }
   }
-  return [...frozen.values()]
+  return [...frozenProcesses.values()]
 }

@@ -64,44 +64,45 @@ export class ProcessCensus<Marks, Arranged> {
     // Do not use the scan in progress: it may have passed the process already.
     this.#next ??= this.#latest.then(() => {
       this.#next = undefined
-      const wanted = this.#wanted
+      const wantedOwners = this.#wanted
       this.#wanted = new Set()
-      const taken = this.#count(wanted).then(this.#arrange)
-      this.#latest = taken.catch(() => {}) // its caller handles the error
-      return taken
+      const counting = this.#count(wantedOwners).then(this.#arrange)
+      this.#latest = counting.catch(() => {}) // its caller handles the error
+      return counting
     })
     return this.#next
   }
 
-  async #count(wanted: ReadonlySet<string> | undefined): Promise<CountedProcess<Marks>[]> {
+  async #count(wantedOwners: ReadonlySet<string> | undefined): Promise<CountedProcess<Marks>[]> {
     const pids = (await readdir('/proc')).map(Number).filter(Number.isInteger)
     const there = new Set(pids)
-    for (const known of [this.#unmarked, this.#marked])
-      for (const pid of known.keys()) if (!there.has(pid)) known.delete(pid)
-    const counted: CountedProcess<Marks>[] = []
+    for (const knownProcesses of [this.#unmarked, this.#marked])
+      for (const pid of knownProcesses.keys()) if (!there.has(pid)) knownProcesses.delete(pid)
+    const countedProcesses: CountedProcess<Marks>[] = []
     let looks = 0
     // Filter first: a promise for each known process would cost more than the check.
     const now = performance.now()
     const due = pids.filter((pid) => {
-      const marked = this.#marked.get(pid)
-      const isWanted = marked && (!wanted || wanted.has(this.#ownerOf(marked.marks)))
-      const known = isWanted ? undefined : (marked ?? this.#unmarked.get(pid))
-      if (!known || now - known.seenAt >= TRUST_MS) return true
-      if (marked) counted.push(marked)
+      const markedProcess = this.#marked.get(pid)
+      const isWanted = markedProcess && (!wantedOwners || wantedOwners.has(this.#ownerOf(markedProcess.marks)))
+      const knownProcess = isWanted ? undefined : (markedProcess ?? this.#unmarked.get(pid))
+      if (!knownProcess || now - knownProcess.seenAt >= TRUST_MS) return true
+      if (markedProcess) countedProcesses.push(markedProcess)
       return false
     })
     await mapBounded(due, READ_CONCURRENCY, async (pid) => {
-      const known = this.#unmarked.get(pid)
+      const knownProcess = this.#unmarked.get(pid)
       if (++looks % SLICE === 0) await nextTurn()
       const entry = findProcess(pid)
       if (!entry || entry.isZombie || entry.isKernelThread || this.#hanging.has(pid)) return
-      if (known && known.startTime === entry.startTime) return void (known.seenAt = performance.now())
+      if (knownProcess && knownProcess.startTime === entry.startTime)
+        return void (knownProcess.seenAt = performance.now())
       const marks = await this.#marksOf(entry)
       if (!marks) return
-      counted.push({ entry, marks })
+      countedProcesses.push({ entry, marks })
       this.#marked.set(pid, { entry, marks, seenAt: performance.now() })
     })
-    return counted
+    return countedProcesses
   }
 
   async #marksOf({ pid, startTime }: ProcessEntry): Promise<Marks | undefined> {

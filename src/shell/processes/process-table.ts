@@ -60,15 +60,15 @@ export function startedAt({ startTime }: ProcessEntry): number {
 
 /** Returns all descendants of `pid`, parents first, except those for which `skip` is true and their descendants. */
 export function findDescendants(pid: number, skip: (entry: ProcessEntry) => boolean = () => false): ProcessEntry[] {
-  const found: ProcessEntry[] = []
+  const foundEntries: ProcessEntry[] = []
   const pending = childPids(pid)
   for (let next = pending.shift(); next !== undefined; next = pending.shift()) {
     const entry = findProcess(next)
     if (!entry || skip(entry)) continue
-    found.push(entry)
+    foundEntries.push(entry)
     pending.push(...childPids(next))
   }
-  return found
+  return foundEntries
 }
 
 /** True if exactly that process still runs; a zombie does not. */

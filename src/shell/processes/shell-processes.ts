@@ -32,8 +32,8 @@ export async function listShellProcesses({
   stateDir,
   shells,
 }: ShellProcessesOptions): Promise<ShellProcess[]> {
-  const found = new Map<number, ShellProcess>()
-  const add = (process: ShellProcess) => found.set(process.entry.pid, process)
+  const foundProcesses = new Map<number, ShellProcess>()
+  const add = (process: ShellProcess) => foundProcesses.set(process.entry.pid, process)
   // Search by process trees first: a program may have been started without our mark.
   for (const { sessionId, commandId, bash } of shells)
     for (const entry of bash.descendants())
@@ -43,9 +43,9 @@ export async function listShellProcesses({
     const ofOne = commandIdOf(sessionId)
     add({ entry, sessionId: ofOne === undefined ? sessionId : undefined, commandId: commandId ?? ofOne })
   }
-  for (const { bash } of shells) for (const pid of bash.ownPids) found.delete(pid)
+  for (const { bash } of shells) for (const pid of bash.ownPids) foundProcesses.delete(pid)
   for (const shell of shells) if (shell.commandId !== undefined) addShell(shell, add)
-  return [...found.values()]
+  return [...foundProcesses.values()]
     .filter(({ entry }) => !entry.isZombie && entry.pid !== process.pid)
     .sort((a, b) => Number(a.entry.startTime) - Number(b.entry.startTime) || a.entry.pid - b.entry.pid)
 }

@@ -76,13 +76,13 @@ export class BackgroundShells {
     const files = { stdout: fileOf('stdout'), stderr: fileOf('stderr') }
     const shell = await this.#deps.shells.fork(sessionId, id)
     const abort = new AbortController()
-    const started = Promise.withResolvers<void>()
+    const starting = Promise.withResolvers<void>()
     const result = shell.run(command, {
       timeout: Infinity,
       signal: abort.signal,
       ownEnv: commandMark(id),
       outputs: outputsOf(files),
-      onStart: () => started.resolve(),
+      onStart: () => starting.resolve(),
     })
     const background: Background = {
       files,
@@ -93,7 +93,7 @@ export class BackgroundShells {
     }
     background.ended = follow(background, result)
     this.#remember(id, background)
-    await Promise.race([started.promise, background.ended])
+    await Promise.race([starting.promise, background.ended])
     return { id, cwd: shell.cwd, files }
   }
 
@@ -118,8 +118,8 @@ export class BackgroundShells {
   }
 
   #find(id: string): Background {
-    const found = this.#shells.get(id)
-    if (found) return found
+    const knownShell = this.#shells.get(id)
+    if (knownShell) return knownShell
     const ids = [...this.#shells.keys()].join(', ') || 'none'
     throw new BackgroundFault(
       `There is no background command ${id}; those known are: ${ids}. A restart of the server ends and forgets all of them.`,
@@ -162,12 +162,12 @@ function endOf({ exitCode, interrupted, note }: ShellResult): BackgroundEnd {
 
 async function readNew({ files, read }: Background, stream: StreamName, end: BackgroundEnd | undefined) {
   const bytes = await readAt(files[stream], read[stream])
-  const shown = bytes.subarray(0, MAX_READ_BYTES)
-  const hasMore = bytes.length > shown.length
+  const shownBytes = bytes.subarray(0, MAX_READ_BYTES)
+  const hasMore = bytes.length > shownBytes.length
   // A character that has come in part comes whole with the next call.
-  const length = end && !hasMore ? shown.length : completeUtf8Length(shown)
+  const length = end && !hasMore ? shownBytes.length : completeUtf8Length(shownBytes)
   read[stream] += length
-  return { text: shown.subarray(0, length).toString(), hasMore }
+  return { text: shownBytes.subarray(0, length).toString(), hasMore }
 }
 
 /** One byte more than is shown at a time, to know whether there is more. */

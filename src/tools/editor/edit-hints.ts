@@ -10,44 +10,48 @@ const MAX_QUOTED = 200
 /** The file, and the tool's name of the searched text. */
 export type SearchedFile = { readonly path: string; readonly parameter: string }
 
-export async function explainNoMatch({ path, parameter }: SearchedFile, text: string, wanted: string): Promise<string> {
-  const quoted = wanted.length > MAX_QUOTED ? `${wanted.slice(0, MAX_QUOTED).toWellFormed()}…` : wanted
+export async function explainNoMatch(
+  { path, parameter }: SearchedFile,
+  text: string,
+  wantedText: string,
+): Promise<string> {
+  const quotedText = wantedText.length > MAX_QUOTED ? `${wantedText.slice(0, MAX_QUOTED).toWellFormed()}…` : wantedText
   const slices = createSlices()
   let hint: string | undefined
   for (const find of HINTS) {
     // Each may scan all of a large file.
     await slices.rest()
-    hint ??= await find(text, wanted)
+    hint ??= await find(text, wantedText)
   }
-  return `No replacement was performed, ${parameter} \`${quoted}\` did not appear verbatim in ${path}. ${hint ?? 'View the file to see what it has.'}`
+  return `No replacement was performed, ${parameter} \`${quotedText}\` did not appear verbatim in ${path}. ${hint ?? 'View the file to see what it has.'}`
 }
 
 type Hint = (text: string, wanted: string) => Promise<string | undefined> | string | undefined
 
 /** The first hint that applies is shown. */
 const HINTS: readonly Hint[] = [
-  async (text, wanted) => {
-    const bare = wanted.replace(/^ *\d+\t/gm, '')
-    const at = bare === wanted ? undefined : await lineOf(text, bare)
+  async (text, wantedText) => {
+    const bare = wantedText.replace(/^ *\d+\t/gm, '')
+    const at = bare === wantedText ? undefined : await lineOf(text, bare)
     return at && `Without the line numbers of the view it does, ${at}: leave them out.`
   },
-  async (text, wanted) => {
-    const at = wanted.includes('\r\n') ? await lineOf(text, withPlainLineEnds(wanted)) : undefined
+  async (text, wantedText) => {
+    const at = wantedText.includes('\r\n') ? await lineOf(text, withPlainLineEnds(wantedText)) : undefined
     return at && `With other line ends it does, ${at}: write line ends as plain newlines.`
   },
-  (text, wanted) => {
-    const at = lineIgnoringSpace(text, wanted)
+  (text, wantedText) => {
+    const at = lineIgnoringSpace(text, wantedText)
     return (
       at &&
       `A text that differs only in whitespace is ${at}: view those lines, and copy indentation, tabs and blank lines exactly.`
     )
   },
-  (_, wanted) =>
-    wanted.includes('<secret:')
+  (_, wantedText) =>
+    wantedText.includes('<secret:')
       ? 'Where a view says <secret:NAME>, the file has the hidden value: replace the text around it.'
       : undefined,
-  (text, wanted) => {
-    const first = firstLine(wanted)
+  (text, wantedText) => {
+    const first = firstLine(wantedText)
     const at = first && lineIgnoringSpace(text, first)
     return at && `Its first line is ${at}, but what follows is different: view the lines from there.`
   },
@@ -62,14 +66,14 @@ function firstLine(text: string): string | undefined {
 }
 
 /** Returns "at line 7", or undefined if it does not occur. */
-async function lineOf(text: string, wanted: string): Promise<string | undefined> {
-  if (wanted === '') return undefined
-  const { searched, starts } = await findMatches(text, wanted)
+async function lineOf(text: string, wantedText: string): Promise<string | undefined> {
+  if (wantedText === '') return undefined
+  const { searched, starts } = await findMatches(text, wantedText)
   return starts[0] === undefined ? undefined : `at line ${lineAt(searched, starts[0])}`
 }
 
 /** Ignores all whitespace in both. */
-function lineIgnoringSpace(text: string, wanted: string): string | undefined {
-  const at = indexIgnoringSpace(text, wanted)
+function lineIgnoringSpace(text: string, wantedText: string): string | undefined {
+  const at = indexIgnoringSpace(text, wantedText)
   return at < 0 ? undefined : `at line ${lineAt(text, at)}`
 }

@@ -80,8 +80,8 @@ export function createEditHistory({
     async last(path) {
       const own = (await listEntries(directory)).filter((entry) => entry.key === keyOf(path))
       for (const name of own.toReversed().map(nameOf)) {
-        const read = await readEntry(join(directory, name), sealer)
-        if (read?.header.path === path) return pastEdit(name, read.before, read.header.after)
+        const pastEntry = await readEntry(join(directory, name), sealer)
+        if (pastEntry?.header.path === path) return pastEdit(name, pastEntry.before, pastEntry.header.after)
       }
       return undefined
     },

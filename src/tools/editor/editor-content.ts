@@ -16,18 +16,18 @@ export const MAX_FILE_BYTES = 10 * 1024 * 1024
 /** As base64 it is a third larger, and providers accept no more than about five million characters. */
 export const MAX_IMAGE_BYTES = 3 * 1024 * 1024
 
-export function asFile(path: string, found: FoundEntry, maxBytes = MAX_FILE_BYTES): FoundFile {
-  switch (found.kind) {
+export function asFile(path: string, entry: FoundEntry, maxBytes = MAX_FILE_BYTES): FoundFile {
+  switch (entry.kind) {
     case 'file':
-      return found
+      return entry
     case 'missing':
       throw doesNotExist(path)
     case 'directory':
       throw isDirectory(path)
     case 'special':
-      throw new EditorError(`${path} is ${found.what} and not a file; use Bash for it.`)
+      throw new EditorError(`${path} is ${entry.what} and not a file; use Bash for it.`)
     case 'large':
-      throw isTooLarge(path, found.size, maxBytes)
+      throw isTooLarge(path, entry.size, maxBytes)
   }
 }
 
@@ -48,19 +48,19 @@ export function showImage(path: string, media_type: ImageType, bytes: Buffer): T
 }
 
 export function decode(path: string, bytes: Buffer): DecodedText {
-  const decoded = imageType(bytes) ? undefined : decodeText(bytes)
-  if (decoded) return decoded
+  const decodedText = imageType(bytes) ? undefined : decodeText(bytes)
+  if (decodedText) return decodedText
   throw new EditorError(
     `${path} is a binary file, which this tool can neither show nor edit. Use Bash for it: file, xxd, or a program that knows its format.`,
   )
 }
 
-export function encode(path: string, decoded: DecodedText): Buffer {
-  const bytes = encodeText(decoded)
+export function encode(path: string, decodedText: DecodedText): Buffer {
+  const bytes = encodeText(decodedText)
   if (bytes) return bytes
-  if (!decoded.text.isWellFormed())
+  if (!decodedText.text.isWellFormed())
     throw new EditorError('The text holds half of a character (an unpaired surrogate); send it again.')
   throw new EditorError(
-    `${path} is not UTF-8, so it is taken as ${decoded.encoding}, in which the new text cannot be written. Use its characters, or convert the file first, e.g. with iconv.`,
+    `${path} is not UTF-8, so it is taken as ${decodedText.encoding}, in which the new text cannot be written. Use its characters, or convert the file first, e.g. with iconv.`,
   )
 }

@@ -105,18 +105,18 @@ function linesToShow(
 ): { first: number; last: number; note: string } {
   if (!range) return { first: 1, last: count, note: '' }
   const invalid = (why: string) => new EditorError(`Invalid \`view_range\`: [${range.join(', ')}]. ${why}`)
-  const [first, wanted] = range
-  if (first === undefined || wanted === undefined || range.length !== 2)
+  const [first, lastWanted] = range
+  if (first === undefined || lastWanted === undefined || range.length !== 2)
     throw invalid('It should be a list of two integers.')
   if (first < 1 || first > count)
     throw invalid(`Its first element \`${first}\` should be within the range of lines of the file: [1, ${count}].`)
-  if (wanted !== -1 && wanted < first)
+  if (lastWanted !== -1 && lastWanted < first)
     throw invalid(
-      `Its second element \`${wanted}\` should be -1, or greater than or equal to the first element \`${first}\`.`,
+      `Its second element \`${lastWanted}\` should be -1, or greater than or equal to the first element \`${first}\`.`,
     )
   const note =
-    wanted > count ? `NOTE: We only show up to ${count} since there're only ${count} lines in this file.\n` : ''
-  return { first, last: wanted === -1 ? count : Math.min(wanted, count), note }
+    lastWanted > count ? `NOTE: We only show up to ${count} since there're only ${count} lines in this file.\n` : ''
+  return { first, last: lastWanted === -1 ? count : Math.min(lastWanted, count), note }
 }
 
 export async function numberLines(
@@ -132,12 +132,12 @@ export async function numberLines(
   for (let number = first; number <= last; number++) {
     const end = text.indexOf('\n', at)
     const line = withoutReturn(text.slice(at, end === -1 ? undefined : end))
-    const shown = `${String(number).padStart(6)}\t${await shorten(line, lineChars, redact)}`
-    room -= sizeOf(shown) + 1
+    const shownLine = `${String(number).padStart(6)}\t${await shorten(line, lineChars, redact)}`
+    room -= sizeOf(shownLine) + 1
     // Show at least one line, however long: an empty view would never get further.
     if (room < 0 && lines.length > 0) return { lines, isCut: true }
     isCut ||= line.length > lineChars
-    lines.push(shown)
+    lines.push(shownLine)
     at = end + 1
   }
   return { lines, isCut }
@@ -147,7 +147,7 @@ const withoutReturn = (line: string) => (line.endsWith('\r') ? line.slice(0, -1)
 
 async function shorten(line: string, most: number, redact: Redact): Promise<string> {
   if (line.length <= most) return line
-  const redacted = await redact(line.slice(0, most + MAX_SECRET_CHARS))
-  const shown = redacted.slice(0, most).toWellFormed()
-  return `${shown} [… ${line.length - most} more characters in this line]`
+  const redactedLine = await redact(line.slice(0, most + MAX_SECRET_CHARS))
+  const shownLine = redactedLine.slice(0, most).toWellFormed()
+  return `${shownLine} [… ${line.length - most} more characters in this line]`
 }

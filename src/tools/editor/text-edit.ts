@@ -25,16 +25,16 @@ export function applyEdit(text: string, { start, end, replacement }: Edit): stri
  */
 export type Matches = { readonly searched: string; readonly starts: readonly number[] }
 
-export async function findMatches(text: string, wanted: string): Promise<Matches> {
+export async function findMatches(text: string, wantedText: string): Promise<Matches> {
   // A `\r` that the model has written is intended: then line ends are not normalised.
-  const searched = wanted.includes('\r') ? text : withPlainLineEnds(text)
+  const searchedText = wantedText.includes('\r') ? text : withPlainLineEnds(text)
   const starts: number[] = []
-  const find = createPatientFinder(searched, wanted, createSlices())
+  const find = createPatientFinder(searchedText, wantedText, createSlices())
   for (let at = await find(0); at !== -1; at = await find(at + 1)) {
     starts.push(at)
     if (starts.length === MAX_MATCHES) break
   }
-  return { searched, starts }
+  return { searched: searchedText, starts }
 }
 
 /** Returns the replacement at one match; common beginnings and ends of old and new are left untouched. */
@@ -114,11 +114,11 @@ const [NEWLINE, RETURN] = [0x0a, 0x0d]
 /** Returns the offset right after `line` lines; the end of the text if it has fewer. */
 export function lineStart(text: string, line: number): number {
   let at = 0
-  for (let left = line; left > 0 && at < text.length;) {
-    const before = left
+  for (let remainingLines = line; remainingLines > 0 && at < text.length;) {
+    const before = remainingLines
     const stop = Math.min(at + STRETCH, text.length)
-    for (; at < stop && left > 0; at++) if (text.charCodeAt(at) === NEWLINE) left--
-    if (left < before) continue
+    for (; at < stop && remainingLines > 0; at++) if (text.charCodeAt(at) === NEWLINE) remainingLines--
+    if (remainingLines < before) continue
     const next = text.indexOf('\n', at)
     if (next < 0) return text.length
     at = next
@@ -133,15 +133,15 @@ function withoutLastEnd(text: string): string {
 
 /** Converts an offset in the text with plain line ends to one in the original text. */
 function originalOffset(text: string, offset: number): number {
-  let dropped = 0
-  for (let at = 0; at - dropped < offset && at < text.length; at++) {
-    if (text.charCodeAt(at) === RETURN && text.charCodeAt(at + 1) === NEWLINE) dropped++
+  let droppedCount = 0
+  for (let at = 0; at - droppedCount < offset && at < text.length; at++) {
+    if (text.charCodeAt(at) === RETURN && text.charCodeAt(at + 1) === NEWLINE) droppedCount++
   }
-  return offset + dropped
+  return offset + droppedCount
 }
 
-function withLineEndsAt(text: string, offset: number, added: string): string {
-  return added.includes('\r') || lineEndAt(text, offset) === '\n' ? added : withReturns(added)
+function withLineEndsAt(text: string, offset: number, addedText: string): string {
+  return addedText.includes('\r') || lineEndAt(text, offset) === '\n' ? addedText : withReturns(addedText)
 }
 
 /** Returns the line end of the line with the offset, or, if it has none, of the line before. */

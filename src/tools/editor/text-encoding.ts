@@ -11,9 +11,9 @@ export type DecodedText = {
 
 /** Returns undefined if these bytes are not text. */
 export function decodeText(bytes: Buffer): DecodedText | undefined {
-  const marked = BOMS.find(([, bom]) => bytes.subarray(0, bom.length).equals(bom))
-  if (marked) {
-    const [encoding, bom] = marked
+  const markedEncoding = BOMS.find(([, bom]) => bytes.subarray(0, bom.length).equals(bom))
+  if (markedEncoding) {
+    const [encoding, bom] = markedEncoding
     const text = decodeAs(encoding, bytes.subarray(bom.length))
     return text === undefined ? undefined : { text, encoding, hasBom: true }
   }

@@ -89,10 +89,10 @@ export class AgentFiles {
   /** Throws an `EditorError` if it is not a text file. */
   async openText(path: string): Promise<OpenText> {
     const file = asFile(path, await this.look(path))
-    const decoded = decode(path, file.bytes)
+    const decodedText = decode(path, file.bytes)
     // Each step takes a while for a file of many megabytes: yield between them.
     await nextTurn()
-    return { file, decoded }
+    return { file, decoded: decodedText }
   }
 
   /** Records that the model has been shown this file, or a part of it. */
@@ -101,17 +101,17 @@ export class AgentFiles {
   }
 
   /** Throws an `EditorError` unless the model knows the current content. `shown` is the model's path. */
-  async requireRead(shown: string, { path, bytes }: FoundFile): Promise<void> {
-    const seen = await this.#seenFiles.state(path, bytes)
-    if (seen === 'never')
-      throw new EditorError(`${shown} has not been read in this conversation. Read it first, then change it.`)
-    if (seen === 'changed')
-      throw new EditorError(`${shown} has changed on disk since it was read. Read it again, then change it.`)
+  async requireRead(shownPath: string, { path, bytes }: FoundFile): Promise<void> {
+    const seenState = await this.#seenFiles.state(path, bytes)
+    if (seenState === 'never')
+      throw new EditorError(`${shownPath} has not been read in this conversation. Read it first, then change it.`)
+    if (seenState === 'changed')
+      throw new EditorError(`${shownPath} has changed on disk since it was read. Read it again, then change it.`)
   }
 
   /** Writes a text in the encoding of the old one. Throws an `EditorError` if it would be too large. */
-  async writeText(shown: string, place: EditPlace, decoded: DecodedText): Promise<void> {
-    await this.write(place, encode(shown, decoded))
+  async writeText(shownPath: string, place: EditPlace, decodedText: DecodedText): Promise<void> {
+    await this.write(place, encode(shownPath, decodedText))
   }
 
   /** Replaces, creates or removes a file. */
@@ -124,35 +124,35 @@ export class AgentFiles {
    * a crash can leave the first of them. A change is recorded before it is made, so that it can be undone.
    */
   async writeAll(changes: readonly FileChange[]): Promise<void> {
-    const done: (readonly [FileChange, PastEdit])[] = []
+    const doneChanges: (readonly [FileChange, PastEdit])[] = []
     try {
       for (const change of changes) {
         refuseTooLarge(change)
         const note = await this.#history.note(change.place.path, contentOf(change.place), change.content)
-        done.push([change, note])
+        doneChanges.push([change, note])
         await this.#put(change)
       }
     } catch (error) {
-      await this.#takeBack(done, error)
+      await this.#takeBack(doneChanges, error)
       throw error
     }
   }
 
   /** The last change may have failed, and then has left the file unchanged. */
-  async #takeBack(done: readonly (readonly [FileChange, PastEdit])[], cause: unknown): Promise<void> {
-    const left: string[] = []
-    for (const [{ place }, note] of done.toReversed()) {
+  async #takeBack(doneChanges: readonly (readonly [FileChange, PastEdit])[], cause: unknown): Promise<void> {
+    const leftPaths: string[] = []
+    for (const [{ place }, note] of doneChanges.toReversed()) {
       const now = await this.#files.look(place.path, MAX_FILE_BYTES).catch(() => undefined)
       const isChanged = (now?.kind === 'file' || now?.kind === 'missing') && note.isResult(contentOf(now))
       const before = contentOf(place)
       const mode = place.kind === 'file' ? place.mode : undefined
       const isBack = !isChanged || (await this.#put({ place: now, content: before, mode }).then(...SUCCEEDED))
       if (isBack) await note.forget()
-      else left.push(place.path)
+      else leftPaths.push(place.path)
     }
-    if (left.length > 0)
+    if (leftPaths.length > 0)
       throw new FileRefusal(
-        `${cause instanceof Error ? cause.message : String(cause)} The changes of ${left.join(', ')} could not be taken back.`,
+        `${cause instanceof Error ? cause.message : String(cause)} The changes of ${leftPaths.join(', ')} could not be taken back.`,
         { cause },
       )
   }

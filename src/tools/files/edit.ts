@@ -50,8 +50,8 @@ export function createEdit(files: AgentFiles): Tool<EditInput> {
     input: EditInput,
     output: z.string(),
     access: ({ file_path }) => ({ kind: 'edit', paths: [file_path] }),
-    run: ({ file_path, ...wanted }, context) =>
-      files.change(context, () => edit(files, absolutePath(context.workdir, file_path), wanted)),
+    run: ({ file_path, ...wantedEdit }, context) =>
+      files.change(context, () => edit(files, absolutePath(context.workdir, file_path), wantedEdit)),
   }
 }
 
@@ -69,14 +69,14 @@ export function createMultiEdit(files: AgentFiles): Tool<MultiEditInput> {
 
 type WantedEdit = Omit<EditInput, 'file_path'>
 
-async function edit(files: AgentFiles, path: string, wanted: WantedEdit): Promise<ToolOutcome> {
-  if (wanted.old_string === '') return await create(files, path, wanted.new_string)
+async function edit(files: AgentFiles, path: string, wantedEdit: WantedEdit): Promise<ToolOutcome> {
+  if (wantedEdit.old_string === '') return await create(files, path, wantedEdit.new_string)
   const { file, decoded } = await openKnown(files, path)
-  const { text, change, count } = await replace(path, decoded.text, wanted)
+  const { text, change, count } = await replace(path, decoded.text, wantedEdit)
   await files.writeText(path, file, { ...decoded, text })
   await nextTurn()
   const snippet = await showEdit(path, text, change, files.redact)
-  const times = wanted.replace_all ? ` ${count} occurrences were replaced.` : ''
+  const times = wantedEdit.replace_all ? ` ${count} occurrences were replaced.` : ''
   return viewOutcome({ ...snippet, text: `The file ${path} has been edited.${times} ${snippet.text}` })
 }
 
@@ -88,22 +88,22 @@ async function multiEdit(
 ): Promise<ToolOutcome> {
   const [first, ...others] = edits
   const isNew = first?.old_string === '' && (await files.look(path)).kind === 'missing'
-  const opened = isNew ? undefined : await openKnown(files, path)
-  let text = opened?.decoded.text ?? first?.new_string ?? ''
-  const done: string[] = isNew ? ['created the file'] : []
-  for (const wanted of isNew ? others : edits) {
+  const openedText = isNew ? undefined : await openKnown(files, path)
+  let text = openedText?.decoded.text ?? first?.new_string ?? ''
+  const doneParts: string[] = isNew ? ['created the file'] : []
+  for (const wantedEdit of isNew ? others : edits) {
     if (signal.aborted) return INTERRUPTED
-    const number = done.length + 1
-    const replaced = await replace(path, text, wanted).catch((error: unknown) => {
+    const number = doneParts.length + 1
+    const replacedText = await replace(path, text, wantedEdit).catch((error: unknown) => {
       if (!(error instanceof EditorError)) throw error
       throw new EditorError(`Edit ${number} of ${edits.length} failed, and none was made. ${error.message}`)
     })
-    text = replaced.text
-    done.push(`replaced ${replaced.count === 1 ? 'one occurrence' : `${replaced.count} occurrences`}`)
+    text = replacedText.text
+    doneParts.push(`replaced ${replacedText.count === 1 ? 'one occurrence' : `${replacedText.count} occurrences`}`)
   }
-  if (opened) await files.writeText(path, opened.file, { ...opened.decoded, text })
+  if (openedText) await files.writeText(path, openedText.file, { ...openedText.decoded, text })
   else await create(files, path, text)
-  const list = done.map((what, at) => `${at + 1}. ${what}`).join('\n')
+  const list = doneParts.map((what, at) => `${at + 1}. ${what}`).join('\n')
   return { output: `Made ${edits.length} edits in ${path}:\n${list}` }
 }
 
@@ -113,31 +113,31 @@ const INTERRUPTED: ToolOutcome = {
 }
 
 async function create(files: AgentFiles, path: string, text: string): Promise<ToolOutcome> {
-  const found = await files.look(path, 0)
-  if (found.kind !== 'missing')
+  const foundEntry = await files.look(path, 0)
+  if (foundEntry.kind !== 'missing')
     throw new EditorError(`${path} exists. Give the text to replace in \`old_string\`, or use Write.`)
-  await files.writeText(path, found, { text, encoding: 'utf-8', hasBom: false })
+  await files.writeText(path, foundEntry, { text, encoding: 'utf-8', hasBom: false })
   return { output: `File created successfully at: ${path}` }
 }
 
 async function openKnown(files: AgentFiles, path: string) {
-  const opened = await files.openText(path)
-  await files.requireRead(path, opened.file)
-  return opened
+  const openedText = await files.openText(path)
+  await files.requireRead(path, openedText.file)
+  return openedText
 }
 
 type ReplacedText = { readonly text: string; readonly change: Edit; readonly count: number }
 
-async function replace(path: string, text: string, wanted: WantedEdit): Promise<ReplacedText> {
-  const { old_string, new_string, replace_all } = wanted
+async function replace(path: string, text: string, wantedEdit: WantedEdit): Promise<ReplacedText> {
+  const { old_string, new_string, replace_all } = wantedEdit
   if (old_string === '') throw new EditorError('`old_string` is empty. Give the text to be replaced.')
   if (old_string === new_string)
     throw new EditorError('No replacement was performed: `old_string` and `new_string` are the same.')
-  const looked = { path, parameter: 'old_string' }
+  const searchedFile = { path, parameter: 'old_string' }
   if (replace_all) {
-    const all = await replaceEvery(text, [old_string, new_string], looked)
+    const all = await replaceEvery(text, [old_string, new_string], searchedFile)
     return { ...all, change: difference(text, all.text) }
   }
-  const change = await replaceOnce(text, [old_string, new_string], looked, ', or set replace_all')
+  const change = await replaceOnce(text, [old_string, new_string], searchedFile, ', or set replace_all')
   return { text: applyEdit(text, change), change, count: 1 }
 }

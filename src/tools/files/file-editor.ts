@@ -76,13 +76,13 @@ type Command = (files: AgentFiles, input: FileEditorInput) => Promise<ToolOutcom
 
 const COMMANDS: Readonly<Record<FileEditorInput['command'], Command>> = {
   view: async (files, { path, view_range }) => {
-    const found = await files.look(path)
-    if (found.kind === 'directory') {
+    const foundEntry = await files.look(path)
+    if (foundEntry.kind === 'directory') {
       if (view_range)
         throw new EditorError(`\`view_range\` is not allowed when \`path\` points to a directory: ${path}.`)
       return viewOutcome(showDirectory(path, await files.list(path)))
     }
-    const file = asFile(path, found)
+    const file = asFile(path, foundEntry)
     const type = imageType(file.bytes)
     const text = type ? '' : decode(path, file.bytes).text
     await files.noteRead(file)
@@ -92,10 +92,10 @@ const COMMANDS: Readonly<Record<FileEditorInput['command'], Command>> = {
 
   create: async (files, { path, file_text }) => {
     if (file_text === undefined) throw isRequired('file_text', 'create')
-    const found = await files.look(path, 0)
-    if (found.kind === 'directory') throw isDirectory(path)
-    if (found.kind !== 'missing') throw alreadyExists(path)
-    await files.write(found, encode(path, { text: file_text, encoding: 'utf-8', hasBom: false }))
+    const foundEntry = await files.look(path, 0)
+    if (foundEntry.kind === 'directory') throw isDirectory(path)
+    if (foundEntry.kind !== 'missing') throw alreadyExists(path)
+    await files.write(foundEntry, encode(path, { text: file_text, encoding: 'utf-8', hasBom: false }))
     return { output: `File created successfully at: ${path}` }
   },
 
@@ -104,34 +104,34 @@ const COMMANDS: Readonly<Record<FileEditorInput['command'], Command>> = {
     if (old_str === '') throw new EditorError('`old_str` is empty. Give the text to be replaced, or use `insert`.')
     if (new_str === old_str)
       throw new EditorError('No replacement was performed. `new_str` and `old_str` must be different.')
-    const opened = await files.openText(path)
-    const edit = await replaceOnce(opened.decoded.text, [old_str, new_str], { path, parameter: 'old_str' })
-    return await editText(files, path, opened, edit)
+    const openedText = await files.openText(path)
+    const edit = await replaceOnce(openedText.decoded.text, [old_str, new_str], { path, parameter: 'old_str' })
+    return await editText(files, path, openedText, edit)
   },
 
   insert: async (files, { path, insert_line, new_str }) => {
     if (insert_line === undefined) throw isRequired('insert_line', 'insert')
     if (new_str === undefined) throw isRequired('new_str', 'insert')
-    const opened = await files.openText(path)
-    const { text } = opened.decoded
+    const openedText = await files.openText(path)
+    const { text } = openedText.decoded
     const lines = countLines(text)
     if (insert_line < 0 || insert_line > lines) {
       throw new EditorError(
         `Invalid \`insert_line\`: ${insert_line}. It should be within the range of lines of the file: [0, ${lines}].`,
       )
     }
-    return await editText(files, path, opened, insertionAfter(text, insert_line, new_str))
+    return await editText(files, path, openedText, insertionAfter(text, insert_line, new_str))
   },
 
   undo_edit: async (files, { path }) => {
-    const found = await files.look(path)
-    const file = found.kind === 'missing' ? found : asFile(path, found)
+    const foundEntry = await files.look(path)
+    const file = foundEntry.kind === 'missing' ? foundEntry : asFile(path, foundEntry)
     const now = contentOf(file)
     const last = await files.lastEdit(file)
     if (!last)
-      throw found.kind === 'missing' ? doesNotExist(path) : new EditorError(`No edit history found for ${path}.`)
+      throw foundEntry.kind === 'missing' ? doesNotExist(path) : new EditorError(`No edit history found for ${path}.`)
     if (!last.isResult(now)) {
-      const what = found.kind === 'missing' ? 'has been removed' : 'has been changed by something else'
+      const what = foundEntry.kind === 'missing' ? 'has been removed' : 'has been changed by something else'
       throw new EditorError(
         `${path} ${what} since its last edit with this tool; undoing that would lose the change. Edit the file as it is.`,
       )

@@ -31,9 +31,9 @@ const Notebook = z.looseObject({
 
 /** Returns undefined if the text is not a notebook, whatever the name of its file. */
 export function notebookText(text: string): string | undefined {
-  const parsed = Notebook.safeParse(readJson(text))
-  if (!parsed.success) return undefined
-  const cells = parsed.data.cells.map(({ id, cell_type, source, outputs = [] }, at) =>
+  const parseResult = Notebook.safeParse(readJson(text))
+  if (!parseResult.success) return undefined
+  const cells = parseResult.data.cells.map(({ id, cell_type, source, outputs = [] }, at) =>
     [`[cell ${at + 1}: ${cell_type}${id === undefined ? '' : `, id ${id}`}]`, source, ...outputs.map(outputText)].join(
       '\n',
     ),

@@ -54,8 +54,8 @@ export function createRead(files: AgentFiles, pdfs: PdfReader): Tool<ReadInput> 
     access: ({ file_path }) => ({ kind: 'read', paths: [file_path] }),
     run: ({ file_path, offset = 1, limit = MAX_READ_LINES, pages }, { workdir, signal }) =>
       toOutcome(async () => {
-        const wanted = { first: Math.max(offset, 1), limit, pages: pagesOf(pages), signal }
-        return await read({ files, pdfs }, absolutePath(workdir, file_path), wanted)
+        const wantedLines = { first: Math.max(offset, 1), limit, pages: pagesOf(pages), signal }
+        return await read({ files, pdfs }, absolutePath(workdir, file_path), wantedLines)
       }),
   }
 }
@@ -71,28 +71,33 @@ type WantedLines = {
 type ReadDeps = { readonly files: AgentFiles; readonly pdfs: PdfReader }
 
 /** `toOutcome` converts its errors. */
-async function read({ files, pdfs }: ReadDeps, path: string, wanted: WantedLines): Promise<ToolOutcome> {
+async function read({ files, pdfs }: ReadDeps, path: string, wantedLines: WantedLines): Promise<ToolOutcome> {
   const maxBytes = /\.pdf$/i.test(path) ? MAX_PDF_BYTES : MAX_FILE_BYTES
-  const found = await files.look(path, maxBytes)
-  if (found.kind === 'directory') throw new EditorError(`${path} is a directory. Use Bash (\`ls\`) to list it.`)
-  const file = asFile(path, found, maxBytes)
+  const foundEntry = await files.look(path, maxBytes)
+  if (foundEntry.kind === 'directory') throw new EditorError(`${path} is a directory. Use Bash (\`ls\`) to list it.`)
+  const file = asFile(path, foundEntry, maxBytes)
   const outcome = isPdf(file.bytes)
-    ? await showPages(files, pdfs, path, file, wanted)
-    : await showFile(files, path, file, wanted)
+    ? await showPages(files, pdfs, path, file, wantedLines)
+    : await showFile(files, path, file, wantedLines)
   if (!outcome.error) await files.noteRead(file)
   return outcome
 }
 
-function showPages(files: AgentFiles, pdfs: PdfReader, path: string, { bytes }: FoundFile, wanted: WantedLines) {
-  const { pages: range, signal } = wanted
+function showPages(files: AgentFiles, pdfs: PdfReader, path: string, { bytes }: FoundFile, wantedLines: WantedLines) {
+  const { pages: range, signal } = wantedLines
   return showPdf(pdfs, { path, bytes, range, signal, redact: files.redact, maxBytes: MAX_READ_BYTES })
 }
 
-async function showFile(files: AgentFiles, path: string, file: FoundFile, wanted: WantedLines): Promise<ToolOutcome> {
+async function showFile(
+  files: AgentFiles,
+  path: string,
+  file: FoundFile,
+  wantedLines: WantedLines,
+): Promise<ToolOutcome> {
   const { bytes } = file
   if (bytes.length > MAX_FILE_BYTES) throw isTooLarge(path, bytes.length, MAX_FILE_BYTES)
   const type = imageType(bytes)
-  return type ? showImage(path, type, bytes) : viewOutcome(await show(files, path, file, wanted))
+  return type ? showImage(path, type, bytes) : viewOutcome(await show(files, path, file, wantedLines))
 }
 
 async function show(
@@ -101,10 +106,10 @@ async function show(
   { bytes }: FoundFile,
   { first, limit }: WantedLines,
 ): Promise<View> {
-  const { text: written, encoding } = decode(path, bytes)
+  const { text: writtenText, encoding } = decode(path, bytes)
   await nextTurn()
-  const notebook = path.endsWith('.ipynb') ? notebookText(written) : undefined
-  const text = notebook ?? written
+  const notebook = path.endsWith('.ipynb') ? notebookText(writtenText) : undefined
+  const text = notebook ?? writtenText
   const count = countLines(text)
   if (count === 0) return { text: `The file ${path} is empty.`, isCut: false }
   if (first > count) throw new EditorError(`${path} has ${count} lines; \`offset\` ${first} is behind its end.`)

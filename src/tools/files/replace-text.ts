@@ -13,15 +13,15 @@ import { findMatches, linesAt, replacementAt } from '../editor/text-edit.ts'
 export async function replaceOnce(
   text: string,
   [oldText, newText]: readonly [string, string],
-  looked: SearchedFile,
+  searchedFile: SearchedFile,
   advice = '',
 ): Promise<Edit> {
   const { searched, starts } = await findMatches(text, oldText)
   const [start] = starts
-  if (start === undefined) throw new EditorError(await explainNoMatch(looked, text, oldText))
+  if (start === undefined) throw new EditorError(await explainNoMatch(searchedFile, text, oldText))
   if (starts.length > 1) {
     const lines = linesAt(searched, starts).join(', ')
-    const { path, parameter } = looked
+    const { path, parameter } = searchedFile
     throw new EditorError(
       `No replacement was performed. Multiple occurrences of ${parameter} in lines [${lines}] of ${path}. Please ensure it is unique: include more of the lines around it${advice}.`,
     )
@@ -38,19 +38,19 @@ export type ReplacedContent = { readonly text: string; readonly count: number }
 export async function replaceEvery(
   text: string,
   [oldText, newText]: readonly [string, string],
-  looked: SearchedFile,
+  searchedFile: SearchedFile,
 ): Promise<ReplacedContent> {
   const isPlain = oldText.includes('\r') || !text.includes('\r\n')
-  const searched = isPlain ? text : withPlainLineEnds(text)
-  const starts = await findEvery(searched, oldText)
-  if (starts.length === 0) throw new EditorError(await explainNoMatch(looked, text, oldText))
+  const searchedText = isPlain ? text : withPlainLineEnds(text)
+  const starts = await findEvery(searchedText, oldText)
+  if (starts.length === 0) throw new EditorError(await explainNoMatch(searchedFile, text, oldText))
   if (starts.length > MAX_REPLACED)
     throw new EditorError(
-      `No replacement was performed: ${looked.parameter} occurs more than ${MAX_REPLACED} times in ${looked.path}. Use Bash for that, with sed for example.`,
+      `No replacement was performed: ${searchedFile.parameter} occurs more than ${MAX_REPLACED} times in ${searchedFile.path}. Use Bash for that, with sed for example.`,
     )
   if (text.length + starts.length * (newText.length - oldText.length) > MAX_FILE_BYTES)
     throw new EditorError(
-      `${looked.path} would be larger than the ${mebibytes(MAX_FILE_BYTES)} that can be edited; nothing was changed.`,
+      `${searchedFile.path} would be larger than the ${mebibytes(MAX_FILE_BYTES)} that can be edited; nothing was changed.`,
     )
   const places = isPlain ? starts.map((start) => [start, start + oldText.length] as const) : undefined
   const originals = places ?? originalPlaces(text, starts, oldText.length)
@@ -67,11 +67,11 @@ export async function replaceEvery(
 /** Each takes memory and time. A program such as `sed` changes more of them faster. */
 const MAX_REPLACED = 100_000
 
-async function findEvery(searched: string, wanted: string): Promise<number[]> {
+async function findEvery(searchedText: string, wantedText: string): Promise<number[]> {
   const slices = createSlices()
-  const find = createPatientFinder(searched, wanted, slices)
+  const find = createPatientFinder(searchedText, wantedText, slices)
   const starts: number[] = []
-  for (let at = await find(0); at !== -1; at = await find(at + wanted.length)) {
+  for (let at = await find(0); at !== -1; at = await find(at + wantedText.length)) {
     if (starts.push(at) > MAX_REPLACED) return starts
     await slices.rest()
   }

@@ -28,9 +28,9 @@ export class SeenFiles {
 
   /** `path` is the real one. */
   async state(path: string, content: Buffer): Promise<SeenState> {
-    const known = (await this.#load()).get(hash(path))
-    if (known === undefined) return 'never'
-    return known === hash(content) ? 'current' : 'changed'
+    const knownHash = (await this.#load()).get(hash(path))
+    if (knownHash === undefined) return 'never'
+    return knownHash === hash(content) ? 'current' : 'changed'
   }
 
   /** Call it with each content that the model has been shown or has written. */

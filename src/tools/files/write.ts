@@ -35,17 +35,17 @@ export function createWrite(files: AgentFiles): Tool<WriteInput> {
 
 /** Runs within `AgentFiles.change`. */
 async function write(files: AgentFiles, path: string, text: string): Promise<ToolOutcome> {
-  const found = await files.look(path)
-  if (found.kind === 'directory') throw new EditorError(`${path} is a directory; give the path of a file.`)
-  if (found.kind === 'missing') {
-    await files.writeText(path, found, { text, encoding: 'utf-8', hasBom: false })
+  const foundEntry = await files.look(path)
+  if (foundEntry.kind === 'directory') throw new EditorError(`${path} is a directory; give the path of a file.`)
+  if (foundEntry.kind === 'missing') {
+    await files.writeText(path, foundEntry, { text, encoding: 'utf-8', hasBom: false })
     return { output: `File created successfully at: ${path}` }
   }
-  const file = asFile(path, found)
+  const file = asFile(path, foundEntry)
   await files.requireRead(path, file)
-  const decoded = withFormOf(file.bytes, text)
-  await files.writeText(path, file, decoded)
-  return { output: `The file ${path} has been replaced.${changeOfEncoding(file.bytes, decoded)}` }
+  const decodedText = withFormOf(file.bytes, text)
+  await files.writeText(path, file, decodedText)
+  return { output: `The file ${path} has been replaced.${changeOfEncoding(file.bytes, decodedText)}` }
 }
 
 /**
@@ -56,8 +56,8 @@ function withFormOf(bytes: Buffer, text: string): DecodedText {
   const old = decodeText(bytes)
   if (!old) return { text, encoding: 'utf-8', hasBom: false }
   const usesReturns = old.text.includes('\r\n') && !/(^|[^\r])\n/.test(old.text) && !text.includes('\r')
-  const decoded = { ...old, text: usesReturns ? withReturns(text) : text }
-  return encodeText(decoded) ? decoded : { ...decoded, encoding: 'utf-8', hasBom: false }
+  const decodedText = { ...old, text: usesReturns ? withReturns(text) : text }
+  return encodeText(decodedText) ? decodedText : { ...decodedText, encoding: 'utf-8', hasBom: false }
 }
 
 function changeOfEncoding(bytes: Buffer, { encoding }: DecodedText): string {

@@ -71,11 +71,11 @@ async function applyPatch(
   }
 }
 
-async function applyParts(files: AgentFiles, patched: PatchedFiles, input: string): Promise<ToolOutcome> {
-  const done: string[] = []
-  for (const part of parsePatch(input)) done.push(await patched.apply(part))
-  await files.writeAll(patched.changes())
-  return { output: ['The patch was applied:', ...done].join('\n') }
+async function applyParts(files: AgentFiles, patchedFiles: PatchedFiles, input: string): Promise<ToolOutcome> {
+  const doneParts: string[] = []
+  for (const part of parsePatch(input)) doneParts.push(await patchedFiles.apply(part))
+  await files.writeAll(patchedFiles.changes())
+  return { output: ['The patch was applied:', ...doneParts].join('\n') }
 }
 
 /** The content of a file before and after the patch. */
@@ -114,17 +114,17 @@ class PatchedFiles {
 
   /** Removals last: after a failure, as much as possible still exists. */
   changes() {
-    const changed = [...this.#open.values()].filter(({ place, now }) => now !== contentOf(place))
-    return changed
+    const changedFiles = [...this.#open.values()].filter(({ place, now }) => now !== contentOf(place))
+    return changedFiles
       .map(({ place, now, mode, oldPath }) => ({ place, content: now, mode, oldPath }))
       .toSorted((a, b) => Number(!a.content) - Number(!b.content))
   }
 
   async #update(file: PatchedFile, { path, moveTo, hunks }: Extract<FilePatch, { kind: 'update' }>): Promise<string> {
     if (!file.now) throw doesNotExist(path)
-    const decoded = decode(path, file.now)
-    const text = await patchText(path, decoded.text, hunks, this.#signal)
-    const bytes = encode(path, { ...decoded, text })
+    const decodedText = decode(path, file.now)
+    const text = await patchText(path, decodedText.text, hunks, this.#signal)
+    const bytes = encode(path, { ...decodedText, text })
     if (moveTo === undefined) {
       file.now = bytes
       return `M ${path}`
@@ -139,8 +139,8 @@ class PatchedFiles {
   }
 
   async #at(path: string): Promise<PatchedFile> {
-    const found = await this.#files.look(absolutePath(this.#workdir, path))
-    const place = found.kind === 'missing' ? found : asFile(path, found)
+    const foundEntry = await this.#files.look(absolutePath(this.#workdir, path))
+    const place = foundEntry.kind === 'missing' ? foundEntry : asFile(path, foundEntry)
     let file = this.#open.get(place.path)
     if (!file) {
       file = { place, now: contentOf(place), mode: place.kind === 'file' ? place.mode : undefined }

@@ -95,27 +95,27 @@ class LineReader {
 
   fault(what: string): EditorError {
     // The marker that begins the patch is line 1.
-    const shown = JSON.stringify((this.line ?? '').slice(0, 200))
-    return new EditorError(`The patch is invalid at line ${this.#at + 2}, ${shown}: ${what}`)
+    const shownLine = JSON.stringify((this.line ?? '').slice(0, 200))
+    return new EditorError(`The patch is invalid at line ${this.#at + 2}, ${shownLine}: ${what}`)
   }
 }
 
 function parseFile(reader: LineReader): FilePatch {
-  const added = reader.take(ADD)
-  if (added !== undefined) return { kind: 'add', path: named(reader, added), lines: parseAdded(reader) }
-  const deleted = reader.take(DELETE)
-  if (deleted !== undefined) return { kind: 'delete', path: named(reader, deleted) }
-  const updated = reader.take(UPDATE)
-  if (updated === undefined)
+  const addedPath = reader.take(ADD)
+  if (addedPath !== undefined) return { kind: 'add', path: requireName(reader, addedPath), lines: parseAdded(reader) }
+  const deletedPath = reader.take(DELETE)
+  if (deletedPath !== undefined) return { kind: 'delete', path: requireName(reader, deletedPath) }
+  const updatedPath = reader.take(UPDATE)
+  if (updatedPath === undefined)
     throw reader.fault(`expected "${ADD.trim()}", "${UPDATE.trim()}" or "${DELETE.trim()}" with a path.`)
-  const path = named(reader, updated)
+  const path = requireName(reader, updatedPath)
   const moveTo = reader.take(MOVE)
   const hunks = parseHunks(reader)
   if (hunks.length === 0 && moveTo === undefined) throw reader.fault(`the update of ${path} changes nothing.`)
-  return { kind: 'update', path, hunks, ...(moveTo !== undefined && { moveTo: named(reader, moveTo) }) }
+  return { kind: 'update', path, hunks, ...(moveTo !== undefined && { moveTo: requireName(reader, moveTo) }) }
 }
 
-function named(reader: LineReader, path: string): string {
+function requireName(reader: LineReader, path: string): string {
   if (path === '') throw reader.fault('the line before it has no path.')
   return path
 }

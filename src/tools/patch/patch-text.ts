@@ -21,17 +21,17 @@ export async function patchText(
   const slices = createSlices()
   const lines = await readLines(text, slices)
   const search = new LineSearch(lines, slices)
-  const patched: (readonly Part[])[] = []
-  let done = 0
+  const patchedParts: (readonly Part[])[] = []
+  let doneLines = 0
   for (const [number, hunk] of hunks.entries()) {
     signal.throwIfAborted()
-    const found = await locate(search, hunk, done)
-    if (!found) throw new EditorError(explain(path, number + 1, hunk))
-    patched.push(lines.part(done, found.start), replaced(lines, found))
-    done = found.start + found.lines.filter(isOld).length
+    const locatedHunk = await locate(search, hunk, doneLines)
+    if (!locatedHunk) throw new EditorError(explain(path, number + 1, hunk))
+    patchedParts.push(lines.part(doneLines, locatedHunk.start), replaceLines(lines, locatedHunk))
+    doneLines = locatedHunk.start + locatedHunk.lines.filter(isOld).length
   }
   const { count } = lines
-  return joinParts([...patched, lines.part(done, count)].flat(), lines.endOf(0), lines.endOf(count - 1))
+  return joinParts([...patchedParts, lines.part(doneLines, count)].flat(), lines.endOf(0), lines.endOf(count - 1))
 }
 
 /** The text ends as before: with or without a line end. */
@@ -54,15 +54,15 @@ async function locate(
 ): Promise<LocatedHunk | undefined> {
   let start = from
   for (const context of contexts) {
-    const found = await search.find([context], start)
-    if (found === undefined) return undefined
-    start = found + 1
+    const foundAt = await search.find([context], start)
+    if (foundAt === undefined) return undefined
+    start = foundAt + 1
   }
   const old = lines.filter(isOld).map(({ text }) => text)
   // Without old lines, the new ones are inserted after the context, or at the end.
   if (old.length === 0) return { start: contexts.length > 0 ? start : search.count, lines }
-  const found = await search.find(old, start, isAtEnd)
-  if (found !== undefined) return { start: found, lines }
+  const foundAt = await search.find(old, start, isAtEnd)
+  if (foundAt !== undefined) return { start: foundAt, lines }
   // An empty line at the end of a hunk is often only the space before the next one.
   const last = lines.at(-1)
   if (last?.kind !== ' ' || last.text !== '' || old.length === 1) return undefined
@@ -70,7 +70,7 @@ async function locate(
   return again === undefined ? undefined : { start: again, lines: lines.slice(0, -1) }
 }
 
-function replaced(lines: Lines, { start, lines: changes }: LocatedHunk): Part[] {
+function replaceLines(lines: Lines, { start, lines: changes }: LocatedHunk): Part[] {
   const result: Part[] = []
   let at = start
   for (const { kind, text } of changes) {
@@ -104,14 +104,14 @@ class LineSearch {
   }
 
   /** Returns the index of the first matching line at or after line `from`; with `isAtEnd` preferably the last match. */
-  async find(wanted: readonly string[], from: number, isAtEnd = false): Promise<number | undefined> {
-    const last = this.count - wanted.length
+  async find(wantedLines: readonly string[], from: number, isAtEnd = false): Promise<number | undefined> {
+    const last = this.count - wantedLines.length
     for (const form of FORMS) {
-      const pattern = wanted.map(form)
+      const pattern = wantedLines.map(form)
       if (isAtEnd && last >= from && pattern.every((line, at) => line === form(this.#lines.textOf(last + at))))
         return last
-      const found = await this.#findIn(form, pattern, from)
-      if (found !== undefined) return found
+      const foundAt = await this.#findIn(form, pattern, from)
+      if (foundAt !== undefined) return foundAt
     }
     return undefined
   }
@@ -126,8 +126,8 @@ class LineSearch {
   }
 
   async #formed(form: Form) {
-    const known = this.#forms.get(form)
-    if (known) return known
+    const knownForm = this.#forms.get(form)
+    if (knownForm) return knownForm
     const starts = new Uint32Array(this.count)
     const texts = ['\n']
     let start = 0
@@ -142,18 +142,18 @@ class LineSearch {
       texts.push(some.join(''))
       await this.#slices.rest()
     }
-    const formed = { text: texts.join(''), starts }
-    this.#forms.set(form, formed)
-    return formed
+    const formedText = { text: texts.join(''), starts }
+    this.#forms.set(form, formedText)
+    return formedText
   }
 }
 
 /** Returns the index of a number in an ascending list. */
-function indexOfStart(starts: Uint32Array, wanted: number): number {
+function indexOfStart(starts: Uint32Array, wantedStart: number): number {
   let [low, high] = [0, starts.length - 1]
   while (low < high) {
     const middle = (low + high) >>> 1
-    if ((starts[middle] ?? 0) < wanted) low = middle + 1
+    if ((starts[middle] ?? 0) < wantedStart) low = middle + 1
     else high = middle
   }
   return low
@@ -164,7 +164,7 @@ const MAX_QUOTED_CHARS = 2000
 
 function explain(path: string, number: number, { contexts, lines }: Hunk): string {
   const old = lines.filter(isOld).map(({ text }) => text)
-  const wanted = [...contexts.map((context) => `@@ ${context}`), ...old]
-  const quoted = wanted.join('\n').slice(0, MAX_QUOTED_CHARS).toWellFormed()
-  return `Hunk ${number} of ${path} does not fit: these lines were not found after the hunk before it. Read the file and send the patch again.\n${quoted}`
+  const wantedLines = [...contexts.map((context) => `@@ ${context}`), ...old]
+  const quotedLines = wantedLines.join('\n').slice(0, MAX_QUOTED_CHARS).toWellFormed()
+  return `Hunk ${number} of ${path} does not fit: these lines were not found after the hunk before it. Read the file and send the patch again.\n${quotedLines}`
 }

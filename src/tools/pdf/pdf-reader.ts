@@ -83,9 +83,9 @@ async function run(command: readonly string[], pdf: Buffer, signal: AbortSignal)
     signal,
     killSignal: 'SIGKILL',
   })
-  const closed = Promise.withResolvers<number | null>()
+  const closing = Promise.withResolvers<number | null>()
   // An abort is such an error, too. `close` follows if there was a process.
-  child.on('error', (error) => child.pid === undefined && closed.reject(error)).once('close', closed.resolve)
+  child.on('error', (error) => child.pid === undefined && closing.reject(error)).once('close', closing.resolve)
   // oxlint-disable-next-line typescript/no-non-null-assertion -- both are pipes, by `stdio`
   const [stdin, stdout] = [child.stdin!, child.stdout!]
   // The process may end before it has read everything.
@@ -97,7 +97,7 @@ async function run(command: readonly string[], pdf: Buffer, signal: AbortSignal)
     if (room < 0) child.kill('SIGKILL')
     else chunks.push(chunk)
   })
-  const code = await closed.promise
+  const code = await closing.promise
   if (signal.aborted) return { refusal: 'late' }
   return code === 0 ? answerOf(Buffer.concat(chunks)) : { refusal: 'crashed' }
 }

@@ -26,13 +26,13 @@ export type PdfQuestion = {
 }
 
 /** Throws an `EditorError` if the requested pages do not exist or contain no text. */
-export async function showPdf(reader: PdfReader, asked: PdfQuestion): Promise<ToolOutcome> {
+export async function showPdf(reader: PdfReader, question: PdfQuestion): Promise<ToolOutcome> {
   try {
-    const answer = await reader.read(asked.bytes, asked.range, asked.signal)
-    if ('refusal' in answer) return failure(...REFUSALS[answer.refusal], asked.path)
-    return viewOutcome(await viewOf(answer, asked))
+    const answer = await reader.read(question.bytes, question.range, question.signal)
+    if ('refusal' in answer) return failure(...REFUSALS[answer.refusal], question.path)
+    return viewOutcome(await viewOf(answer, question))
   } catch (error) {
-    if (asked.signal.aborted) return failure('interrupted', 'was not read: the call was interrupted.', asked.path)
+    if (question.signal.aborted) return failure('interrupted', 'was not read: the call was interrupted.', question.path)
     throw error
   }
 }
@@ -51,44 +51,44 @@ function failure(type: ToolErrorType, what: string, path: string): ToolOutcome {
   return { output: message, error: { type, message } }
 }
 
-async function viewOf({ total, pages }: PdfText, asked: PdfQuestion): Promise<View> {
-  const { path, range } = asked
+async function viewOf({ total, pages }: PdfText, question: PdfQuestion): Promise<View> {
+  const { path, range } = question
   if (!range && total > MAX_PAGES_WITHOUT_RANGE)
     throw new EditorError(
       `${path} has ${total} pages. Request at most ${MAX_PDF_PAGES} of them with \`pages\`, for example "1-${MAX_PAGES_WITHOUT_RANGE}".`,
     )
   const { first, last } = { first: range?.first ?? 1, last: Math.min(range?.last ?? total, total) }
-  if (first > last) throw new EditorError(`${path} has ${counted(total)}; page ${first} does not exist.`)
+  if (first > last) throw new EditorError(`${path} has ${countPages(total)}; page ${first} does not exist.`)
   if (pages.every(({ text }) => text === ''))
     throw new EditorError(
       `${path} has no text on ${pagesText(first, last)} of ${total}: they are probably scanned images. Use Bash to convert them, for example \`pdftoppm -png\`, and read the images.`,
     )
-  const { shown, isCut } = await fitting(pages, asked)
+  const { shown, isCut } = await fitting(pages, question)
   const next = first + shown.length
   const notes =
     next <= last ? [`[${capital(pagesText(next, last))} did not fit. Continue with pages "${next}-${last}".]`] : []
-  const title = `[PDF with ${counted(total)}; text of ${pagesText(first, next - 1)}]`
+  const title = `[PDF with ${countPages(total)}; text of ${pagesText(first, next - 1)}]`
   return { text: [title, ...shown, ...notes].join('\n\n'), isCut: isCut || notes.length > 0 }
 }
 
 /** At least one page, which is cut if it is too long. */
 async function fitting(pages: PdfText['pages'], { maxBytes, redact }: PdfQuestion) {
-  const shown: string[] = []
+  const shownPages: string[] = []
   let room = maxBytes
   for (const { number, text } of pages) {
     const page = `[page ${number}]\n${text ?? '[This page cannot be read.]'}`
     const size = Buffer.byteLength(page)
     // Redact it before the cut: a secret that is cut would not be found later.
-    if (size > room && shown.length === 0)
+    if (size > room && shownPages.length === 0)
       return {
         shown: [`${cutBytes(await redact(page), room)}\n[The rest of page ${number} is not shown.]`],
         isCut: true,
       }
     if (size > room) break
     room -= size
-    shown.push(page)
+    shownPages.push(page)
   }
-  return { shown, isCut: false }
+  return { shown: shownPages, isCut: false }
 }
 
 /** At most so many bytes of UTF-8, without half a character. */
@@ -98,6 +98,6 @@ function cutBytes(text: string, most: number): string {
 
 const pagesText = (first: number, last: number) => (first === last ? `page ${first}` : `pages ${first} to ${last}`)
 
-const counted = (pages: number) => (pages === 1 ? '1 page' : `${pages} pages`)
+const countPages = (pages: number) => (pages === 1 ? '1 page' : `${pages} pages`)
 
 const capital = (text: string) => text.charAt(0).toUpperCase() + text.slice(1)

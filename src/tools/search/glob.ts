@@ -60,8 +60,8 @@ function splitPattern({ pattern, path }: GlobInput): { start: string | undefined
   const prefix = names.slice(0, count).join('/') || '/'
   const rest = names.slice(count)
   // With a slash, as it is a pattern for the path from there on.
-  const anchored = rest.length === 1 ? `/${rest[0]}` : rest.join('/')
+  const anchoredPattern = rest.length === 1 ? `/${rest[0]}` : rest.join('/')
   // Not joined: that would take quadratic time for many `..`, and only the file system knows where they lead.
   const start = isAbsolute(prefix) || path === undefined ? prefix : `${path}/${prefix}`
-  return { start, pattern: anchored }
+  return { start, pattern: anchoredPattern }
 }

@@ -28,7 +28,7 @@ export async function searchPlainText({ input, place, without, redact }: GrepQue
     signal: place.signal,
   })
   const lines = layOut(
-    items.map(({ path, line = 0, text: shown = '' }) => ({ path: place.shown(path), line, shown })),
+    items.map(({ path, line = 0, text: shownText = '' }) => ({ path: place.shown(path), line, shown: shownText })),
     input,
   )
   const isCut = truncated || lines.length > input.head_limit
@@ -38,9 +38,9 @@ export async function searchPlainText({ input, place, without, redact }: GrepQue
 
 type Match = { readonly path: string; readonly line: number; readonly shown: string }
 
-function layOut(matches: readonly Match[], { output_mode, '-n': numbered }: GrepQuestion['input']): string[] {
+function layOut(matches: readonly Match[], { output_mode, '-n': withNumbers }: GrepQuestion['input']): string[] {
   if (output_mode === 'content')
-    return matches.map(({ path, line, shown }) => `${path}:${numbered ? `${line}:` : ''}${shown}`)
+    return matches.map(({ path, line, shown }) => `${path}:${withNumbers ? `${line}:` : ''}${shown}`)
   const counts = new Map<string, number>()
   for (const { path } of matches) counts.set(path, (counts.get(path) ?? 0) + 1)
   return [...counts].map(([path, count]) => (output_mode === 'count' ? `${path}:${count}` : path))

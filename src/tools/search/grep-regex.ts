@@ -6,21 +6,21 @@ import { EditorError } from '../editor/editor-faults.ts'
 import type { GrepInput, GrepQuestion, GrepResult } from './grep-question.ts'
 
 /** Throws an `EditorError` for a query that ripgrep does not take. */
-export async function searchByRegex(ripgrep: string, asked: GrepQuestion): Promise<GrepResult> {
-  const { input, place } = asked
+export async function searchByRegex(ripgrep: string, question: GrepQuestion): Promise<GrepResult> {
+  const { input, place } = question
   let isCut = false
-  const search = searchFor(ripgrep, asked, () => (isCut = true))
+  const search = searchFor(ripgrep, question, () => (isCut = true))
   const fault = await queryFault(ripgrep, search.query, place.signal)
   if (fault !== undefined) throw new EditorError(`ripgrep does not accept this search. ${fault}`)
-  const found =
+  const foundFiles =
     place.only === undefined
       ? searchText(place.jail, place.directory, search)
       : searchOneFile(place.jail, place.only, search)
-  const { lines, more } = await LAYOUTS[input.output_mode](found, asked)
+  const { lines, more } = await LAYOUTS[input.output_mode](foundFiles, question)
   const notes = [
     ...(more === '' ? [] : [`[${more}]`]),
     ...(isCut ? ['[The search was ended early; there may be more. Search a smaller directory.]'] : []),
-    ...(place.only === undefined ? await largeFilesNote(search, asked) : []),
+    ...(place.only === undefined ? await largeFilesNote(search, question) : []),
   ]
   return { lines, notes, isCut: isCut || more !== '' }
 }
@@ -49,10 +49,10 @@ type LaidOutLines = { readonly lines: readonly string[]; readonly more: string }
 type Layout = (found: AsyncIterable<FileWithText>, asked: GrepQuestion) => Promise<LaidOutLines>
 
 const LAYOUTS: Readonly<Record<GrepInput['output_mode'], Layout>> = {
-  async content(found, { input, place, redact }) {
+  async content(foundFiles, { input, place, redact }) {
     const lines: string[] = []
     const hasContext = [input['-A'], input['-B'], input['-C']].some((count) => (count ?? 0) > 0)
-    for await (const file of found) {
+    for await (const file of foundFiles) {
       let last: TextLine | undefined
       for (const line of file.lines) {
         if (lines.length >= input.head_limit) return { lines, more: `More than ${input.head_limit} lines match.` }
@@ -64,18 +64,18 @@ const LAYOUTS: Readonly<Record<GrepInput['output_mode'], Layout>> = {
     return { lines, more: '' }
   },
 
-  async files_with_matches(found, { input, place }) {
+  async files_with_matches(foundFiles, { input, place }) {
     const files: FileWithText[] = []
-    for await (const file of found) files.push(file)
+    for await (const file of foundFiles) files.push(file)
     files.sort((a, b) => b.mtimeMs - a.mtimeMs || (a.path < b.path ? -1 : 1))
     const lines = files.slice(0, input.head_limit).map(({ path }) => place.shown(path))
     return { lines, more: moreFiles(files.length, input.head_limit) }
   },
 
-  async count(found, { input, place }) {
+  async count(foundFiles, { input, place }) {
     const lines: string[] = []
     let [files, matches] = [0, 0]
-    for await (const file of found) {
+    for await (const file of foundFiles) {
       files++
       matches += file.matches
       if (lines.length < input.head_limit) lines.push(`${place.shown(file.path)}:${file.matches}`)
@@ -96,17 +96,17 @@ const MAX_REDACTED_CHARS = 64 * 1024
 async function describe(
   path: string,
   { line, text, isMatch }: TextLine,
-  numbered: boolean,
+  withNumbers: boolean,
   redact: GrepQuestion['redact'],
 ): Promise<string> {
   const mark = isMatch ? ':' : '-'
-  return `${path}${mark}${numbered ? `${line}${mark}` : ''}${await shorten(text, redact)}`
+  return `${path}${mark}${withNumbers ? `${line}${mark}` : ''}${await shorten(text, redact)}`
 }
 
 async function shorten(text: string, redact: GrepQuestion['redact']): Promise<string> {
   if (text.length <= MAX_SHOWN_CHARS) return text
-  const redacted = await redact(text.slice(0, MAX_REDACTED_CHARS))
-  return `${redacted.slice(0, MAX_SHOWN_CHARS).toWellFormed()} [… ${text.length - MAX_SHOWN_CHARS} more characters]`
+  const redactedText = await redact(text.slice(0, MAX_REDACTED_CHARS))
+  return `${redactedText.slice(0, MAX_SHOWN_CHARS).toWellFormed()} [… ${text.length - MAX_SHOWN_CHARS} more characters]`
 }
 
 /** The number of large files that are named. */
@@ -118,6 +118,8 @@ async function largeFilesNote(search: TextSearch, { place, input }: GrepQuestion
   const large: string[] = []
   for await (const path of unsearchedPaths(place.directory, search)) large.push(place.shown(path))
   if (large.length === 0) return []
-  const named = large.toSorted().slice(0, MAX_NAMED).join(', ')
-  return [`[Not searched, as they have more than 16 MiB: ${named}${large.length > MAX_NAMED ? ' and others' : ''}.]`]
+  const namedFiles = large.toSorted().slice(0, MAX_NAMED).join(', ')
+  return [
+    `[Not searched, as they have more than 16 MiB: ${namedFiles}${large.length > MAX_NAMED ? ' and others' : ''}.]`,
+  ]
 }

@@ -29,10 +29,10 @@ export function createGrep(deps: GrepDeps): Tool<GrepInput> {
     run: (input, context) =>
       searchAt(deps, input.path, context, async (place) => {
         const ripgrep = deps.search.ripgrep()
-        const asked = { input, place, without: LEFT_OUT, redact: deps.files.redact }
-        const found = await (ripgrep === undefined ? searchPlainText(asked) : searchByRegex(ripgrep, asked))
+        const question = { input, place, without: LEFT_OUT, redact: deps.files.redact }
+        const grepResult = await (ripgrep === undefined ? searchPlainText(question) : searchByRegex(ripgrep, question))
         context.signal.throwIfAborted()
-        return toOutcome(found)
+        return toOutcome(grepResult)
       }),
   }
 }
@@ -43,11 +43,11 @@ const MAX_SHOWN_CHARS = 60_000
 function toOutcome({ lines, notes, isCut }: GrepResult): ToolOutcome {
   let room = MAX_SHOWN_CHARS
   const fitting = lines.findIndex((line) => (room -= line.length + 1) < 0)
-  const shown = fitting < 0 ? lines : lines.slice(0, fitting)
-  const said = [
-    ...(lines.length > 0 ? shown : ['No matches found.']),
+  const shownLines = fitting < 0 ? lines : lines.slice(0, fitting)
+  const outputLines = [
+    ...(lines.length > 0 ? shownLines : ['No matches found.']),
     ...(fitting < 0 ? [] : ['[The output was cut here; narrow the search.]']),
     ...notes,
   ]
-  return { output: said.join('\n'), ...((isCut || fitting >= 0) && { truncated: true }) }
+  return { output: outputLines.join('\n'), ...((isCut || fitting >= 0) && { truncated: true }) }
 }

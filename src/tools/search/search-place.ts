@@ -49,32 +49,32 @@ export function searchAt(
       return await withinTime(SEARCH_MS, call, async (signal) => {
         await using jail = await search.openJail(base, call)
         await using directory = await openDirectoryIn(jail, [])
-        return await work({ jail, directory, only, signal, shown: (found) => join(fromWorkdir, found) })
+        return await work({ jail, directory, only, signal, shown: (foundPath) => join(fromWorkdir, foundPath) })
       })
     } catch (error) {
-      if (call.aborted) return interrupted()
+      if (call.aborted) return interruption()
       if (error instanceof Problem) throw new EditorError(error.message)
       throw error
     }
   })
 }
 
-function interrupted(): ToolOutcome {
+function interruption(): ToolOutcome {
   const message = 'The search was interrupted.'
   return { output: message, error: { type: 'interrupted', message } }
 }
 
 async function find(files: AgentFiles, path: string): Promise<{ base: string; only: string | undefined }> {
-  const found = await files.look(path, 0)
-  switch (found.kind) {
+  const foundEntry = await files.look(path, 0)
+  switch (foundEntry.kind) {
     case 'directory':
-      return { base: found.path, only: undefined }
+      return { base: foundEntry.path, only: undefined }
     case 'file':
     case 'large':
-      return { base: dirname(found.path), only: basename(found.path) }
+      return { base: dirname(foundEntry.path), only: basename(foundEntry.path) }
     case 'missing':
       throw doesNotExist(path)
     case 'special':
-      throw new EditorError(`${path} is ${found.what}; give the path of a directory or a file.`)
+      throw new EditorError(`${path} is ${foundEntry.what}; give the path of a directory or a file.`)
   }
 }

@@ -101,9 +101,9 @@ class MarkdownWriter {
     if (name === 'title') this.#isTitle = true
     else if (BLOCKS.has(name)) this.#lines(2)
     if (name === 'table') this.#rows = 0
-    const opened = OPENED.get(name)
+    const opening = OPENED.get(name)
     const mark = MARKS.get(name)
-    if (opened) opened(this, attributes)
+    if (opening) opening(this, attributes)
     else if (/^h[1-6]$/.test(name)) this.#begin(`${'#'.repeat(Number(name[1]))} `)
     else if (mark !== undefined && !this.#isPlain) this.#put(mark, { joins: 'right' })
   }

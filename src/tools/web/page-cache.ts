@@ -20,8 +20,8 @@ export class PageCache {
   }
 
   get(url: string): CachedPage | undefined {
-    const found = this.#pages.get(url)
-    return found && found.until > this.#now() ? found.page : undefined
+    const cachedPage = this.#pages.get(url)
+    return cachedPage && cachedPage.until > this.#now() ? cachedPage.page : undefined
   }
 
   set(url: string, page: CachedPage): void {

@@ -52,9 +52,12 @@ export function createTavily(apiKey: string, baseUrl: string = TAVILY): SearchEn
           `The search engine answered with status ${response.status}. ${ADVICE[response.status] ?? ''}`.trim(),
         )
       }
-      const parsed = TavilyAnswer.safeParse(parseAnswer(await readBounded(response)))
-      if (!parsed.success) throw new WebFault('The search engine answered in a form that this server does not know.')
-      return parsed.data.results.slice(0, MAX_HITS).map(({ title, url, content }) => ({ title, url, text: content }))
+      const parseResult = TavilyAnswer.safeParse(parseAnswer(await readBounded(response)))
+      if (!parseResult.success)
+        throw new WebFault('The search engine answered in a form that this server does not know.')
+      return parseResult.data.results
+        .slice(0, MAX_HITS)
+        .map(({ title, url, content }) => ({ title, url, text: content }))
     },
   }
 }

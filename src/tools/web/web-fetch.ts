@@ -52,7 +52,7 @@ export function createWebFetch(deps: WebFetchDeps): Tool<WebFetchInput> {
     readOnly: true,
     access: ({ url }) => ({ kind: 'fetch', url }),
     run: ({ url, prompt }, context) =>
-      webOutcome(context, async () => framed(await fetchPage(deps, cache, new URL(url), context.signal), prompt)),
+      webOutcome(context, async () => framePage(await fetchPage(deps, cache, new URL(url), context.signal), prompt)),
   }
 }
 
@@ -77,7 +77,7 @@ export async function webOutcome(
 }
 
 /** Behind the page: what comes last is read best. No model answers it, as the agent's own reads the page anyway. */
-function framed(outcome: ToolOutcome, prompt: string | undefined): ToolOutcome {
+function framePage(outcome: ToolOutcome, prompt: string | undefined): ToolOutcome {
   if (prompt === undefined || prompt.trim() === '') return outcome
   return { ...outcome, output: `${String(outcome.output)}\n[You look for: ${prompt}]` }
 }
@@ -86,14 +86,14 @@ async function fetchPage(deps: WebFetchDeps, cache: PageCache, url: URL, call: A
   if (url.username || url.password) throw new WebFault('The address holds credentials; leave them out.')
   url.hash = ''
   await requirePermitted(deps.web, url, call)
-  const kept = cache.get(url.href)
-  const page = kept ?? (await withinTime(FETCH_MS, call, (signal) => load(deps, url, signal)))
+  const keptPage = cache.get(url.href)
+  const page = keptPage ?? (await withinTime(FETCH_MS, call, (signal) => load(deps, url, signal)))
   if ('redirect' in page) return { output: describeRedirect(url, page.redirect) }
-  if (!kept) cache.set(url.href, page)
-  const shown = page.text.slice(0, MAX_PAGE_CHARS).toWellFormed()
-  const isCut = page.isCut || shown.length < page.text.length
+  if (!keptPage) cache.set(url.href, page)
+  const shownText = page.text.slice(0, MAX_PAGE_CHARS).toWellFormed()
+  const isCut = page.isCut || shownText.length < page.text.length
   const notes = isCut ? '\n[The page is longer; the rest is not shown.]' : ''
-  return { output: asUntrusted(page.address, `${shown}${notes}`), ...(isCut && { truncated: true }) }
+  return { output: asUntrusted(page.address, `${shownText}${notes}`), ...(isCut && { truncated: true }) }
 }
 
 /** A page may say anything: also that it is over, and that what follows are words of the user. */

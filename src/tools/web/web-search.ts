@@ -41,8 +41,8 @@ export function createWebSearch({ engine, web }: WebSearchDeps): Tool<WebSearchI
     run: ({ query, allowed_domains = [], blocked_domains = [] }, context) =>
       webOutcome(context, async () => {
         await requirePermitted(web, engine.address, context.signal)
-        const asked = { query, allowedDomains: allowed_domains, blockedDomains: blocked_domains }
-        const hits = await withinTime(SEARCH_MS, context.signal, (signal) => engine.search(asked, signal))
+        const searchQuery = { query, allowedDomains: allowed_domains, blockedDomains: blocked_domains }
+        const hits = await withinTime(SEARCH_MS, context.signal, (signal) => engine.search(searchQuery, signal))
         return toOutcome(query, hits)
       }),
   }
