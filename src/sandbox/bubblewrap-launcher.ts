@@ -70,10 +70,10 @@ type SandboxMaker = SandboxPlan & {
 }
 
 export function createBubblewrapLauncher(sandbox: SandboxMaker): ShellLauncher {
-  const shown = shownPlaces(sandbox)
+  const places = shownPlaces(sandbox)
   // If files are listed, nothing is mounted over the home itself.
   const toolchains = sandbox.readable ? [] : TOOLCHAINS.filter((name) => existsSync(join(sandbox.home, name)))
-  const prepared = { sandbox, shown, toolchains, turns: new Queue({ perKey: 1 }) }
+  const preparedParts = { sandbox, shown: places, toolchains, turns: new Queue({ perKey: 1 }) }
   return {
     isolation: 'bubblewrap',
     isolatesNetwork: sandbox.features.isolatesNetwork,
@@ -81,7 +81,7 @@ export function createBubblewrapLauncher(sandbox: SandboxMaker): ShellLauncher {
       file_system: sandbox.readable ? 'allow_list' : 'host_read_only',
       seccomp: sandbox.features.filter !== undefined,
     },
-    launch: (argv, options) => launchInSandbox(prepared, argv, options),
+    launch: (argv, options) => launchInSandbox(preparedParts, argv, options),
   }
 }
 
@@ -127,33 +127,33 @@ async function launchInSandbox(
     )
   if (!features.bindsDescriptors)
     for (const path of [workdir, ...additionalDirectories]) refuseMovable(path, sandbox.workdirBase)
-  await using opened = new AsyncDisposableStack()
+  await using openedParts = new AsyncDisposableStack()
   const descriptors: number[] = []
   const inherit = (handle: { readonly fd: number }) => FIRST_EXTRA_DESCRIPTOR - 1 + descriptors.push(handle.fd)
   const home = join(privateDir, 'home')
   const places: ShellPlaces = {
-    workdir: opened.use(await openWorkdir(workdir)),
+    workdir: openedParts.use(await openWorkdir(workdir)),
     isWorkdirReadOnly,
     additionalDirectories: (
-      await inOrder(additionalDirectories, async (path) => opened.use(await openAdditional(path)))
+      await inOrder(additionalDirectories, async (path) => openedParts.use(await openAdditional(path)))
     ).filter((place) => place !== undefined),
-    home: opened.use(await turns.run(() => openLinked(home, { sandbox, toolchains, view }), { key: privateDir })),
-    scratch: opened.use(await turns.run(() => openScratch(join(privateDir, 'tmp')), { key: privateDir })),
-    visible: await inOrder(visible, async (path) => opened.use(await openOwnDirectory(path))),
+    home: openedParts.use(await turns.run(() => openLinked(home, { sandbox, toolchains, view }), { key: privateDir })),
+    scratch: openedParts.use(await turns.run(() => openScratch(join(privateDir, 'tmp')), { key: privateDir })),
+    visible: await inOrder(visible, async (path) => openedParts.use(await openOwnDirectory(path))),
     shown: await inOrder([...shown, ...(view?.readable ?? [])], async ({ at, real }) => ({
       at,
-      place: opened.use(await openVisible(real)),
+      place: openedParts.use(await openVisible(real)),
     })),
-    caches: await openSharedCaches(view, opened),
-    sshAgent: view?.sshAgent === undefined ? undefined : opened.use(await openSocket(view.sshAgent)),
-    gitConfig: gitConfig && opened.use(await openConfig(join(privateDir, 'gitconfig'), gitConfig)),
+    caches: await openSharedCaches(view, openedParts),
+    sshAgent: view?.sshAgent === undefined ? undefined : openedParts.use(await openSocket(view.sshAgent)),
+    gitConfig: gitConfig && openedParts.use(await openConfig(join(privateDir, 'gitconfig'), gitConfig)),
     inherit: features.bindsDescriptors ? ({ handle }) => inherit(handle) : undefined,
   }
-  const filter = features.filter === undefined ? undefined : inherit(opened.use(await openAgain(features.filter)))
+  const filter = features.filter === undefined ? undefined : inherit(openedParts.use(await openAgain(features.filter)))
   const args = [...baseArguments(features), ...filterArguments(filter), ...mountArguments(sandbox, places)]
   const { env, stale, onChannel, ...own } = networkLaunch(network, argv, sandbox.readable !== undefined)
   const inside = { HOME: home, TMPDIR: '/tmp', ...(gitConfig && GIT_VARIABLES), ...env }
-  const held = opened.move()
+  const heldParts = openedParts.move()
   return {
     argv: [sandbox.bwrap, ...args, ...own.arguments, ...setArguments(inside), '--chdir', workdir, '--', ...own.argv],
     cwd: '/',
@@ -162,7 +162,7 @@ async function launchInSandbox(
     ...(onChannel && { onChannel }),
     descriptors,
     generations: 2,
-    [Symbol.asyncDispose]: () => held.disposeAsync(),
+    [Symbol.asyncDispose]: () => heldParts.disposeAsync(),
   }
 }
 
@@ -189,9 +189,9 @@ async function openLinked(
   }
 }
 
-async function openSharedCaches(view: HomeView | undefined, opened: AsyncDisposableStack): Promise<OpenedPath[]> {
+async function openSharedCaches(view: HomeView | undefined, openedParts: AsyncDisposableStack): Promise<OpenedPath[]> {
   const caches = view?.packageCache === undefined ? [] : await openCaches(view.packageCache)
-  return caches.map((place) => opened.use(place))
+  return caches.map((place) => openedParts.use(place))
 }
 
 /** See git(1). */

@@ -25,13 +25,13 @@ export async function findBubblewrap(plan: SandboxPlan): Promise<LauncherSearch>
   if (process.platform !== 'linux') return { missing: 'bubblewrap exists on Linux only' }
   const bwrap = findProgram('bwrap', plan.path)
   if (bwrap === undefined) return { missing: 'bubblewrap is not installed: there is no bwrap on PATH' }
-  const wanted = await featuresOf(bwrap, plan.dataDir)
-  const close = () => void (wanted.filter !== undefined && closeSync(wanted.filter))
+  const wantedFeatures = await featuresOf(bwrap, plan.dataDir)
+  const close = () => void (wantedFeatures.filter !== undefined && closeSync(wantedFeatures.filter))
   let complaint: string | undefined
-  for (const features of lesserFeatures(wanted)) {
-    const said = await complaintOf(bwrap, plan, features)
-    if (said === undefined) return { launcher: createBubblewrapLauncher({ ...plan, bwrap, features }), close }
-    complaint ??= said
+  for (const features of lesserFeatures(wantedFeatures)) {
+    const firstComplaint = await complaintOf(bwrap, plan, features)
+    if (firstComplaint === undefined) return { launcher: createBubblewrapLauncher({ ...plan, bwrap, features }), close }
+    complaint ??= firstComplaint
   }
   close()
   return { missing: `bubblewrap does not work here: ${oneLine(complaint ?? 'it did not answer')}` }
@@ -39,8 +39,8 @@ export async function findBubblewrap(plan: SandboxPlan): Promise<LauncherSearch>
 
 /** Parses the features from bwrap's own help. Returns none if that fails: the trial then reports why. */
 async function featuresOf(bwrap: string, dataDir: string): Promise<SandboxFeatures> {
-  const asked = runProgram(bwrap, ['--help'], { env: HostEnvironment.plain, timeout: TRIAL_TIMEOUT_MS })
-  const { stdout: help } = await asked.catch(() => ({ stdout: '' }))
+  const helpText = runProgram(bwrap, ['--help'], { env: HostEnvironment.plain, timeout: TRIAL_TIMEOUT_MS })
+  const { stdout: help } = await helpText.catch(() => ({ stdout: '' }))
   const program = /^ *--seccomp /m.test(help) ? compileSeccompFilter(process.arch) : undefined
   return {
     bindsDescriptors: /^ *--bind-fd /m.test(help),
@@ -54,11 +54,11 @@ async function featuresOf(bwrap: string, dataDir: string): Promise<SandboxFeatur
  * Returns the feature sets to try, the largest first. User namespaces cannot be disabled if /proc/sys is read-only, a
  * kernel may be built without seccomp, and some containers permit all namespaces except the network's.
  */
-function lesserFeatures(wanted: SandboxFeatures): SandboxFeatures[] {
-  const withFilter = { ...wanted, disablesUserNamespaces: false }
-  const tries = [wanted]
-  if (wanted.disablesUserNamespaces && process.getuid?.() !== 0) tries.push(withFilter)
-  if (wanted.filter !== undefined) tries.push({ ...withFilter, filter: undefined })
+function lesserFeatures(wantedFeatures: SandboxFeatures): SandboxFeatures[] {
+  const withFilter = { ...wantedFeatures, disablesUserNamespaces: false }
+  const tries = [wantedFeatures]
+  if (wantedFeatures.disablesUserNamespaces && process.getuid?.() !== 0) tries.push(withFilter)
+  if (wantedFeatures.filter !== undefined) tries.push({ ...withFilter, filter: undefined })
   return [...tries, ...tries.map((each) => ({ ...each, isolatesNetwork: false }))]
 }
 
@@ -97,12 +97,14 @@ function complaintOf(bwrap: string, plan: SandboxPlan, features: SandboxFeatures
     stdio: ['ignore', 'ignore', 'pipe', ...(filter === undefined ? [] : [filter])],
   })
   if (filter !== undefined) closeSync(filter)
-  let said = ''
-  child.stderr?.setEncoding('utf8').on('data', (text: string) => (said = (said + text).slice(0, MAX_REASON * 2)))
+  let errorText = ''
+  child.stderr
+    ?.setEncoding('utf8')
+    .on('data', (text: string) => (errorText = (errorText + text).slice(0, MAX_REASON * 2)))
   child.once('error', (error) => resolve(error.message))
   child.once('close', (code, signal) => {
     if (code === 0) resolve(undefined)
-    else resolve(said.trim() || (signal ? 'it did not answer' : `it exited with code ${code}`))
+    else resolve(errorText.trim() || (signal ? 'it did not answer' : `it exited with code ${code}`))
   })
   return promise
 }

@@ -19,15 +19,16 @@ export type HomeLinks = Readonly<Record<string, string>>
  * there would otherwise have no place. `record`, a file that no shell can write, keeps which these are. What the
  * conversation has put there itself stays. Must not run concurrently.
  */
-export async function linkHome(home: OpenedPath, wanted: HomeLinks, record: string): Promise<void> {
-  const made = await readRecord(record)
-  for (const [name, target] of Object.entries(made)) {
-    if (wanted[name] !== target) await inDirectory(home, name, (place) => removeLink(place, basename(name), target))
+export async function linkHome(home: OpenedPath, wantedLinks: HomeLinks, record: string): Promise<void> {
+  const createdLinks = await readRecord(record)
+  for (const [name, target] of Object.entries(createdLinks)) {
+    if (wantedLinks[name] !== target)
+      await inDirectory(home, name, (place) => removeLink(place, basename(name), target))
   }
   // Before they are made: a link that is not in it would never be removed.
-  if (JSON.stringify(made) !== JSON.stringify(wanted))
-    await replaceFile(record, JSON.stringify(wanted), { durable: false })
-  for (const [name, target] of Object.entries(wanted))
+  if (JSON.stringify(createdLinks) !== JSON.stringify(wantedLinks))
+    await replaceFile(record, JSON.stringify(wantedLinks), { durable: false })
+  for (const [name, target] of Object.entries(wantedLinks))
     await inDirectory(home, name, (place) => symlink(target, within(place, basename(name))))
 }
 

@@ -14,7 +14,7 @@ import { makeDirectory, openAt, openUnmoved, within, type OpenedPath } from '../
 /** Opens the workdir, and creates it if it is missing. Throws if its path contains a link. */
 export async function openWorkdir(path: string): Promise<OpenedPath> {
   try {
-    return await checked(await makeDirectory(path), path)
+    return await checkPlace(await makeDirectory(path), path)
   } catch (error) {
     if (!(error instanceof FileRefusal) && codeOf(error) !== 'ELOOP' && codeOf(error) !== 'ENOTDIR') throw error
     throw new Error(`The workdir ${path} has become a link to another directory; no shell is started there.`, {
@@ -80,9 +80,9 @@ async function openOrMake(path: string, mode: number, fill: (place: OpenedPath) 
   await removeTree(within(parent, name))
   await mkdir(within(parent, name), { mode: 0o700 })
   {
-    await using made = await openAt(within(parent, name), constants.O_DIRECTORY | constants.O_NOFOLLOW)
-    await fill(made)
-    await chmod(within(made, '.'), mode)
+    await using createdDirectory = await openAt(within(parent, name), constants.O_DIRECTORY | constants.O_NOFOLLOW)
+    await fill(createdDirectory)
+    await chmod(within(createdDirectory, '.'), mode)
   }
   try {
     await rename(within(parent, name), within(parent, basename(path)))
@@ -94,7 +94,7 @@ async function openOrMake(path: string, mode: number, fill: (place: OpenedPath) 
 }
 
 /** Directories above it may have been moved while it was created. */
-async function checked(place: OpenedPath, path: string): Promise<OpenedPath> {
+async function checkPlace(place: OpenedPath, path: string): Promise<OpenedPath> {
   const real = await readlink(`/proc/self/fd/${place.handle.fd}`)
   if (real === path) return place
   await place.handle.close()

@@ -134,9 +134,9 @@ export function shownPlaces(plan: SandboxPlan): ShownPlace[] {
   if (plan.readable) return plan.readable.flatMap(shownAt)
   const homes = homesOf(plan)
   const programs = plan.path.split(':').filter((directory) => directory.startsWith(sep))
-  const wanted = [...TOOLCHAINS.map((name) => join(plan.home, name)), ...programs, ...plan.named]
+  const wantedPaths = [...TOOLCHAINS.map((name) => join(plan.home, name)), ...programs, ...plan.named]
   // A search path that contains a whole home does not make it visible.
-  return wanted
+  return wantedPaths
     .flatMap(shownAt)
     .filter(({ at }) => homes.some((each) => isBelow(at, each)) && !homes.some((each) => isAtOrBelow(each, at)))
 }
@@ -150,27 +150,27 @@ function shownAt(path: string): ShownPlace[] {
 
 /** Throws if the workdir or another writable directory would leave a hole in the sandbox; nothing must be started then. */
 export function mountArguments(plan: SandboxPlan, places?: ShellPlaces): string[] {
-  const covered = { own: ownOf(plan).map(makeReal), base: makeReal(plan.workdirBase) }
+  const coveredPaths = { own: ownOf(plan).map(makeReal), base: makeReal(plan.workdirBase) }
   const fixedFiles = plan.keyFiles.flatMap(fileIfAny)
   const bind = bindFor(places?.inherit)
   const writable = places ? outermost([places.workdir, ...places.additionalDirectories]) : []
-  for (const { path } of writable) refuseHoles(path, covered, fixedFiles)
+  for (const { path } of writable) refuseHoles(path, coveredPaths, fixedFiles)
   const keyFiles = [...fixedFiles, ...(plan.otherKeyFiles?.() ?? []).flatMap(fileIfAny)]
-  const fixed: Mount[] = [
+  const fixedMounts: Mount[] = [
     ...homesOf(plan).map(cover),
     ...(places?.shown ?? []).flatMap(({ at, place }) =>
       place ? [{ at, args: () => bind('--ro-bind', place, at) }] : [],
     ),
     ...runMounts(places, bind),
-    ...[...covered.own, covered.base].map(cover),
+    ...[...coveredPaths.own, coveredPaths.base].map(cover),
     // No device can be opened on these mounts: reading the file fails with an error.
     ...keyFiles.map((at) => ({ at, args: () => ['--ro-bind', '/dev/null', at] })),
     ...(places ? ownMounts(places, writable, bind) : []),
   ]
-  const mounts = [...scratchMounts(places, fixed, bind), ...fixed]
-  const kept = mounts.filter(({ at }) => writable.every(({ path }) => mayMountAt(at, path, keyFiles)))
+  const mounts = [...scratchMounts(places, fixedMounts, bind), ...fixedMounts]
+  const keptMounts = mounts.filter(({ at }) => writable.every(({ path }) => mayMountAt(at, path, keyFiles)))
   // The last mount at one place counts; parent directories come before their contents.
-  const ordered = [...new Map(kept.map((mount) => [mount.at, mount])).values()].sort(
+  const orderedMounts = [...new Map(keptMounts.map((mount) => [mount.at, mount])).values()].sort(
     (a, b) => a.at.length - b.at.length,
   )
   return [
@@ -181,8 +181,8 @@ export function mountArguments(plan: SandboxPlan, places?: ShellPlaces): string[
     '/proc',
     ...KERNEL_SETTINGS.filter((path) => existsSync(path)).flatMap((path) => ['--ro-bind', path, path]),
     ...KERNEL_SECRETS.filter((path) => existsSync(path)).flatMap((path) => ['--ro-bind', '/dev/null', path]),
-    ...ordered.flatMap(({ args }) => args()),
-    ...ordered.flatMap(({ at, isCover }) => (isCover ? ['--remount-ro', at] : [])),
+    ...orderedMounts.flatMap(({ args }) => args()),
+    ...orderedMounts.flatMap(({ at, isCover }) => (isCover ? ['--remount-ro', at] : [])),
     ...(plan.readable ? ['--remount-ro', '/'] : []),
   ]
 }
@@ -219,18 +219,20 @@ const homesOf = ({ home }: SandboxPlan): string[] => [...HOMES, home].flatMap(re
 function runMounts(places: Pick<ShellPlaces, 'sshAgent' | 'gitConfig'> | undefined, bind: Bind): Mount[] {
   const [sockets] = realpathIfAny(SOCKETS)
   if (sockets === undefined) return []
-  const given: [OpenedPath | undefined, string][] = [
+  const givenPlaces: [OpenedPath | undefined, string][] = [
     [places?.sshAgent, SSH_AGENT_IN_SANDBOX],
     [places?.gitConfig, GIT_CONFIG_IN_SANDBOX],
   ]
   // With systemd this directory contains the file with the name servers.
   const [resolver] = realpathIfAny('/etc/resolv.conf')
-  const shown = [SYSTEM_PROGRAMS, ...(resolver === undefined ? [] : [resolver])].filter((at) => isBelow(at, sockets))
+  const shownPaths = [SYSTEM_PROGRAMS, ...(resolver === undefined ? [] : [resolver])].filter((at) =>
+    isBelow(at, sockets),
+  )
   return [
     { at: sockets, args: () => ['--tmpfs', sockets] },
-    ...shown.map((at) => ({ at, args: () => ['--ro-bind-try', at, at] })),
+    ...shownPaths.map((at) => ({ at, args: () => ['--ro-bind-try', at, at] })),
     // A read-only mount changes nothing about who may connect to a socket.
-    ...given.flatMap(([place, name]) => {
+    ...givenPlaces.flatMap(([place, name]) => {
       const at = join(sockets, basename(name))
       return place ? [{ at, args: () => bind('--ro-bind', place, at) }] : []
     }),

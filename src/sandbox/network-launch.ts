@@ -44,10 +44,10 @@ function withoutNameServers(isListed: boolean): string[] {
   const real = realpathIfAny(NAME_SERVERS)
   if (real === undefined) return [] // there are none
   // If all files are visible, a link is shown as a link; if they are listed, its target is shown in its place.
-  const shown = isListed
+  const shownPaths = isListed
     ? [NAME_SERVERS, real].filter((path) => path === NAME_SERVERS || path.startsWith('/run/'))
     : [real]
-  return [...new Set(shown)].flatMap((path) => ['--ro-bind', '/dev/null', path])
+  return [...new Set(shownPaths)].flatMap((path) => ['--ro-bind', '/dev/null', path])
 }
 
 function realpathIfAny(path: string): string | undefined {

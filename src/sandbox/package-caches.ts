@@ -23,15 +23,15 @@ const LINKS: HomeLinks = {
 
 /** `directory` belongs to the server, and no shell can write in it, only in the caches. */
 export async function openCaches(directory: string): Promise<OpenedPath[]> {
-  const opened: OpenedPath[] = []
+  const openedCaches: OpenedPath[] = []
   try {
     for (const name of CACHES) {
       await makeDirectories(join(directory, name), 0o700)
-      opened.push(await openOwnDirectory(join(directory, name)))
+      openedCaches.push(await openOwnDirectory(join(directory, name)))
     }
-    return opened
+    return openedCaches
   } catch (error) {
-    for (const { handle } of opened) await handle.close()
+    for (const { handle } of openedCaches) await handle.close()
     throw error
   }
 }

@@ -90,8 +90,8 @@ function compileCondition(condition: Condition, skip: number): Instruction[] {
   return [
     load,
     ...values.map((value, at) => {
-      const left = values.length - 1 - at
-      return { code: JUMP_IF_EQUAL, value, whenTrue: left, ...(left === 0 && { whenFalse: skip }) }
+      const remainingCount = values.length - 1 - at
+      return { code: JUMP_IF_EQUAL, value, whenTrue: remainingCount, ...(remainingCount === 0 && { whenFalse: skip }) }
     }),
   ]
 }

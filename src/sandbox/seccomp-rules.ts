@@ -16,10 +16,10 @@ const ENOSYS = 38
 const EPROTONOSUPPORT = 93
 const EAFNOSUPPORT = 97
 
-const denied = (...calls: readonly Syscall[]): Rule => ({ calls, errno: EPERM })
+const deny = (...calls: readonly Syscall[]): Rule => ({ calls, errno: EPERM })
 
 /** Programs then use the older call, whose arguments can be inspected. */
-const unknown = (...calls: readonly Syscall[]): Rule => ({ calls, errno: ENOSYS })
+const hide = (...calls: readonly Syscall[]): Rule => ({ calls, errno: ENOSYS })
 
 /** CLONE_NEWNS, NEWCGROUP, NEWUTS, NEWIPC, NEWUSER, NEWPID, NEWNET. */
 const NEW_NAMESPACE = 0x00020000 | 0x02000000 | 0x04000000 | 0x08000000 | 0x10000000 | 0x20000000 | 0x40000000
@@ -54,21 +54,21 @@ const SET_LEASE = [1024, 1040]
 
 export const RULES: readonly Rule[] = [
   // Keyrings belong to a user, not to a sandbox: all conversations would share them.
-  denied('add_key', 'request_key', 'keyctl'),
+  deny('add_key', 'request_key', 'keyctl'),
   // Large parts of the kernel that hardly any program needs, and that many sandbox escapes used.
-  denied('bpf', 'userfaultfd', 'perf_event_open', 'io_uring_setup', 'io_uring_enter', 'io_uring_register'),
+  deny('bpf', 'userfaultfd', 'perf_event_open', 'io_uring_setup', 'io_uring_enter', 'io_uring_register'),
   // Mounts hide the host's files. `setns` and new namespaces give the rights to change them.
-  denied('mount', 'umount2', 'pivot_root', 'move_mount', 'open_tree', 'open_tree_attr'),
-  denied('fsopen', 'fsconfig', 'fsmount', 'fspick', 'mount_setattr'),
-  denied('setns'),
+  deny('mount', 'umount2', 'pivot_root', 'move_mount', 'open_tree', 'open_tree_attr'),
+  deny('fsopen', 'fsconfig', 'fsmount', 'fspick', 'mount_setattr'),
+  deny('setns'),
   { calls: ['unshare'], errno: EPERM, when: [{ argument: 0, hasAnyOf: NEW_NAMESPACE | CLONE_NEWTIME }] },
   { calls: ['clone'], errno: EPERM, when: [{ argument: 0, hasAnyOf: NEW_NAMESPACE }] },
-  unknown('clone3'),
+  hide('clone3'),
   // Handles reach files that no mount shows.
-  denied('open_by_handle_at', 'name_to_handle_at', 'fanotify_init'),
+  deny('open_by_handle_at', 'name_to_handle_at', 'fanotify_init'),
   // Access to other processes: only those of the sandbox are visible. Debuggers work, but not on its init, which ends
   // the sandbox with the server.
-  denied('process_vm_readv', 'process_vm_writev', 'process_madvise', 'pidfd_getfd'),
+  deny('process_vm_readv', 'process_vm_writev', 'process_madvise', 'pidfd_getfd'),
   {
     calls: ['ptrace'],
     errno: EPERM,
@@ -78,10 +78,10 @@ export const RULES: readonly Rule[] = [
     ],
   },
   // These affect the whole machine.
-  denied('kexec_load', 'kexec_file_load', 'init_module', 'finit_module', 'delete_module'),
-  denied('create_module', 'get_kernel_syms', 'query_module'),
-  denied('reboot', 'swapon', 'swapoff', 'acct', 'syslog', 'quotactl', 'quotactl_fd', 'settimeofday', 'clock_settime'),
-  denied('iopl', 'ioperm', 'modify_ldt', 'vhangup', 'lookup_dcookie', 'nfsservctl', 'uselib', '_sysctl'),
+  deny('kexec_load', 'kexec_file_load', 'init_module', 'finit_module', 'delete_module'),
+  deny('create_module', 'get_kernel_syms', 'query_module'),
+  deny('reboot', 'swapon', 'swapoff', 'acct', 'syslog', 'quotactl', 'quotactl_fd', 'settimeofday', 'clock_settime'),
+  deny('iopl', 'ioperm', 'modify_ldt', 'vhangup', 'lookup_dcookie', 'nfsservctl', 'uselib', '_sysctl'),
   { calls: ['personality'], errno: EPERM, when: [{ argument: 0, isNoneOf: PERSONALITIES }] },
   { calls: ['ioctl'], errno: EPERM, when: [{ argument: 1, isOneOf: TERMINAL_INPUT }] },
   { calls: ['fcntl'], errno: EPERM, when: [{ argument: 1, isOneOf: SET_LEASE }] },
@@ -114,5 +114,5 @@ export const RULES: readonly Rule[] = [
     ],
   },
   // Its mode is in memory, where the filter cannot read it.
-  unknown('openat2'),
+  hide('openat2'),
 ]

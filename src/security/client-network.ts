@@ -10,8 +10,8 @@ const IPV6_PREFIX_BITS = 64
 /** Converts an IPv4-mapped IPv6 address to IPv4. Returns invalid addresses unchanged. */
 export function networkOf(address: string): string {
   if (!ipaddr.isValid(address)) return address
-  const meant = ipaddr.process(address)
-  return meant.kind() === 'ipv4'
-    ? meant.toString()
-    : ipaddr.IPv6.networkAddressFromCIDR(`${meant.toString()}/${IPV6_PREFIX_BITS}`).toString()
+  const plainAddress = ipaddr.process(address)
+  return plainAddress.kind() === 'ipv4'
+    ? plainAddress.toString()
+    : ipaddr.IPv6.networkAddressFromCIDR(`${plainAddress.toString()}/${IPV6_PREFIX_BITS}`).toString()
 }

@@ -27,9 +27,9 @@ const PUBLIC = 'public'
 const NOT_LISTED = 'it is not in OPENHANDS_LLM_ALLOW'
 
 /** `allowed`: origins, wildcard hosts such as `*.example.org`, and `public`. */
-export function createEndpointRules(allowed: readonly string[], lookup: Lookup = lookupAll): EndpointRules {
-  const isPublicAllowed = allowed.includes(PUBLIC)
-  const isListed = createOriginTest(allowed.filter((entry) => entry !== PUBLIC))
+export function createEndpointRules(allowedEntries: readonly string[], lookup: Lookup = lookupAll): EndpointRules {
+  const isPublicAllowed = allowedEntries.includes(PUBLIC)
+  const isListed = createOriginTest(allowedEntries.filter((entry) => entry !== PUBLIC))
   const rules = createAddressRules([])
   return {
     async refusal(url) {
@@ -37,11 +37,14 @@ export function createEndpointRules(allowed: readonly string[], lookup: Lookup =
       return isPublicAllowed ? await foreseeRefusal(rules, lookup, url) : NOT_LISTED
     },
     async connector() {
-      const [listed, guarded] = await Promise.all([createConnector(), createGuardedConnector(rules, lookup)])
+      const [listedConnector, guardedConnector] = await Promise.all([
+        createConnector(),
+        createGuardedConnector(rules, lookup),
+      ])
       return (options, callback) => {
         const url = new URL(`${options.protocol}//${options.host ?? options.hostname}`)
-        if (isListed(url)) return listed(options, callback)
-        if (isPublicAllowed) return guarded(options, callback)
+        if (isListed(url)) return listedConnector(options, callback)
+        if (isPublicAllowed) return guardedConnector(options, callback)
         queueMicrotask(() => callback(new EndpointRefused(NOT_LISTED), null))
       }
     },

@@ -60,8 +60,8 @@ export async function createConnector(): Promise<Connector> {
  */
 export async function createGuardedConnector(rules: AddressRules, lookup: Lookup): Promise<Connector> {
   const { buildConnector } = await import('undici')
-  const permitted = (hostname: string) => permittedAddresses(rules, lookup, hostname)
-  const connect = buildConnector({ lookup: asNodeLooksUp(permitted), timeout: CONNECT_TIMEOUT_MS, allowH2: false })
+  const permittedOf = (hostname: string) => permittedAddresses(rules, lookup, hostname)
+  const connect = buildConnector({ lookup: asNodeLooksUp(permittedOf), timeout: CONNECT_TIMEOUT_MS, allowH2: false })
   return (options, callback) => {
     const { hostname } = options
     const bare = hostname.replace(/^\[|\]$/g, '')
@@ -69,10 +69,10 @@ export async function createGuardedConnector(rules: AddressRules, lookup: Lookup
     if (refusal !== undefined) return queueMicrotask(() => callback(new AddressRefused(refusal), null))
     connect(options, (error, socket) => {
       if (error) return callback(error, null)
-      const met = rules.refusal(socket.remoteAddress ?? '0.0.0.0', hostname)
-      if (met === undefined) return callback(null, socket)
+      const refusal = rules.refusal(socket.remoteAddress ?? '0.0.0.0', hostname)
+      if (refusal === undefined) return callback(null, socket)
       socket.destroy()
-      callback(new AddressRefused(met), null)
+      callback(new AddressRefused(refusal), null)
     })
   }
 }

@@ -34,8 +34,10 @@ export function createGuardedFetch({
       const headers = new Headers(init.headers)
       headers.set('accept-encoding', 'identity')
       // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- undici's own types of the same standard
-      const asked = { ...init, headers, redirect: 'manual', dispatcher: agent } as unknown as Parameters<typeof send>[1]
-      return await send(url, asked)
+      const sentInit = { ...init, headers, redirect: 'manual', dispatcher: agent } as unknown as Parameters<
+        typeof send
+      >[1]
+      return await send(url, sentInit)
     },
     async close() {
       await (await client)?.agent.destroy()

@@ -15,11 +15,11 @@ const running = new Map<string, ReturnType<Lookup>>()
  * logs: many connections to one unresponsive name would delay all other names.
  */
 export const lookupAll: Lookup = (hostname) => {
-  const known = running.get(hostname)
-  if (known) return known
-  const asked = systemLookup(hostname, { all: true }).finally(() => running.delete(hostname))
-  running.set(hostname, asked)
-  return asked
+  const knownLookup = running.get(hostname)
+  if (knownLookup) return knownLookup
+  const newLookup = systemLookup(hostname, { all: true }).finally(() => running.delete(hostname))
+  running.set(hostname, newLookup)
+  return newLookup
 }
 
 /** In the form that connections expect. */

@@ -18,20 +18,20 @@ type Address = ipaddr.IPv4 | ipaddr.IPv6
  * machine is used, not even a public one: its services may trust connections from itself.
  */
 export function createAddressRules(
-  allowed: readonly string[],
+  allowedEntries: readonly string[],
   isOwn: (address: string) => boolean = isOwnAddress,
 ): AddressRules {
-  const ranges = allowed.filter(isRange).map(parseRange)
-  const hosts = new Set(allowed.filter((entry) => !isRange(entry)).map(plainHost))
+  const ranges = allowedEntries.filter(isRange).map(parseRange)
+  const hosts = new Set(allowedEntries.filter((entry) => !isRange(entry)).map(plainHost))
 
   return {
     refusal(address, host) {
       // Convert an IPv4-mapped IPv6 address to IPv4.
-      const meant = ipaddr.process(address)
-      if (hosts.has(plainHost(host)) || ranges.some((one) => isIn(meant, one))) return undefined
-      const range = rangeOf(meant)
+      const plainAddress = ipaddr.process(address)
+      if (hosts.has(plainHost(host)) || ranges.some((one) => isIn(plainAddress, one))) return undefined
+      const range = rangeOf(plainAddress)
       if (range !== 'unicast') return `its address is not a public one (${range})`
-      return isOwn(meant.toString()) ? 'its address belongs to the server’s own machine' : undefined
+      return isOwn(plainAddress.toString()) ? 'its address belongs to the server’s own machine' : undefined
     },
   }
 }

@@ -70,13 +70,13 @@ export function createSafeFetch({ allow, lookup = lookupAll }: SafeFetchOptions)
   let client: Promise<Client> | undefined
   const load = () => (client ??= loadClient(rules, lookup))
 
-  const read = async (url: string, { maxBytes, ...asked }: RequestOptions): Promise<GetAnswer> => {
-    asked.signal.throwIfAborted()
+  const read = async (url: string, { maxBytes, ...requestOptions }: RequestOptions): Promise<GetAnswer> => {
+    requestOptions.signal.throwIfAborted()
     const { agent, send } = await load()
     // Not compressed: what a few bytes unfold to need not be judged.
-    const headers = { ...asked.headers, 'accept-encoding': 'identity' }
-    const sent = send(url, { dispatcher: agent, ...asked, headers })
-    const answer = await orAborted(sent, asked.signal, ({ body }) => body.on('error', () => {}).destroy())
+    const headers = { ...requestOptions.headers, 'accept-encoding': 'identity' }
+    const sending = send(url, { dispatcher: agent, ...requestOptions, headers })
+    const answer = await orAborted(sending, requestOptions.signal, ({ body }) => body.on('error', () => {}).destroy())
     const encoding = headerOf(answer.headers, 'content-encoding')
     if (encoding !== '' && encoding !== 'identity') {
       answer.body.on('error', () => {}).destroy()
@@ -91,9 +91,9 @@ export function createSafeFetch({ allow, lookup = lookupAll }: SafeFetchOptions)
     async post(url, { headers, body, signal }) {
       signal.throwIfAborted()
       const { agent, send } = await load()
-      const sent = send(url, { dispatcher: agent, method: 'POST', headers, body, signal })
+      const sending = send(url, { dispatcher: agent, method: 'POST', headers, body, signal })
       // undici checks the signal only after connecting: a handshake without a response would block the caller.
-      const answer = await orAborted(sent, signal, ({ body }) => body.on('error', () => {}).destroy())
+      const answer = await orAborted(sending, signal, ({ body }) => body.on('error', () => {}).destroy())
       await readSome(answer.body)
       return { status: answer.statusCode, retryAfter: headerOf(answer.headers, 'retry-after') || undefined }
     },

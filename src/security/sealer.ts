@@ -19,12 +19,12 @@ const FORMAT = 1
  * once, on first use: HKDF is cheap, but not free, and creates are frequent.
  */
 export function createSealers(keyMaterial: KeyMaterial): (owner: string) => Sealer {
-  let derived: Buffer[] | undefined
-  const keys = () => (derived ??= keyMaterial.map(deriveKey))
+  let derivedKeys: Buffer[] | undefined
+  const keys = () => (derivedKeys ??= keyMaterial.map(deriveKey))
   return (owner) => ({
     // oxlint-disable-next-line typescript/no-non-null-assertion -- there is a key for each material, and at least one
     seal: (content) => seal(content, keys()[0]!, owner),
-    unseal: (sealed) => unsealWithAny(sealed, keys(), owner),
+    unseal: (sealedBytes) => unsealWithAny(sealedBytes, keys(), owner),
   })
 }
 
@@ -38,21 +38,21 @@ function seal(content: Buffer, key: Buffer, owner: string): Buffer {
   return Buffer.concat([Buffer.of(FORMAT), nonce, cipher.getAuthTag(), body])
 }
 
-function unsealWithAny(sealed: Buffer, keys: readonly Buffer[], owner: string): Buffer | undefined {
+function unsealWithAny(sealedBytes: Buffer, keys: readonly Buffer[], owner: string): Buffer | undefined {
   for (const key of keys) {
-    const content = unseal(sealed, key, owner)
+    const content = unseal(sealedBytes, key, owner)
     if (content) return content
   }
   return undefined
 }
 
-function unseal(sealed: Buffer, key: Buffer, owner: string): Buffer | undefined {
-  if (sealed[0] !== FORMAT || sealed.length < 1 + NONCE_BYTES + TAG_BYTES) return undefined
-  const decipher = createDecipheriv('aes-256-gcm', key, sealed.subarray(1, 1 + NONCE_BYTES))
+function unseal(sealedBytes: Buffer, key: Buffer, owner: string): Buffer | undefined {
+  if (sealedBytes[0] !== FORMAT || sealedBytes.length < 1 + NONCE_BYTES + TAG_BYTES) return undefined
+  const decipher = createDecipheriv('aes-256-gcm', key, sealedBytes.subarray(1, 1 + NONCE_BYTES))
     .setAAD(Buffer.from(owner))
-    .setAuthTag(sealed.subarray(1 + NONCE_BYTES, 1 + NONCE_BYTES + TAG_BYTES))
+    .setAuthTag(sealedBytes.subarray(1 + NONCE_BYTES, 1 + NONCE_BYTES + TAG_BYTES))
   try {
-    return Buffer.concat([decipher.update(sealed.subarray(1 + NONCE_BYTES + TAG_BYTES)), decipher.final()])
+    return Buffer.concat([decipher.update(sealedBytes.subarray(1 + NONCE_BYTES + TAG_BYTES)), decipher.final()])
   } catch {
     return undefined // another key, or the file was modified
   }

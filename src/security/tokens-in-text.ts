@@ -42,17 +42,17 @@ export type FoundTokens = { readonly values: readonly string[]; readonly areAll:
 
 /** Returns up to `most` values: each as it is written, and as it is meant if it is encoded. */
 export function tokensInText(text: string, most: number): FoundTokens {
-  const found = new Set<string>()
-  let left = most * SPELLINGS
+  const foundTokens = new Set<string>()
+  let remainingSpellings = most * SPELLINGS
   for (const value of valuesIn(text, MAX_DEPTH)) {
     if (value === '') continue
-    left -= 1
-    if (left < 0) return { values: [...found], areAll: false }
-    if (VARIABLE.test(value) || found.has(value)) continue
-    if (found.size === most) return { values: [...found], areAll: false }
-    found.add(value)
+    remainingSpellings -= 1
+    if (remainingSpellings < 0) return { values: [...foundTokens], areAll: false }
+    if (VARIABLE.test(value) || foundTokens.has(value)) continue
+    if (foundTokens.size === most) return { values: [...foundTokens], areAll: false }
+    foundTokens.add(value)
   }
-  return { values: [...found], areAll: true }
+  return { values: [...foundTokens], areAll: true }
 }
 
 function* valuesIn(text: string, depth: number): Generator<string> {
@@ -82,21 +82,21 @@ function valueAt(text: string, at: number, form: RegExp): string {
 }
 
 /** A line may end with a comment or a bracket, and in some files a value has spaces. */
-function spellingsOf(written: string, depth: number): string[] {
-  if (VARIABLE.test(written.trim())) return []
-  const quoted = /^(["'])(.*)\1$/s.exec(written)?.[2]
+function spellingsOf(writtenText: string, depth: number): string[] {
+  if (VARIABLE.test(writtenText.trim())) return []
+  const quotedText = /^(["'])(.*)\1$/s.exec(writtenText)?.[2]
   const values =
-    quoted === undefined
-      ? [written.trim(), ...[/^[^\s,;#]*/, /^[^\s,;#&)\]}<"']*/].map((end) => end.exec(written)?.[0] ?? '')]
-      : [quoted, ...unescaped(written).flatMap(withoutFrame)]
+    quotedText === undefined
+      ? [writtenText.trim(), ...[/^[^\s,;#]*/, /^[^\s,;#&)\]}<"']*/].map((end) => end.exec(writtenText)?.[0] ?? '')]
+      : [quotedText, ...unescapeText(writtenText).flatMap(withoutFrame)]
   return values.flatMap((value) => [value, ...meaningsOfBase64(value, depth)])
 }
 
 /** JSON, YAML and TOML escape in double quotes. */
-function unescaped(written: string): string[] {
-  if (!written.startsWith('"') || !written.includes('\\')) return []
+function unescapeText(writtenText: string): string[] {
+  if (!writtenText.startsWith('"') || !writtenText.includes('\\')) return []
   try {
-    return [String(JSON.parse(written))]
+    return [String(JSON.parse(writtenText))]
   } catch {
     return []
   }

@@ -109,15 +109,15 @@ export class EscapeDecoder implements ByteSink {
 
   /** Passes on the meaning of the first `length` bytes, and keeps the rest. `end` is the end of the last of all. */
   #give(meaning: number, length: number, end: number): void {
-    const used = meaning === HALF ? HALF_LENGTH : meaning === NO_ESCAPE ? 1 : length
+    const usedLength = meaning === HALF ? HALF_LENGTH : meaning === NO_ESCAPE ? 1 : length
     const byte = meaning === NO_ESCAPE ? this.#pending[0]! : meaning
     const start = this.#starts[0]!
-    const until = used < this.#length ? this.#starts[used]! : end
-    this.#length -= used
+    const until = usedLength < this.#length ? this.#starts[usedLength]! : end
+    this.#length -= usedLength
     // Not `copyWithin`, which is slower than all the rest for so few bytes.
     for (let at = 0; at < this.#length; at++) {
-      this.#pending[at] = this.#pending[at + used]!
-      this.#starts[at] = this.#starts[at + used]!
+      this.#pending[at] = this.#pending[at + usedLength]!
+      this.#starts[at] = this.#starts[at + usedLength]!
     }
     if (byte >= 0 && byte < 0x100) this.#next.take(byte, start, until)
     else for (const one of utf8(byte === HALF ? REPLACEMENT : byte - CHARACTER)) this.#next.take(one, start, until)
@@ -161,8 +161,8 @@ function readEscape(bytes: Uint8Array, length: number): number {
   if (bytes[0] === PERCENT) return readHexByte(bytes, length, 1)
   if (bytes[0] === QUOTE) return readQuote(bytes, length)
   const second = bytes[1]!
-  const meant = MEANS[second]!
-  if (meant >= 0) return meant
+  const valueOfEscape = MEANS[second]!
+  if (valueOfEscape >= 0) return valueOfEscape
   if (second === 0x78) return length === 2 ? BEGUN : readHexByte(bytes, length, 2)
   if (second === 0x75) return readUnicode(bytes, length)
   if (second === 0x55) return readLongUnicode(bytes, length)

@@ -67,11 +67,11 @@ function periodOf(key: string): number {
 
 /** Returns the maximum entropy, assuming that somebody invented the key part by part. */
 function bitsIn(key: string): number {
-  const spelled = Array.from(key.toLowerCase(), (character) => LOOKALIKES[character] ?? character).join('')
+  const spelledKey = Array.from(key.toLowerCase(), (character) => LOOKALIKES[character] ?? character).join('')
   const perCharacter = Math.log2(alphabetOf(key))
   let bits = 0
   for (let at = 0; at < key.length;) {
-    const part = partAt(key, spelled, at, perCharacter)
+    const part = partAt(key, spelledKey, at, perCharacter)
     bits += part.bits
     at += part.length
   }
@@ -80,13 +80,13 @@ function bitsIn(key: string): number {
 
 type Part = { readonly length: number; readonly bits: number }
 
-function partAt(key: string, spelled: string, at: number, perCharacter: number): Part {
+function partAt(key: string, spelledKey: string, at: number, perCharacter: number): Part {
   const sequence = sequenceAt(key.toLowerCase(), at)
   if (sequence >= MIN_SEQUENCE) return { length: sequence, bits: BITS_PER_SEQUENCE }
-  const word = WORDS.find((known) => known.length > 2 && spelled.startsWith(known, at))
+  const word = WORDS.find((knownWord) => knownWord.length > 2 && spelledKey.startsWith(knownWord, at))
   if (word !== undefined) return { length: word.length, bits: BITS_PER_KNOWN_WORD }
-  const spoken = /^(?:[A-Z]?[a-z]+|[A-Z]+)/.exec(key.slice(at))?.[0].length ?? 0
-  if (spoken >= MIN_SPOKEN_LETTERS) return { length: spoken, bits: spoken * BITS_PER_SPOKEN_LETTER }
+  const spokenLength = /^(?:[A-Z]?[a-z]+|[A-Z]+)/.exec(key.slice(at))?.[0].length ?? 0
+  if (spokenLength >= MIN_SPOKEN_LETTERS) return { length: spokenLength, bits: spokenLength * BITS_PER_SPOKEN_LETTER }
   return { length: 1, bits: /[-_. ]/.test(key.charAt(at)) ? BITS_PER_SEPARATOR : perCharacter }
 }
 

@@ -4,7 +4,7 @@ import type { LongPattern, PatternAutomaton } from './pattern-automaton.ts'
 
 /** Cached per pattern: for each length, the longest beginning that is also a suffix of it. */
 type PreparedPattern = { readonly bytes: Uint8Array; readonly borders: Int32Array }
-const prepared = new WeakMap<LongPattern, PreparedPattern>()
+const preparedPatterns = new WeakMap<LongPattern, PreparedPattern>()
 
 /** `grown`: matches the next byte of the secret; `moved`: the match began later; or neither. */
 export type MatchState = 'grown' | 'moved' | 'over'
@@ -49,12 +49,12 @@ export class LongMatch {
 }
 
 function prepare(pattern: LongPattern): PreparedPattern {
-  const known = prepared.get(pattern)
-  if (known) return known
+  const knownPattern = preparedPatterns.get(pattern)
+  if (knownPattern) return knownPattern
   const bytes = pattern.bytes()
-  const made = { bytes, borders: bordersOf(bytes) }
-  prepared.set(pattern, made)
-  return made
+  const preparedPattern = { bytes, borders: bordersOf(bytes) }
+  preparedPatterns.set(pattern, preparedPattern)
+  return preparedPattern
 }
 
 /** The failure function of Knuth, Morris and Pratt. */

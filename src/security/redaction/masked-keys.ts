@@ -31,21 +31,21 @@ export function redactMaskedKeys(message: string): string {
 }
 
 function redactWord(word: string, hasDots: boolean): string {
-  let written = ''
-  let done = 0
+  let writtenText = ''
+  let doneLength = 0
   for (let at = 0; at < word.length; at++) {
     const end = endOfMask(word, at, hasDots)
     if (end === at) continue
     let from = at
-    while (from > done && isOfKey(word[from - 1]!)) from--
+    while (from > doneLength && isOfKey(word[from - 1]!)) from--
     const to = endOfShown(word, end, hasDots)
     if (isKey(word.slice(from, at), word.slice(end, to), word[at]!)) {
-      written += word.slice(done, from) + PLACEHOLDER
-      done = to
+      writtenText += word.slice(doneLength, from) + PLACEHOLDER
+      doneLength = to
     }
     at = to - 1
   }
-  return written + word.slice(done)
+  return writtenText + word.slice(doneLength)
 }
 
 /** Returns the end of the same key: its visible parts and other masks. */

@@ -64,8 +64,10 @@ export class Occurrences {
   forget(upTo: number): void {
     this.#done = upTo
     if (this.#list.length === 0) return
-    const left = this.#list.filter(({ end }) => end > upTo)
-    const begun = left.filter(({ start }) => start <= upTo).sort((a, b) => b.end - a.end || a.start - b.start)
-    this.#list = [...begun.slice(0, 1), ...left.filter(({ start }) => start > upTo)]
+    const remainingOccurrences = this.#list.filter(({ end }) => end > upTo)
+    const begunOccurrences = remainingOccurrences
+      .filter(({ start }) => start <= upTo)
+      .sort((a, b) => b.end - a.end || a.start - b.start)
+    this.#list = [...begunOccurrences.slice(0, 1), ...remainingOccurrences.filter(({ start }) => start > upTo)]
   }
 }

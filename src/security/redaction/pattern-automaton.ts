@@ -114,10 +114,10 @@ export class PatternAutomaton {
   }
 
   #assignColumns(patterns: readonly Pattern[], fold: Folding): void {
-    const used = new Uint8Array(256)
-    for (const { bytes } of patterns) for (const byte of bytes) used[fold(byte)] = 1
+    const usedBytes = new Uint8Array(256)
+    for (const { bytes } of patterns) for (const byte of bytes) usedBytes[fold(byte)] = 1
     const columns = new Uint8Array(256)
-    for (let byte = 0; byte < 256; byte++) if (used[byte] === 1) columns[byte] = this.#columns++
+    for (let byte = 0; byte < 256; byte++) if (usedBytes[byte] === 1) columns[byte] = this.#columns++
     for (let byte = 0; byte < 256; byte++) this.#columnOf[byte] = columns[fold(byte)]!
   }
 
@@ -126,13 +126,13 @@ export class PatternAutomaton {
     let next = size
     for (const byte of bytes) {
       const column = this.#columnOf[byte]!
-      const known = this.#childOf(state, column)
-      if (known === 0) {
+      const knownChild = this.#childOf(state, column)
+      if (knownChild === 0) {
         this.#via[next] = column
         this.#sibling[next] = this.#child[state]!
         this.#child[state] = next
         state = next++
-      } else state = known
+      } else state = knownChild
     }
     const there = this.hitAt(state)
     const longs = long ? [...(there?.longs ?? []), long] : (there?.longs ?? [])
@@ -140,8 +140,8 @@ export class PatternAutomaton {
     return next
   }
 
-  #setHit(state: number, hit: PatternHit): void {
-    this.#hitOf[state] = this.#hits.push(hit)
+  #setHit(state: number, patternHit: PatternHit): void {
+    this.#hitOf[state] = this.#hits.push(patternHit)
   }
 
   /** Renumbers the states by their distance from the root. */

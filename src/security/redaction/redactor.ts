@@ -50,28 +50,28 @@ export function createRedactor(
   let streams: WeakRef<SecretAutomata> | null | undefined
   let texts: WeakRef<TextRedactor> | undefined
 
-  const automataFor = (wanted: (secret: Secret) => boolean): SecretAutomata | undefined => {
-    const some = [...secrets].filter(([, secret]) => wanted(secret))
+  const automataFor = (isWanted: (secret: Secret) => boolean): SecretAutomata | undefined => {
+    const some = [...secrets].filter(([, secret]) => isWanted(secret))
     return some.length === 0 ? undefined : automataOf(some)
   }
 
   const forStreams = (): SecretAutomata | undefined => {
     refresh?.(setOwn)
-    const known = streams?.deref()
-    if (known || streams === null) return known
-    const made = automataFor(({ isServerKey }) => !isServerKey)
-    streams = made ? new WeakRef(made) : null
-    return made
+    const knownAutomata = streams?.deref()
+    if (knownAutomata || streams === null) return knownAutomata
+    const createdAutomata = automataFor(({ isServerKey }) => !isServerKey)
+    streams = createdAutomata ? new WeakRef(createdAutomata) : null
+    return createdAutomata
   }
 
   const forTexts = (): TextRedactor | undefined => {
     refresh?.(setOwn)
-    const known = texts?.deref()
-    if (known) return known
+    const knownRedactor = texts?.deref()
+    if (knownRedactor) return knownRedactor
     const automata = automataFor(() => true)
-    const made = automata && new TextRedactor(automata)
-    texts = made && new WeakRef(made)
-    return made
+    const createdRedactor = automata && new TextRedactor(automata)
+    texts = createdRedactor && new WeakRef(createdRedactor)
+    return createdRedactor
   }
 
   const forget = () => {
@@ -79,8 +79,8 @@ export function createRedactor(
     texts = undefined
   }
 
-  const set = (name: string, given: readonly string[], isServerKey: boolean) => {
-    const values = given.filter((value) => value.trim().length >= MIN_SECRET_LENGTH)
+  const set = (name: string, givenValues: readonly string[], isServerKey: boolean) => {
+    const values = givenValues.filter((value) => value.trim().length >= MIN_SECRET_LENGTH)
     const before = secrets.get(name) ?? { values: [], isServerKey }
     const isSame = values.length === before.values.length && values.every((value, at) => value === before.values[at])
     if (isSame && before.isServerKey === isServerKey) return
@@ -95,8 +95,8 @@ export function createRedactor(
 
   const redactInSlices = async (text: string) => {
     if (text.length <= SLICE_CHARS) return redact(text)
-    const known = forTexts()
-    return known ? await new TextRedactor(known.automata).redactInSlices(text) : text
+    const knownRedactor = forTexts()
+    return knownRedactor ? await new TextRedactor(knownRedactor.automata).redactInSlices(text) : text
   }
 
   return {

@@ -33,11 +33,11 @@ export function patternsOf(name: string, value: string, isWhole: boolean): Secre
   const whole = value.trim()
   const lines = isWhole ? [] : value.split(/\r\n|\r|\n/).map((line) => line.trim())
   const texts = new Set([...new Set([whole, ...lines])].flatMap(forms))
-  const encoded = new Set([whole, JSON.stringify(whole).slice(1, -1)])
+  const encodedForms = new Set([whole, JSON.stringify(whole).slice(1, -1)])
   const patternOf = (bytes: Uint8Array) => toPattern(name, bytes, isWhole)
   return {
     spelled: [...texts].filter(isLongEnough).flatMap(spellings).map(patternOf),
-    encoded: [...encoded]
+    encoded: [...encodedForms]
       .filter(isLongEnough)
       .flatMap((text) => [0, 1, 2].flatMap((lead) => base64Of(text, lead)))
       .map(patternOf),
@@ -72,10 +72,10 @@ function spellings(text: string): Uint8Array[] {
   for (const from of [0, 1]) {
     let bytes = asWritten
     for (const kind of ESCAPE_LEVELS.slice(from)) {
-      const decoded = decodeEscapes(kind, bytes)
-      if (decoded.length === bytes.length) continue
-      if (decoded.length < MIN_DECODED_BYTES) break
-      all.push((bytes = decoded))
+      const decodedBytes = decodeEscapes(kind, bytes)
+      if (decodedBytes.length === bytes.length) continue
+      if (decodedBytes.length < MIN_DECODED_BYTES) break
+      all.push((bytes = decodedBytes))
     }
   }
   return all

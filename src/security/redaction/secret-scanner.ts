@@ -47,12 +47,12 @@ export class SecretScanner {
   #lineBreaks = 0
 
   /** Adds matches to `found`, with positions in units from the start. */
-  constructor(automata: SecretAutomata, unit: TextUnit, found: Occurrences) {
+  constructor(automata: SecretAutomata, unit: TextUnit, occurrences: Occurrences) {
     const { spelled, encoded, undecided } = automata
     this.#automata = automata
     this.#unit = unit
-    this.#spelled = ['plain', ...ESCAPE_LEVELS].map(() => new TextReading(spelled, undecided, found))
-    this.#encoded = new TextReading(encoded, undecided, found)
+    this.#spelled = ['plain', ...ESCAPE_LEVELS].map(() => new TextReading(spelled, undecided, occurrences))
+    this.#encoded = new TextReading(encoded, undecided, occurrences)
     this.#readings = [...this.#spelled, this.#encoded]
     this.#decoders = ESCAPE_LEVELS.map(
       (kind, level) =>
@@ -74,8 +74,8 @@ export class SecretScanner {
   /** Every secret that begins before this position has been found. */
   get settled(): number {
     const { undecided } = this.#automata
-    const read = this.#spelled.at(-1)!.positions.startOf(undecided)
-    return Math.max(this.#floor, Math.min(read, this.#encoded.positions.startOf(undecided)))
+    const readUpTo = this.#spelled.at(-1)!.positions.startOf(undecided)
+    return Math.max(this.#floor, Math.min(readUpTo, this.#encoded.positions.startOf(undecided)))
   }
 
   scan(text: string): void {
@@ -113,24 +113,24 @@ export class SecretScanner {
     const { spelled, encoded, isSpecial, isWide, isEven } = this.#automata
     let word = this.#spelled[0]!.state
     let code = this.#encoded.state
-    let read = from
+    let readUpTo = from
     for (let at = from; at < text.length; at++) {
       if (word === ROOT && code === ROOT && !isEven) at = this.#skip(text, at)
       const unit = text.charCodeAt(at)
       if (unit < 256 ? isSpecial[unit] === 1 : isWide) {
-        this.#advance(word, code, at - read)
+        this.#advance(word, code, at - readUpTo)
         return at
       }
       const byte = unit < 256 ? unit : NO_BYTE
       word = spelled.step(word, byte)
       code = encoded.step(code, byte)
       if (!spelled.hasHit(word) && !encoded.hasHit(code)) continue
-      this.#advance(word, code, at + 1 - read)
-      read = at + 1
-      this.#report(begin + read)
-      if (!this.#isInStep) return read
+      this.#advance(word, code, at + 1 - readUpTo)
+      readUpTo = at + 1
+      this.#report(begin + readUpTo)
+      if (!this.#isInStep) return readUpTo
     }
-    this.#advance(word, code, text.length - read)
+    this.#advance(word, code, text.length - readUpTo)
     return text.length
   }
 

@@ -11,19 +11,19 @@ export type AutomataOf = (secrets: readonly NamedSecret[]) => SecretAutomata
 
 /** Returns a function that keeps nothing alive: automata are rebuilt if no redactor has used them for a while. */
 export function createSharedAutomata(): AutomataOf {
-  const known = new Map<string, WeakRef<SecretAutomata>>()
-  const collected = new FinalizationRegistry<string>((key) => {
+  const knownAutomata = new Map<string, WeakRef<SecretAutomata>>()
+  const registry = new FinalizationRegistry<string>((key) => {
     // It may have been rebuilt meanwhile.
-    if (!known.get(key)?.deref()) known.delete(key)
+    if (!knownAutomata.get(key)?.deref()) knownAutomata.delete(key)
   })
   return (secrets) => {
     const key = JSON.stringify(secrets)
-    const shared = known.get(key)?.deref()
-    if (shared) return shared
-    const made = makeAutomata(secrets)
-    known.set(key, new WeakRef(made))
-    collected.register(made, key)
-    return made
+    const knownValue = knownAutomata.get(key)?.deref()
+    if (knownValue) return knownValue
+    const createdAutomata = makeAutomata(secrets)
+    knownAutomata.set(key, new WeakRef(createdAutomata))
+    registry.register(createdAutomata, key)
+    return createdAutomata
   }
 }
 

@@ -30,7 +30,7 @@ export function createStreamRedactor(automata: () => SecretAutomata | undefined,
   /** Undefined while no secret is looked for. */
   let search: Search | undefined
   /** Not yet returned; the text before it is written. */
-  let held = ''
+  let heldText = ''
   /** Where `held` begins, in units of the whole text. */
   let start = 0
 
@@ -40,13 +40,16 @@ export function createStreamRedactor(automata: () => SecretAutomata | undefined,
     using = now
     search = now && new Search(now, unit)
     search?.begin(start)
-    search?.scanner.scan(held + text)
+    search?.scanner.scan(heldText + text)
   }
 
-  const giveOut = (text: string, settled: number): string => {
-    const all = held + text
-    const { written, upTo } = search?.writer.write(all, start, settled) ?? { written: all, upTo: start + all.length }
-    held = all.slice(upTo - start)
+  const giveOut = (text: string, settledUpTo: number): string => {
+    const all = heldText + text
+    const { written, upTo } = search?.writer.write(all, start, settledUpTo) ?? {
+      written: all,
+      upTo: start + all.length,
+    }
+    heldText = all.slice(upTo - start)
     start = upTo
     return written
   }
@@ -54,7 +57,7 @@ export function createStreamRedactor(automata: () => SecretAutomata | undefined,
   return {
     push(text) {
       read(text)
-      if (!search && held === '') {
+      if (!search && heldText === '') {
         start += text.length
         return text
       }
@@ -62,7 +65,7 @@ export function createStreamRedactor(automata: () => SecretAutomata | undefined,
     },
     flush() {
       search?.scanner.finish()
-      const rest = held === '' ? '' : giveOut('', Infinity)
+      const rest = heldText === '' ? '' : giveOut('', Infinity)
       start = 0
       search?.begin(0)
       return rest
@@ -70,7 +73,7 @@ export function createStreamRedactor(automata: () => SecretAutomata | undefined,
     // A secret that has begun continues, although its beginning is already out.
     release: () => giveOut('', Infinity),
     get held() {
-      return held.length
+      return heldText.length
     },
   }
 }
@@ -90,38 +93,38 @@ export class TextRedactor {
 
   /** Leaves out the end of the text, which may begin a secret. */
   redactCutOff(text: string): string {
-    const { scanner, occurrences: found, writer } = this.#search
+    const { scanner, occurrences, writer } = this.#search
     this.#search.begin(0)
     scanner.scan(text)
-    const decided = Math.max(scanner.settled, found.end)
-    const { written } = writer.write(text.slice(0, decided), 0, Infinity)
-    found.clear()
+    const decidedUpTo = Math.max(scanner.settled, occurrences.end)
+    const { written } = writer.write(text.slice(0, decidedUpTo), 0, Infinity)
+    occurrences.clear()
     return written
   }
 
   redact(text: string): string {
     if (text.length < this.automata.shortest) return text
-    const { scanner, occurrences: found, writer } = this.#search
+    const { scanner, occurrences, writer } = this.#search
     this.#search.begin(0)
     scanner.scan(text)
     scanner.finish()
-    if (found.isEmpty) return text
+    if (occurrences.isEmpty) return text
     const { written } = writer.write(text, 0, Infinity)
-    found.clear()
+    occurrences.clear()
     return written
   }
 
   /** Redacts a long text; yields to other work in between. Not for two texts at a time. `isCutOff` is as in `redactCutOff`. */
   async redactInSlices(text: string, isCutOff = false): Promise<string> {
-    const { scanner, occurrences: found, writer } = this.#search
+    const { scanner, occurrences, writer } = this.#search
     const slices = createSlices()
     const pieces: string[] = []
-    let written = 0
-    const write = (end: number, settled: number) => {
-      if (found.isEmpty) return
-      const part = writer.write(text.slice(written, end), written, settled)
+    let writtenUpTo = 0
+    const write = (end: number, settledUpTo: number) => {
+      if (occurrences.isEmpty) return
+      const part = writer.write(text.slice(writtenUpTo, end), writtenUpTo, settledUpTo)
       pieces.push(part.written)
-      written = part.upTo
+      writtenUpTo = part.upTo
     }
     this.#search.begin(0)
     for (let at = 0; at < text.length; at += SLICE_CHARS) {
@@ -131,10 +134,10 @@ export class TextRedactor {
       await slices.rest()
     }
     if (!isCutOff) scanner.finish()
-    const end = isCutOff ? Math.max(scanner.settled, found.end) : text.length
+    const end = isCutOff ? Math.max(scanner.settled, occurrences.end) : text.length
     write(end, Infinity)
-    found.clear()
-    return pieces.length === 0 ? text.slice(0, end) : pieces.join('') + text.slice(written, end)
+    occurrences.clear()
+    return pieces.length === 0 ? text.slice(0, end) : pieces.join('') + text.slice(writtenUpTo, end)
   }
 }
 
@@ -161,8 +164,8 @@ class Writer {
   /** The latest written occurrence. */
   #latest: Occurrence | undefined
 
-  constructor(found: Occurrences) {
-    this.#occurrences = found
+  constructor(occurrences: Occurrences) {
+    this.#occurrences = occurrences
   }
 
   begin(): void {
@@ -173,29 +176,29 @@ class Writer {
    * Writes the decided part of `text`, which begins at `start`: every occurrence that begins before `settled` is known.
    * Redacts everything that belongs to any occurrence; of overlapping ones, the fewest that cover them are named.
    */
-  write(text: string, start: number, settled: number): { written: string; upTo: number } {
-    const found = this.#occurrences.sorted()
-    const limit = Math.min(settled, start + text.length)
+  write(text: string, start: number, settledUpTo: number): { written: string; upTo: number } {
+    const sortedOccurrences = this.#occurrences.sorted()
+    const limit = Math.min(settledUpTo, start + text.length)
     // Joined at the end: one text that grows by each piece would be a tree of hundreds of thousands of texts.
     const pieces: string[] = []
     let at = start
     for (let next = 0; ;) {
       let furthest: Occurrence | undefined
       for (; ; next++) {
-        const occurrence = found[next]
+        const occurrence = sortedOccurrences[next]
         if (!occurrence || occurrence.start > at) break
         if (occurrence.end > (furthest?.end ?? at)) furthest = occurrence
       }
       if (furthest) {
         const isContinued = furthest.of !== undefined && furthest.of === this.#latest?.of && furthest.start < at
         // Another one that has begun by now may extend further.
-        if (at >= settled && !isContinued) break
+        if (at >= settledUpTo && !isContinued) break
         if (!isContinued) pieces.push(`<secret:${furthest.name}>`)
         this.#latest = { ...furthest }
         at = furthest.end
         continue
       }
-      const until = Math.min(found[next]?.start ?? limit, limit)
+      const until = Math.min(sortedOccurrences[next]?.start ?? limit, limit)
       if (until <= at) break
       pieces.push(text.slice(at - start, until - start))
       at = until

@@ -15,10 +15,10 @@ export class TextReading {
   #longs: LongMatch[] = []
 
   /** `depth`: the number of latest bytes whose position is known; at least the length of the longest pattern. */
-  constructor(automaton: PatternAutomaton, depth: number, found: Occurrences) {
+  constructor(automaton: PatternAutomaton, depth: number, occurrences: Occurrences) {
     this.automaton = automaton
     this.positions = new UnitPositions(Math.max(depth, automaton.depth))
-    this.#occurrences = found
+    this.#occurrences = occurrences
   }
 
   /** Nothing has begun, and the next byte is at position `at`. */
