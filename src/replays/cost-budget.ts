@@ -31,12 +31,12 @@ export class CostBudget {
   }
 
   #shareFor(id: string, rows: readonly ReplayRow[]): number {
-    const held = [...this.#reserved.values()].reduce((sum, each) => sum + each, 0)
+    const heldCost = [...this.#reserved.values()].reduce((sum, each) => sum + each, 0)
     const others = rows.filter((row) => !this.#reserved.has(row.conversation_id))
-    const left = this.#max - spentOn(others) - held
+    const remainingCost = this.#max - spentOn(others) - heldCost
     const waiting = others.filter(({ status, conversation_id: fork }) => status === 'pending' || fork === id).length
     const lanes = Math.min(MAX_REPLAYING - this.#reserved.size, waiting)
-    return Math.max(0, left / Math.max(1, lanes))
+    return Math.max(0, remainingCost / Math.max(1, lanes))
   }
 
   /** A fork that an earlier server has begun keeps its share. */

@@ -16,13 +16,13 @@ export async function findReplayStart({ id, log, state }: Conversation, at: Crea
     throw new Problem('cursor_ahead', message, { details: { at_seq: at, head } })
   }
   const withdrawn = new Set<number>()
-  let found: number | undefined
+  let foundSeq: number | undefined
   for await (const { events } of readPages(log, { order: 'desc', types: MESSAGES, limit: 100 }))
     for (const { event } of events) {
       if (event.type === 'MessageWithdrawn') withdrawn.add(event.message_seq)
-      else if (holds(state.rewound, event) && !withdrawn.has(event.seq)) found = event.seq
-      if (found !== undefined && at === 'last_message') return found
+      else if (holds(state.rewound, event) && !withdrawn.has(event.seq)) foundSeq = event.seq
+      if (foundSeq !== undefined && at === 'last_message') return foundSeq
     }
-  if (found !== undefined) return found
+  if (foundSeq !== undefined) return foundSeq
   throw new Problem('invalid_request', `Conversation ${id} has no message to answer once more. Send at as a seq.`)
 }

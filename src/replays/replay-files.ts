@@ -49,17 +49,17 @@ export class ReplayFiles {
   async readAll(): Promise<ReplayRecord[]> {
     const { directory, onDamaged } = this.#deps
     const names = (await readdir(directory).catch(ignoreMissing)) ?? []
-    const found: ReplayRecord[] = []
+    const foundRecords: ReplayRecord[] = []
     for (const name of names.toSorted()) {
       if (!name.endsWith('.json')) continue
       const path = join(directory, name)
       try {
-        found.push(this.#parse(await readFile(path, 'utf8')))
+        foundRecords.push(this.#parse(await readFile(path, 'utf8')))
       } catch (error) {
         onDamaged(error, path)
       }
     }
-    return found
+    return foundRecords
   }
 
   /** Durable. One write of a replay at a time. */
@@ -67,11 +67,11 @@ export class ReplayFiles {
     const { directory, sealerOf } = this.#deps
     const { id, status } = record.replay
     const seal = () => sealerOf(id).seal(Buffer.from(JSON.stringify(plan)))
-    const sealed = isOver(status) ? undefined : (this.#plans.get(id) ?? seal().toString('base64'))
-    if (sealed === undefined) this.#plans.delete(id)
-    else this.#plans.set(id, sealed)
+    const sealedPlan = isOver(status) ? undefined : (this.#plans.get(id) ?? seal().toString('base64'))
+    if (sealedPlan === undefined) this.#plans.delete(id)
+    else this.#plans.set(id, sealedPlan)
     await makeDirectories(directory, 0o700)
-    await replaceFile(this.#pathOf(id), JSON.stringify({ ...record, plan: sealed }), {
+    await replaceFile(this.#pathOf(id), JSON.stringify({ ...record, plan: sealedPlan }), {
       draft: `${this.#pathOf(id)}.new`,
     })
   }

@@ -63,8 +63,10 @@ export class ReplayRun {
     const { plan, replay } = this.#record
     const open = replay.rows.filter(({ status }) => status === 'pending' || status === 'running')
     // Those that an earlier server has begun come first: they hold their share of the budget.
-    const sorted = open.toSorted((one, other) => Number(other.status === 'running') - Number(one.status === 'running'))
-    await mapBounded(sorted, MAX_REPLAYING, async (row) => await this.#replay(row, plan))
+    const sortedRows = open.toSorted(
+      (one, other) => Number(other.status === 'running') - Number(one.status === 'running'),
+    )
+    await mapBounded(sortedRows, MAX_REPLAYING, async (row) => await this.#replay(row, plan))
     if (this.#ending.signal.reason === 'closing') return
     const status = this.#ending.signal.aborted ? 'cancelled' : 'completed'
     const keep = (plan?.keep ?? 0) * 1000
@@ -131,12 +133,15 @@ export class ReplayRun {
     const conversation = await this.#deps.manager.open(id)
     const isWaiting = conversation.requests.list().length > 0
     await endFork(conversation)
-    const measured = await measureFork(conversation, isWaiting)
-    await this.#changeRow(id, measured)
-    const checked = check && (await checkFork(conversation, check, signal))
+    const measuredResult = await measureFork(conversation, isWaiting)
+    await this.#changeRow(id, measuredResult)
+    const checkedResult = check && (await checkFork(conversation, check, signal))
     signal.throwIfAborted()
-    const isFailed = measured.outcome === 'error'
-    await this.#changeRow(id, { status: isFailed ? 'error' : 'completed', ...(checked && { check: checked }) })
+    const isFailed = measuredResult.outcome === 'error'
+    await this.#changeRow(id, {
+      status: isFailed ? 'error' : 'completed',
+      ...(checkedResult && { check: checkedResult }),
+    })
   }
 
   /** What the fork has cost counts, however it ended. */
@@ -145,19 +150,19 @@ export class ReplayRun {
     const isCancelled = this.#ending.signal.aborted
     // If a client has deleted the fork, or it cannot be read, its cost is not known, and must not be spent again.
     const { files, cost_usd = this.#record.shares[id] ?? 0 } = this.#rowOf(id)
-    let measured: Partial<ReplayRow> = files ? { cost_usd } : {}
+    let measuredRow: Partial<ReplayRow> = files ? { cost_usd } : {}
     try {
       if (manager.ownerOf(id)) {
         const conversation = await manager.open(id)
         await endFork(conversation)
-        measured = await measureFork(conversation, false)
+        measuredRow = await measureFork(conversation, false)
       }
     } catch (cause) {
       this.#deps.logger.warn({ err: cause, conversation_id: id }, 'the fork of a replay could not be ended')
     }
     const message = isCancelled ? undefined : await this.#messageOf(error)
     await this.#changeRow(id, {
-      ...measured,
+      ...measuredRow,
       status: isCancelled ? 'cancelled' : 'error',
       ...(message !== undefined && { message }),
     })

@@ -61,11 +61,11 @@ export class Replays {
   async post(request: CreateReplay, idempotency?: Idempotency): Promise<Replay> {
     if (this.#deps.hasPeers) throw new Problem('unavailable', ALONE)
     if (!idempotency) return await this.#post(request, undefined)
-    const known = [...this.#all()].flatMap((record) =>
+    const knownReplays = [...this.#all()].flatMap((record) =>
       record.idempotency ? [{ ...record.idempotency, at: record.replay.created_at, replay: record.replay }] : [],
     )
     return await answerOnce(idempotency, {
-      remembered: known,
+      remembered: knownReplays,
       again: async ({ replay }) => replay,
       make: () => this.#inFlight(idempotency.key, () => this.#post(request, idempotency)),
     })
@@ -83,9 +83,9 @@ export class Replays {
         'invalid_cursor',
         'page_id was not issued by this server; leave it out to start from the first page.',
       )
-    const seen = [...this.#all()].filter(({ sources }) => seesAll(sources, sees)).map(({ replay }) => replay)
-    const sorted = seen.toSorted((one, other) => (one.id < other.id ? 1 : -1))
-    const rest = before === undefined ? sorted : sorted.filter(({ id }) => id < before)
+    const seenReplays = [...this.#all()].filter(({ sources }) => seesAll(sources, sees)).map(({ replay }) => replay)
+    const sortedReplays = seenReplays.toSorted((one, other) => (one.id < other.id ? 1 : -1))
+    const rest = before === undefined ? sortedReplays : sortedReplays.filter(({ id }) => id < before)
     const items = rest.slice(0, limit).map(({ rows: _rows, ...head }) => head)
     const last = items.at(-1)
     return { items, next_page_id: last && rest.length > limit ? encodePageId([last.created_at, last.id]) : null }
@@ -137,8 +137,8 @@ export class Replays {
       updated_at: now,
       rows,
     }
-    const kept = idempotency && { idempotency: keptOf(idempotency) }
-    const record = { replay, sources, shares: {}, ...kept, isCancelled: false, isTidied: false, plan }
+    const keptKey = idempotency && { idempotency: keptOf(idempotency) }
+    const record = { replay, sources, shares: {}, ...keptKey, isCancelled: false, isTidied: false, plan }
     this.#storing += 1
     try {
       await files.write(record)
@@ -182,11 +182,11 @@ export class Replays {
     const { logger, files } = this.#deps
     const now = Date.now()
     for (const record of this.#ended.values()) {
-      const { id, keep_until: until, updated_at: updated } = record.replay
+      const { id, keep_until: until, updated_at: updatedAt } = record.replay
       if (this.#isClosed) return
       try {
         if (!record.isTidied && until !== undefined && Date.parse(until) <= now) await this.#deleteForks(record)
-        if (Date.parse(updated) + TABLE_LIFETIME_MS > now || !this.#ended.get(id)?.isTidied) continue
+        if (Date.parse(updatedAt) + TABLE_LIFETIME_MS > now || !this.#ended.get(id)?.isTidied) continue
         await files.remove(id)
         this.#ended.delete(id)
       } catch (error) {
@@ -200,9 +200,9 @@ export class Replays {
     const { manager, files } = this.#deps
     const { rows } = record.replay
     for (const { conversation_id: id } of rows) if (manager.ownerOf(id)) await manager.delete(id)
-    const tidied = { ...record, isTidied: true }
-    await files.write(tidied)
-    this.#ended.set(record.replay.id, tidied)
+    const tidiedRecord = { ...record, isTidied: true }
+    await files.write(tidiedRecord)
+    this.#ended.set(record.replay.id, tidiedRecord)
     for (const { conversation_id: id } of rows) manager.hidden.delete(id)
   }
 

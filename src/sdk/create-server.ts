@@ -77,8 +77,8 @@ async function startWhole(config: Config, host: SharedHost): Promise<App> {
 }
 
 async function settingsOf({ host = '127.0.0.1', port = 0, persistDir, apiKey, settings = {} }: CreateServerOptions) {
-  const given = withoutUndefined({ ...settings, OPENHANDS_DATA_DIR: persistDir, OPENHANDS_MASTER_KEY: apiKey })
-  const hasKey = given.OPENHANDS_MASTER_KEY !== undefined || masterKeySource() !== undefined
+  const givenSettings = withoutUndefined({ ...settings, OPENHANDS_DATA_DIR: persistDir, OPENHANDS_MASTER_KEY: apiKey })
+  const hasKey = givenSettings.OPENHANDS_MASTER_KEY !== undefined || masterKeySource() !== undefined
   return {
     OPENHANDS_SERVER_HOST: host,
     OPENHANDS_SERVER_PORT: String(port),
@@ -86,8 +86,8 @@ async function settingsOf({ host = '127.0.0.1', port = 0, persistDir, apiKey, se
     OPENHANDS_LOG_LEVEL: 'CRITICAL',
     OPENHANDS_LOG_FORMAT: 'json',
     ...settings,
-    ...given,
-    ...(!hasKey && { OPENHANDS_MASTER_KEY: (await keepKey(readDataDir(given))).key }),
+    ...givenSettings,
+    ...(!hasKey && { OPENHANDS_MASTER_KEY: (await keepKey(readDataDir(givenSettings))).key }),
   }
 }
 

@@ -79,9 +79,9 @@ const isResult = (event: Event): event is EventOf<'Result'> =>
 function sumOf(results: readonly EventOf<'Result'>[]): UsageByModel {
   const sum: UsageByModel = {}
   for (const { usage } of results)
-    for (const [model, used] of Object.entries(usage)) {
+    for (const [model, usedTokens] of Object.entries(usage)) {
       const before = sum[model]
-      sum[model] = before ? addUsage(before, used) : used
+      sum[model] = before ? addUsage(before, usedTokens) : usedTokens
     }
   return sum
 }

@@ -41,8 +41,8 @@ export class Sessions {
 
   /** Continues the session with a message, or where it stopped. */
   resume(id: string, prompt?: Prompt, options: QueryOptions = {}): Query {
-    const continued = { ...options, ...this.#place, resume: id }
-    return query(prompt === undefined ? { options: continued } : { prompt, options: continued })
+    const continuedOptions = { ...options, ...this.#place, resume: id }
+    return query(prompt === undefined ? { options: continuedOptions } : { prompt, options: continuedOptions })
   }
 
   /** Returns the copy. */

@@ -73,8 +73,10 @@ type ReadEvent = { readonly event: Event | TransientEvent; readonly seq: number 
 /** An answer is a step without a change, too: readers count what it has used. */
 function stepsOf(changes: TurnChanges, { event, seq }: ReadEvent, start: number): TurnStep[] {
   const isOfBefore = seq !== undefined && seq < start
-  const found = changes.add(event).map((change) => ({ seq, change, event: undefined, isOfBefore }))
-  return event.type === 'AssistantMessage' ? [{ seq, change: undefined, event, isOfBefore }, ...found] : found
+  const foundChanges = changes.add(event).map((change) => ({ seq, change, event: undefined, isOfBefore }))
+  return event.type === 'AssistantMessage'
+    ? [{ seq, change: undefined, event, isOfBefore }, ...foundChanges]
+    : foundChanges
 }
 
 const ANSWERS: ReadonlySet<string> = new Set(['AssistantMessage'])

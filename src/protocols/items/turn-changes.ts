@@ -125,18 +125,23 @@ export class TurnChanges {
   /** A decision may be about some of the calls of a request: the others still wait. */
   #answered({ request_id: id, kind, tool_use_ids, parent_tool_use_id: parent }: EventOf<'RequestAnswered'>): void {
     const waiting = this.#waits.get(id) ?? []
-    const left = kind === 'permission' && !parent ? waiting.filter((call) => !tool_use_ids.includes(call)) : []
-    if (left.length > 0) this.#waits.set(id, left)
+    const leftCalls = kind === 'permission' && !parent ? waiting.filter((call) => !tool_use_ids.includes(call)) : []
+    if (leftCalls.length > 0) this.#waits.set(id, leftCalls)
     else this.#waits.delete(id)
   }
 
-  #grow({ message_id: messageId, offset, reasoning_delta: thought, text_delta: said }: AssistantDelta): void {
+  #grow({
+    message_id: messageId,
+    offset,
+    reasoning_delta: reasoningDelta,
+    text_delta: textDelta,
+  }: AssistantDelta): void {
     const draft = this.#draftOf(messageId)
-    if (thought !== undefined && !draft.isThought)
-      this.#extend(draft, 'reasoning', joined(draft.reasoning, offset, thought))
-    if (said === undefined) return
+    if (reasoningDelta !== undefined && !draft.isThought)
+      this.#extend(draft, 'reasoning', joinText(draft.reasoning, offset, reasoningDelta))
+    if (textDelta === undefined) return
     this.#endThought(draft, draft.reasoning)
-    this.#extend(draft, 'text', joined(draft.text, offset, said))
+    this.#extend(draft, 'text', joinText(draft.text, offset, textDelta))
   }
 
   #store(message: EventOf<'AssistantMessage'>): void {
@@ -200,9 +205,9 @@ export class TurnChanges {
   }
 
   #releaseHeld(): void {
-    const held = this.#held
+    const heldEvents = this.#held
     this.#held = []
-    for (const delta of held) this.#grow(delta)
+    for (const delta of heldEvents) this.#grow(delta)
   }
 
   #restIfAllWait(): void {
@@ -232,8 +237,8 @@ export class TurnChanges {
 }
 
 /** A reader that comes late gets what was written so far once more, in one piece. */
-const joined = (known: string, offset: number, piece: string): string =>
-  offset > known.length ? known : known + piece.slice(known.length - offset)
+const joinText = (knownText: string, offset: number, piece: string): string =>
+  offset > knownText.length ? knownText : knownText + piece.slice(knownText.length - offset)
 
 /** What comes before the first text. */
 function reasoningOf({ content }: EventOf<'AssistantMessage'>): string {

@@ -117,8 +117,8 @@ export class ResponseBuilder {
 
   #grow({ kind, messageId, text, position }: Grown, after: number): void {
     // Of the number that the client has seen last, as a position.
-    const seen = (after - FIRST) / EVENTS_OF_CHANGE
-    const delta = text.slice(Math.max(0, Math.floor(seen) - (position - text.length)))
+    const seenCount = (after - FIRST) / EVENTS_OF_CHANGE
+    const delta = text.slice(Math.max(0, Math.floor(seenCount) - (position - text.length)))
     if (delta !== '') this.#text('delta', kind, idOf(kind, messageId), { delta })
   }
 
@@ -136,7 +136,7 @@ export class ResponseBuilder {
   #result(call: EventOf<'ToolUse'>, result: EventOf<'ToolResult'>): void {
     const { tool_use_id: id, name } = call
     if (this.#ofClient.has(id)) return
-    const asked = this.#askedIds.get(id)
+    const askedId = this.#askedIds.get(id)
     const output = outputText(result.output)
     const item: ResponseOutputItem.McpCall = {
       type: 'mcp_call',
@@ -144,7 +144,7 @@ export class ResponseBuilder {
       server_label: SERVER_LABEL,
       name,
       arguments: jsonOf(result.ran_input ?? call.input),
-      ...(asked !== undefined && this.#flags.asksApproval && { approval_request_id: approvalId(asked, id) }),
+      ...(askedId !== undefined && this.#flags.asksApproval && { approval_request_id: approvalId(askedId, id) }),
       output: result.is_error ? null : output,
       ...(result.is_error && {
         error: { type: 'mcp_tool_execution_error', content: result.error_message ?? output },
@@ -195,8 +195,8 @@ export class ResponseBuilder {
   }
 
   #finish(result: EventOf<'Result'>, error: EventOf<'ErrorEvent'> | undefined): void {
-    const { structured_output: structured, final_text } = result
-    const text = structured === undefined ? final_text : jsonOf(structured)
+    const { structured_output: structuredOutput, final_text } = result
+    const text = structuredOutput === undefined ? final_text : jsonOf(structuredOutput)
     if (/\S/.test(text) && text.trim() !== this.#lastText.trim()) this.#say(result.id, text)
     this.end = endOf(result, error)
   }
@@ -209,9 +209,9 @@ export class ResponseBuilder {
     this.#complete({ type: 'complete', position: 0, ...message, text })
   }
 
-  #add(item: ResponseOutputItem, begun: object = item, between: () => void = () => {}): void {
+  #add(item: ResponseOutputItem, firstForm: object = item, between: () => void = () => {}): void {
     this.#index++
-    this.#put('response.output_item.added', begun)
+    this.#put('response.output_item.added', firstForm)
     between()
     this.#put('response.output_item.done', item)
     this.output.push(item)

@@ -28,14 +28,14 @@ export function formatResponseId({
 
 /** Undefined for any other text. */
 export function parseResponseId(text: string): ResponseId | undefined {
-  const [, hex = '', start, asks, background, structured] = FORM.exec(text) ?? []
+  const [, hex = '', start, asks, background, structuredMark] = FORM.exec(text) ?? []
   if (hex === '') return undefined
   return {
     conversationId: dashedUuid(hex),
     start: Number(start),
     asksApproval: asks !== '',
     isBackground: background !== '',
-    isStructured: structured !== '',
+    isStructured: structuredMark !== '',
   }
 }
 

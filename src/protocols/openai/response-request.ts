@@ -33,9 +33,9 @@ export type ResponseRequest = z.infer<typeof ResponseRequest>
 
 /** Throws an `OpenAiError` that names the field. */
 export function parseBody<T>(schema: z.ZodType<T>, body: unknown): T {
-  const parsed = schema.safeParse(body ?? {})
-  if (parsed.success) return parsed.data
-  const [issue] = parsed.error.issues
+  const parseResult = schema.safeParse(body ?? {})
+  if (parseResult.success) return parseResult.data
+  const [issue] = parseResult.error.issues
   const { path, message } = describeIssue(issue ?? { path: [], message: 'is not valid' }, [])
   throw new OpenAiError(400, `${path}: ${message}`, { param: path })
 }
@@ -77,9 +77,9 @@ export function readInput(input: ResponseRequest['input'], isNew: boolean): Resp
 
 /** A new conversation gets the history that a client sends as one text, with the roles. */
 function saidBy({ role, content }: z.infer<typeof MessageItem>, isTranscript: boolean): UserPart[] {
-  const said = typeof content === 'string' ? textParts(content) : partsOfContent(content)
-  if (!isTranscript) return role === 'assistant' ? [] : said
-  return said.map((part) => (part.type === 'text' ? { type: 'text', text: `${role}: ${part.text}` } : part))
+  const messageParts = typeof content === 'string' ? textParts(content) : partsOfContent(content)
+  if (!isTranscript) return role === 'assistant' ? [] : messageParts
+  return messageParts.map((part) => (part.type === 'text' ? { type: 'text', text: `${role}: ${part.text}` } : part))
 }
 
 const textParts = (text: string): UserPart[] => (/\S/.test(text) ? [{ type: 'text', text: text.toWellFormed() }] : [])
@@ -114,11 +114,11 @@ const FunctionTool = z.looseObject({
 /** The functions of the client. Hosted tools of OpenAI do not exist here: the tools of the server are those of the profile. */
 export function clientToolsOf({ tools }: Pick<ResponseRequest, 'tools'>): ClientTool[] {
   const functions = (tools ?? []).filter(({ type }) => type === 'function')
-  const given = functions.map((tool) => {
+  const givenTools = functions.map((tool) => {
     const { name, description, parameters } = parseBody(FunctionTool, tool['function'] ?? tool)
     return { name, description: description ?? '', input_schema: { type: 'object', ...parameters } }
   })
-  return parseBody(ClientTools, given)
+  return parseBody(ClientTools, givenTools)
 }
 
 export const asksApproval = ({ tools }: Pick<ResponseRequest, 'tools'>): boolean =>

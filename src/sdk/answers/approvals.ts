@@ -39,7 +39,7 @@ export class ApprovalAnswerer implements Answerer {
     await this.#send(event, call, verdict, signal).catch((error: unknown) => {
       // Such as an input that does not fit the tool.
       if (verdict.behavior === 'deny' || !(error instanceof AgentServerError) || error.status !== 400) throw error
-      return this.#send(event, call, failed(error.message), signal)
+      return this.#send(event, call, failure(error.message), signal)
     })
   }
 
@@ -75,7 +75,7 @@ export class ApprovalAnswerer implements Answerer {
       return verdict
     } catch (error) {
       signal.throwIfAborted()
-      return failed(error instanceof z.ZodError ? faultOf(error) : messageOf(error))
+      return failure(error instanceof z.ZodError ? faultOf(error) : messageOf(error))
     }
   }
 }
@@ -87,7 +87,7 @@ function faultOf({ issues: [fault] }: z.ZodError): string {
     : `what it returned has a wrong ${field}: ${fault?.message}`
 }
 
-const failed = (why: string): PermissionVerdict => ({
+const failure = (why: string): PermissionVerdict => ({
   behavior: 'deny',
   message: `The approver failed: ${why}`.slice(0, MAX_MESSAGE_CHARS),
 })
@@ -118,8 +118,8 @@ function decisionOf(
   verdict: PermissionVerdict,
 ): Pick<ToolDecision, 'behavior' | 'updated_input' | 'message' | 'remember'> {
   const { behavior, remember } = verdict
-  const kept = { ...(remember !== undefined && { remember }) }
+  const keptWish = { ...(remember !== undefined && { remember }) }
   return verdict.behavior === 'allow'
-    ? { behavior, ...kept, ...(verdict.updatedInput && { updated_input: verdict.updatedInput }) }
-    : { behavior, ...kept, ...(verdict.message !== undefined && { message: verdict.message }) }
+    ? { behavior, ...keptWish, ...(verdict.updatedInput && { updated_input: verdict.updatedInput }) }
+    : { behavior, ...keptWish, ...(verdict.message !== undefined && { message: verdict.message }) }
 }

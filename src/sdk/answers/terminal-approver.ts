@@ -19,13 +19,13 @@ export function createTerminalApprover(option: true | Terminal): TerminalApprove
   return {
     async canUseTool(name, input, { signal, reason, rules }) {
       const always = rules?.length ? `/a (always: ${visible(rules.join(', '))})` : ''
-      const shown = visible(typeof input === 'string' ? input : JSON.stringify(input, undefined, 2))
-      const answer = await ask(`\n${visible(name)} ${shown}\n${visible(reason)}\nAllow? y/n${always} `, signal)
+      const shownInput = visible(typeof input === 'string' ? input : JSON.stringify(input, undefined, 2))
+      const answer = await ask(`\n${visible(name)} ${shownInput}\n${visible(reason)}\nAllow? y/n${always} `, signal)
       if (answer === undefined) return { behavior: 'deny', message: 'Nobody was at the terminal.' }
-      const said = answer.trim().toLowerCase()
-      if (always !== '' && (said === 'a' || said === 'always')) return { behavior: 'allow', remember: true }
-      if (said === 'y' || said === 'yes') return { behavior: 'allow' }
-      const isPlainNo = said === '' || said === 'n' || said === 'no'
+      const reply = answer.trim().toLowerCase()
+      if (always !== '' && (reply === 'a' || reply === 'always')) return { behavior: 'allow', remember: true }
+      if (reply === 'y' || reply === 'yes') return { behavior: 'allow' }
+      const isPlainNo = reply === '' || reply === 'n' || reply === 'no'
       return { behavior: 'deny', ...(!isPlainNo && { message: `The user said: ${answer.trim()}` }) }
     },
     async answerQuestions(questions, { signal }) {
@@ -37,8 +37,8 @@ export function createTerminalApprover(option: true | Terminal): TerminalApprove
         const how = multi_select ? 'Numbers, separated by commas, or your own words:' : 'A number, or your own words:'
         const answer = await ask(`\n${visible(question)}\n${list.join('\n')}\n${how} `, signal)
         if (answer === undefined) return undefined
-        const chosen = multi_select ? answer.split(',') : [answer]
-        const labels = chosen.map((each) => options[Number(each) - 1]?.label ?? each.trim()).filter(Boolean)
+        const chosenLabels = multi_select ? answer.split(',') : [answer]
+        const labels = chosenLabels.map((each) => options[Number(each) - 1]?.label ?? each.trim()).filter(Boolean)
         if (labels.length > 0) answers[question] = labels
       }
       return Object.keys(answers).length > 0 ? answers : undefined
@@ -59,10 +59,10 @@ async function readAnswer(
   signal: AbortSignal,
 ): Promise<string | undefined> {
   const reader = createInterface({ input, output })
-  const { promise: closed, resolve } = Promise.withResolvers<undefined>()
+  const { promise: closing, resolve } = Promise.withResolvers<undefined>()
   reader.once('close', () => resolve(undefined))
   try {
-    return await Promise.race([reader.question(question, { signal }), closed])
+    return await Promise.race([reader.question(question, { signal }), closing])
   } finally {
     reader.close()
   }

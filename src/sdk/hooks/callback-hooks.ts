@@ -10,15 +10,15 @@ export class CallbackHooks {
 
   readonly of = (conversationId: string): readonly CallbackHook[] => this.#byConversation.get(conversationId) ?? NONE
 
-  add(conversationId: string, given: readonly CallbackHook[]): AttachedHooks {
+  add(conversationId: string, givenHooks: readonly CallbackHook[]): AttachedHooks {
     const calls = new ExpectedCalls()
-    const hooks = given.map((hook): CallbackHook => ({ ...hook, expect: () => calls.expect() }))
+    const hooks = givenHooks.map((hook): CallbackHook => ({ ...hook, expect: () => calls.expect() }))
     this.#byConversation.set(conversationId, [...this.of(conversationId), ...hooks])
     return {
       settle: (signal) => calls.settle(signal),
       [Symbol.asyncDispose]: async () => {
-        const left = this.of(conversationId).filter((hook) => !hooks.includes(hook))
-        if (left.length > 0) this.#byConversation.set(conversationId, left)
+        const otherHooks = this.of(conversationId).filter((hook) => !hooks.includes(hook))
+        if (otherHooks.length > 0) this.#byConversation.set(conversationId, otherHooks)
         else this.#byConversation.delete(conversationId)
       },
     }

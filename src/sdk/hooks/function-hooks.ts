@@ -60,13 +60,13 @@ export class FunctionHooks implements AttachedHooks {
 
   /** Resolves when the server knows the hooks: they hold for what follows. */
   static async register(hooks: readonly FunctionHook[], options: FunctionHooksOptions): Promise<FunctionHooks> {
-    const asked = new FunctionHooks(hooks, options)
+    const functionHooks = new FunctionHooks(hooks, options)
     const { conversation, signal } = options
-    const body = { hooks: asked.#declaration() }
-    const send = () => conversation.clientHooks.register(asked.#client, body, { signal })
+    const body = { hooks: functionHooks.#declaration() }
+    const send = () => conversation.clientHooks.register(functionHooks.#client, body, { signal })
     await repeatLost(send, signal).catch(explainOldServer)
-    asked.#start()
-    return asked
+    functionHooks.#start()
+    return functionHooks
   }
 
   async settle(signal: AbortSignal): Promise<void> {
@@ -120,7 +120,7 @@ export class FunctionHooks implements AttachedHooks {
     const options = { hook_client: this.#client, types: ['ConfigUpdate'], after, signal } as const
     for await (const event of conversation.events(options)) {
       if (event.type === 'HookRequest')
-        this.#work.start(event.request_id, (waited) => this.#answerInTime(event, waited))
+        this.#work.start(event.request_id, (waitSignal) => this.#answerInTime(event, waitSignal))
       // An `answered` request was answered by this query: the call that sent it may still be reading the response.
       if (event.type === 'HookRequestEnded' && event.reason !== 'answered') this.#work.end(event.request_id)
       if (event.type === 'ConfigUpdate') this.#take(event.changes['client_hooks'])
@@ -128,10 +128,10 @@ export class FunctionHooks implements AttachedHooks {
   }
 
   /** Throws if the hooks were removed. Events from before the registration do not contain them either. */
-  #take(registered: unknown): void {
-    if (typeof registered !== 'object' || registered === null) return
-    const isRegistered = Object.hasOwn(registered, this.#client)
-    if (this.#wasRegistered && !isRegistered) throw removed()
+  #take(registration: unknown): void {
+    if (typeof registration !== 'object' || registration === null) return
+    const isRegistered = Object.hasOwn(registration, this.#client)
+    if (this.#wasRegistered && !isRegistered) throw removedError()
     this.#wasRegistered = isRegistered
   }
 
@@ -153,45 +153,45 @@ export class FunctionHooks implements AttachedHooks {
       await send(answer)
     } catch (error) {
       if (!(error instanceof AgentServerError) || !isRefused(error)) throw error
-      await send(failed(`the answer was refused: ${error.message}`))
+      await send(failure(`the answer was refused: ${error.message}`))
     }
   }
 
   /** Rejects only with the reason of the signal: a throw is a failure of the hook. */
   async #answerTo(request: HookRequest, signal: AbortSignal): Promise<Answer> {
     const hook = this.#hooks.get(keyOf(request.hook_point, request.hook_id))
-    if (!hook) return failed('this program has no such hook')
+    if (!hook) return failure('this program has no such hook')
     try {
       return outputOf(await orAborted(hook.say(request.payload, signal), signal))
     } catch (error) {
       signal.throwIfAborted()
-      return failed(messageOf(error))
+      return failure(messageOf(error))
     }
   }
 }
 
 const keyOf = (point: string, id: string) => `${point} ${id}`
 
-const failed = (why: string): Answer => ({ error: why.slice(0, MAX_ERROR_CHARS).toWellFormed() || 'it failed' })
+const failure = (why: string): Answer => ({ error: why.slice(0, MAX_ERROR_CHARS).toWellFormed() || 'it failed' })
 
 /** A JSON object is sent as such. */
-function outputOf(said: string): Answer {
+function outputOf(hookOutput: string): Answer {
   try {
     // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- it begins with {
-    return said.trimStart().startsWith('{') ? { output: JSON.parse(said) as object } : { text: said }
+    return hookOutput.trimStart().startsWith('{') ? { output: JSON.parse(hookOutput) as object } : { text: hookOutput }
   } catch {
-    return { text: said }
+    return { text: hookOutput }
   }
 }
 
-const removed = () =>
+const removedError = () =>
   new AgentServerError(
     'client_hooks_not_found',
     'Another client has removed the hooks of this query, which are functions. The run was stopped: without them it would not be guarded.',
   )
 
 const explainRemoved = (error: unknown): unknown =>
-  error instanceof AgentServerError && error.code === 'client_hooks_not_found' ? removed() : error
+  error instanceof AgentServerError && error.code === 'client_hooks_not_found' ? removedError() : error
 
 function explainOldServer(error: unknown): never {
   if (error instanceof AgentServerError && error.code === 'not_found')

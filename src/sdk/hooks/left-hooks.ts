@@ -19,10 +19,10 @@ export async function removeLeftHooks(
   const away = await namesAway(clientHooks, signal)
   if (away.size === 0) return false
   await sleep(CONNECT_MS, undefined, { signal })
-  const left = [...(await namesAway(clientHooks, signal))].filter((client) => away.has(client))
+  const leftClients = [...(await namesAway(clientHooks, signal))].filter((client) => away.has(client))
   try {
-    for (const client of left) await clientHooks.remove(client, { signal })
-    return left.length > 0
+    for (const client of leftClients) await clientHooks.remove(client, { signal })
+    return leftClients.length > 0
   } catch (error) {
     if (error instanceof AgentServerError && error.code === 'forbidden') return false
     throw error

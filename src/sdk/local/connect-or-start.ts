@@ -57,14 +57,14 @@ export async function connectOrStart(
   let nextStart = 0
   for (let starts = 0; ;) {
     signal?.throwIfAborted()
-    let found = await connect(dataDir, { signal })
-    if (!found && performance.now() >= nextStart) {
-      found = await start(dataDir, { signal, ...options })
+    let foundServer = await connect(dataDir, { signal })
+    if (!foundServer && performance.now() >= nextStart) {
+      foundServer = await start(dataDir, { signal, ...options })
       nextStart = performance.now() + backoffMs(++starts, STARTS)
     }
-    if (found && found !== 'not ready') return found
+    if (foundServer && foundServer !== 'not ready') return foundServer
     // It is alive.
-    if (found) deadline = undefined
+    if (foundServer) deadline = undefined
     deadline ??= performance.now() + PATIENCE_MS
     if (performance.now() > deadline) throw await unreachable(dataDir)
     await sleep(RETRY_MS, undefined, { signal })
@@ -89,9 +89,9 @@ type Connecting = { readonly signal: AbortSignal | undefined; readonly isHeld?: 
 async function connect(dataDir: string, { signal, isHeld = false }: Connecting): Promise<FoundServer | undefined> {
   const record = await readLocalRecord(dataDir)
   if (!record || 'refusal' in record || !(isHeld || isSocket(record.address))) return undefined
-  const opened = await openPlace(dataDir, record)
-  if (!opened) return undefined
-  const server = serverAt(record, opened)
+  const place = await openPlace(dataDir, record)
+  if (!place) return undefined
+  const server = serverAt(record, place)
   const answer = await answerOf(server, signal)
   if (answer === 'ready') return server
   await server[Symbol.asyncDispose]()
@@ -117,8 +117,8 @@ async function answerOf(
 
 const NotReady = z.object({ reason: z.string().optional() })
 
-function serverAt(record: LocalRecord, opened: OpenPlace, close?: () => Promise<void>): LocalServer {
-  const { fetch, baseUrl, ...local } = createLocalFetch(opened.place)
+function serverAt(record: LocalRecord, place: OpenPlace, close?: () => Promise<void>): LocalServer {
+  const { fetch, baseUrl, ...local } = createLocalFetch(place.place)
   const { address, credential, url } = record
   return {
     address,
@@ -129,7 +129,7 @@ function serverAt(record: LocalRecord, opened: OpenPlace, close?: () => Promise<
     isPublic: url !== undefined,
     async [Symbol.asyncDispose]() {
       await local[Symbol.asyncDispose]()
-      await opened[Symbol.asyncDispose]()
+      await place[Symbol.asyncDispose]()
       await close?.()
     },
   }

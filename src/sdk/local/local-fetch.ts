@@ -23,24 +23,24 @@ export function createLocalFetch(place: FetchTarget): LocalFetch {
   const open = new Set<ClientRequest>()
   const fetch: Fetch = async (input, init = {}) => {
     // For the headers of its body, and for bodies that are forms or streams. Its own signal would outlive the request.
-    const asked = new Request(input, { ...init, signal: null })
+    const fetchRequest = new Request(input, { ...init, signal: null })
     const { promise, resolve, reject } = Promise.withResolvers<Response>()
-    const sent = request(asked.url, { ...optionsOf(asked), ...('socketPath' in place && place) })
-    open.add(sent)
-    sent.once('close', () => open.delete(sent))
-    sent.once('response', (incoming) => {
+    const sentRequest = request(fetchRequest.url, { ...optionsOf(fetchRequest), ...('socketPath' in place && place) })
+    open.add(sentRequest)
+    sentRequest.once('close', () => open.delete(sentRequest))
+    sentRequest.once('response', (incoming) => {
       try {
         resolve(responseOf(incoming))
       } catch (error) {
-        sent.destroy(error instanceof Error ? error : undefined)
+        sentRequest.destroy(error instanceof Error ? error : undefined)
       }
     })
     // Also after the response has begun: then the reader of its body gets the error.
-    sent.on('error', (cause) => reject(new TypeError('fetch failed', { cause })))
-    stopOnAbort(sent, init.signal ?? undefined, reject)
-    if (typeof init.body === 'string' || init.body instanceof Uint8Array) sent.end(init.body)
-    else if (asked.body) sendBody(asked.body, sent)
-    else sent.end()
+    sentRequest.on('error', (cause) => reject(new TypeError('fetch failed', { cause })))
+    stopOnAbort(sentRequest, init.signal ?? undefined, reject)
+    if (typeof init.body === 'string' || init.body instanceof Uint8Array) sentRequest.end(init.body)
+    else if (fetchRequest.body) sendBody(fetchRequest.body, sentRequest)
+    else sentRequest.end()
     return await promise
   }
   return {
@@ -56,23 +56,27 @@ function optionsOf({ method, headers }: Request): RequestOptions {
   return { agent: false, method, headers: Object.fromEntries(headers) }
 }
 
-function stopOnAbort(sent: ClientRequest, signal: AbortSignal | undefined, reject: (reason: unknown) => void): void {
+function stopOnAbort(
+  sentRequest: ClientRequest,
+  signal: AbortSignal | undefined,
+  reject: (reason: unknown) => void,
+): void {
   if (!signal) return
   const stop = () => {
     reject(signal.reason)
-    sent.destroy()
+    sentRequest.destroy()
   }
   if (signal.aborted) return stop()
   signal.addEventListener('abort', stop, { once: true })
-  sent.once('close', () => signal.removeEventListener('abort', stop))
+  sentRequest.once('close', () => signal.removeEventListener('abort', stop))
 }
 
-function sendBody(body: ReadableStream, sent: ClientRequest): void {
+function sendBody(body: ReadableStream, sentRequest: ClientRequest): void {
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the same class, declared twice
   const source = Readable.fromWeb(body as NodeStream)
-  source.once('error', (error) => sent.destroy(error))
-  sent.once('close', () => source.destroy())
-  source.pipe(sent)
+  source.once('error', (error) => sentRequest.destroy(error))
+  sentRequest.once('close', () => source.destroy())
+  source.pipe(sentRequest)
 }
 
 /** Statuses whose responses have no body. */

@@ -22,8 +22,8 @@ export async function openPlace(dataDir: string, { address }: LocalRecord): Prom
 
 /** Opens the place of the server in this process. A file system without modes may show the directory of its socket as open to others. */
 export async function openOwnPlace({ address }: LocalRecord): Promise<OpenPlace> {
-  const opened = await openIf(address, async () => true)
-  if (opened) return opened
+  const foundPlace = await openIf(address, async () => true)
+  if (foundPlace) return foundPlace
   throw new Error(`The socket ${address} of this process is gone. Do not remove it while the data directory is used.`)
 }
 

@@ -107,8 +107,8 @@ export class SharedHost {
 }
 
 async function close(server: Promise<LocalServer> | undefined): Promise<void> {
-  const started = await server?.catch(() => undefined) // it did not start: reported to who asked
-  await started?.[Symbol.asyncDispose]()
+  const startedServer = await server?.catch(() => undefined) // it did not start: reported to who asked
+  await startedServer?.[Symbol.asyncDispose]()
 }
 
 /** Nobody listens there any more. */

@@ -147,28 +147,28 @@ export function checkRequest(request: unknown): void {
 
 /** For a change of a query, where undefined is not a value. */
 export function checkChange(name: 'model' | 'permissionMode' | 'mcpServers', value: unknown): void {
-  const [fits, expected] = name === 'model' ? NAME : OPTIONS[name]
-  if (!fits(value)) throw invalid(`${name} must be ${expected}.`)
+  const [fits, expectation] = name === 'model' ? NAME : OPTIONS[name]
+  if (!fits(value)) throw invalid(`${name} must be ${expectation}.`)
 }
 
 export const checkPlace = (place: unknown): void => check('option of sessions()', place, PLACE)
 
 /** Throws for what is not an object, a name that is not known, and a value of another kind. Undefined is absent. */
-export function check(what: string, given: unknown, kinds: Readonly<Record<string, OptionKind>>): void {
-  if (given === undefined) return
-  if (!isRecord(given)) throw invalid(`Each ${what} is a field of an object: { name: value }.`)
-  for (const [name, value] of Object.entries(given)) {
-    const [fits, expected] = (Object.hasOwn(kinds, name) ? kinds[name] : undefined) ?? refuseName(what, name, kinds)
-    if (value !== undefined && !fits(value)) throw invalid(`${name} must be ${expected}.`)
+export function check(what: string, givenObject: unknown, kinds: Readonly<Record<string, OptionKind>>): void {
+  if (givenObject === undefined) return
+  if (!isRecord(givenObject)) throw invalid(`Each ${what} is a field of an object: { name: value }.`)
+  for (const [name, value] of Object.entries(givenObject)) {
+    const [fits, expectation] = (Object.hasOwn(kinds, name) ? kinds[name] : undefined) ?? refuseName(what, name, kinds)
+    if (value !== undefined && !fits(value)) throw invalid(`${name} must be ${expectation}.`)
   }
 }
 
 function refuseName(what: string, name: string, kinds: object): never {
   if (what === OPTION && Object.hasOwn(INSTEAD_OF_OPTION, name))
     throw invalid(`There is no option ${name}. ${INSTEAD_OF_OPTION[name]}`)
-  const known = Object.keys(kinds)
+  const knownNames = Object.keys(kinds)
   // Also in the letters of the wire: max_steps.
-  const nearest = nearestName(toCamelCase(name), known)
-  const hint = nearest === undefined ? `. They are ${known.join(', ')}.` : `; did you mean ${nearest}?`
+  const nearest = nearestName(toCamelCase(name), knownNames)
+  const hint = nearest === undefined ? `. They are ${knownNames.join(', ')}.` : `; did you mean ${nearest}?`
   throw invalid(`There is no ${what} ${name}${hint}`)
 }

@@ -70,9 +70,9 @@ export function splitHooks(option: HooksOption = {}): SplitHooks {
 }
 
 function* pointsOf(option: HooksOption): Generator<[HookPoint, readonly HookMatcher[]]> {
-  const unknown = Object.keys(option).find((name) => !HOOK_POINTS.some((point) => point === name))
-  if (unknown !== undefined)
-    throw invalid(`hooks.${unknown} is not a point of a run. The points are ${HOOK_POINTS.join(', ')}.`)
+  const unknownName = Object.keys(option).find((name) => !HOOK_POINTS.some((point) => point === name))
+  if (unknownName !== undefined)
+    throw invalid(`hooks.${unknownName} is not a point of a run. The points are ${HOOK_POINTS.join(', ')}.`)
   for (const point of HOOK_POINTS) {
     const matchers = option[point] ?? []
     if (!Array.isArray(matchers)) throw invalid(`hooks.${point} must be a list of { matcher, hooks: [function] }.`)
@@ -81,13 +81,16 @@ function* pointsOf(option: HooksOption): Generator<[HookPoint, readonly HookMatc
 }
 
 /** Programs without types can pass anything. */
-function refuseShape(point: HookPoint, given: unknown): void {
-  const isMatcher = typeof given === 'object' && given !== null && 'hooks' in given && Array.isArray(given.hooks)
+function refuseShape(point: HookPoint, hookGroup: unknown): void {
+  const isMatcher =
+    typeof hookGroup === 'object' && hookGroup !== null && 'hooks' in hookGroup && Array.isArray(hookGroup.hooks)
   if (!isMatcher) throw invalid(`hooks.${point} must be a list of { matcher, hooks: [function] }.`)
-  const unknown = Object.keys(given).find((name) => !['matcher', 'hooks', 'timeout', 'onFailure'].includes(name))
-  if (unknown !== undefined)
-    throw invalid(`hooks.${point}: ${unknown} is not a field; they are matcher, hooks, timeout and onFailure.`)
-  const fault = Fields.safeParse(given).error?.issues[0]
+  const unknownName = Object.keys(hookGroup).find(
+    (name) => !['matcher', 'hooks', 'timeout', 'onFailure'].includes(name),
+  )
+  if (unknownName !== undefined)
+    throw invalid(`hooks.${point}: ${unknownName} is not a field; they are matcher, hooks, timeout and onFailure.`)
+  const fault = Fields.safeParse(hookGroup).error?.issues[0]
   if (fault) throw invalid(`hooks.${point}: ${fault.path.join('.')}: ${fault.message}.`)
 }
 
@@ -99,8 +102,8 @@ const Fields = z.object({
 })
 
 function refuseMatcher(point: HookPoint, matcher: string | undefined): void {
-  const read = matcher === undefined ? undefined : readMatcher(matcher)
-  if (read && 'fault' in read) throw invalid(`hooks.${point}: the matcher ${read.fault}.`)
+  const matcherParts = matcher === undefined ? undefined : readMatcher(matcher)
+  if (matcherParts && 'fault' in matcherParts) throw invalid(`hooks.${point}: the matcher ${matcherParts.fault}.`)
 }
 
 /** Throws what the function throws, and for an answer that is not JSON. */

@@ -19,7 +19,7 @@ const CONVERTED: { readonly [K in ConvertedSetting]: (options: OwnOptions) => Wi
   additional_directories: directoriesOf,
   llm_config: llmConfigOf,
   tools: ({ tools }) => splitTools(tools).names,
-  client_tools: ({ tools }) => listed(splitTools(tools).own.map(({ declaration }) => declaration)),
+  client_tools: ({ tools }) => listUnlessEmpty(splitTools(tools).own.map(({ declaration }) => declaration)),
   output_schema: outputSchemaOf,
   permission_mode: modeOf,
   hooks: ({ hooks }) => splitHooks(hooks).wire,
@@ -35,8 +35,8 @@ export function createBody(options: OwnOptions, id: string): Wire {
     id: options.sessionId ?? conversation?.id ?? id,
     ...settingsIn(options),
     ...withoutUndefined({
-      allowed_tools: listed(allowedTools),
-      disallowed_tools: listed(disallowedTools),
+      allowed_tools: listUnlessEmpty(allowedTools),
+      disallowed_tools: listUnlessEmpty(disallowedTools),
       setting_sources: settingSources,
       system_prompt: typeof systemPrompt === 'string' ? systemPrompt : undefined,
       system_prompt_extensions: typeof systemPrompt === 'object' ? [systemPrompt.append] : undefined,
@@ -49,17 +49,19 @@ const NOT_UPDATED: ReadonlySet<string> = new Set<ConvertedSetting>(['workdir', '
 
 /** Undefined if nothing changes. Throws if an option can only be set for a new session. */
 export function updateBody(options: OwnOptions): BodyOf<'updateConfig'> | undefined {
-  const { tools, ...given } = settingsIn(options)
-  const entries = Object.entries(given).filter(([name]) => !NOT_UPDATED.has(name))
-  const fixed = [
+  const { tools, ...givenSettings } = settingsIn(options)
+  const entries = Object.entries(givenSettings).filter(([name]) => !NOT_UPDATED.has(name))
+  const fixedNames = [
     ...(tools !== undefined && tools.length > 0 ? ['tools'] : []),
     ...(['systemPrompt', 'settingSources', 'conversation'] as const).filter((name) => options[name] !== undefined),
-    ...PLAIN_SETTINGS.filter((name) => given[name] !== undefined && !isChangeable(name)).map(optionNameOf),
+    ...PLAIN_SETTINGS.filter((name) => givenSettings[name] !== undefined && !isChangeable(name)).map(optionNameOf),
   ]
-  if (fixed.length > 0)
+  if (fixedNames.length > 0)
     throw invalid(
-      `${fixed.join(', ')}: a session keeps what it was created with. Leave it out, or begin a new session.${
-        fixed.includes('tools') ? ' To replace the tools of this program only, leave out the names of other tools.' : ''
+      `${fixedNames.join(', ')}: a session keeps what it was created with. Leave it out, or begin a new session.${
+        fixedNames.includes('tools')
+          ? ' To replace the tools of this program only, leave out the names of other tools.'
+          : ''
       }`,
     )
   return entries.length > 0 ? Object.fromEntries(entries) : undefined
@@ -67,11 +69,11 @@ export function updateBody(options: OwnOptions): BodyOf<'updateConfig'> | undefi
 
 /** The settings that options give, by the names of the wire. */
 function settingsIn(options: OwnOptions): Partial<Pick<Wire, PlainSetting | ConvertedSetting>> {
-  const converted = Object.entries(CONVERTED).map(([name, convert]) => [name, convert(options)])
-  return withoutUndefined({ ...plainFields(options), ...Object.fromEntries(converted) })
+  const convertedEntries = Object.entries(CONVERTED).map(([name, convert]) => [name, convert(options)])
+  return withoutUndefined({ ...plainFields(options), ...Object.fromEntries(convertedEntries) })
 }
 
-const listed = <T>(items: readonly T[]): T[] | undefined => (items.length > 0 ? [...items] : undefined)
+const listUnlessEmpty = <T>(items: readonly T[]): T[] | undefined => (items.length > 0 ? [...items] : undefined)
 
 function llmConfigOf({ llm = {}, provider, model, apiKey, baseUrl }: OwnOptions): Wire['llm_config'] {
   const own = withoutUndefined({ provider, model, api_key: apiKey, base_url: baseUrl })
@@ -110,8 +112,8 @@ function directoriesOf({ additionalDirectories: paths, server }: OwnOptions): st
 
 function agentsOf(agents: NonNullable<OwnOptions['agents']>): BodyOf<'createConversation'>['agents'] {
   const definitions = Object.entries(agents).map(([name, { disallowedTools, maxSteps, permissionMode, ...same }]) => {
-    const renamed = { disallowed_tools: disallowedTools, max_steps: maxSteps, permission_mode: permissionMode }
-    return [name, withoutUndefined({ ...same, tools: same.tools && [...same.tools], ...renamed })]
+    const renamedFields = { disallowed_tools: disallowedTools, max_steps: maxSteps, permission_mode: permissionMode }
+    return [name, withoutUndefined({ ...same, tools: same.tools && [...same.tools], ...renamedFields })]
   })
   return Object.fromEntries(definitions)
 }

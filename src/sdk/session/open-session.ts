@@ -91,8 +91,8 @@ async function copyOf(
 
 /** Before anything is changed, or copied. */
 async function requireWork(conversation: ConversationHandle, signal: AbortSignal): Promise<void> {
-  const stopped = await readStopped(conversation, await conversation.get({ signal }), { signal })
-  if (!(await hasWork(conversation, stopped, { signal }))) throw nothingLeft(conversation.id)
+  const stoppedSession = await readStopped(conversation, await conversation.get({ signal }), { signal })
+  if (!(await hasWork(conversation, stoppedSession, { signal }))) throw nothingLeft(conversation.id)
 }
 
 export const nothingLeft = (id: string): AgentServerError =>
@@ -124,8 +124,8 @@ async function originalOf(
   signal: AbortSignal,
 ): Promise<string | undefined> {
   const { resume, fork, continue: last } = options
-  const named = [resume, typeof fork === 'string' ? fork : undefined, last ? 'continue' : undefined]
-  if (named.filter((each) => each !== undefined).length > 1)
+  const namedSessions = [resume, typeof fork === 'string' ? fork : undefined, last ? 'continue' : undefined]
+  if (namedSessions.filter((each) => each !== undefined).length > 1)
     throw invalid('resume, continue and the id in fork each name a session. Pass one of them.')
   if (last) return await newestOf(client, workdirOf(options), signal)
   const id = resume ?? (typeof fork === 'string' ? fork : undefined)

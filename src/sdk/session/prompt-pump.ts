@@ -39,8 +39,8 @@ export class PromptPump {
   close(): void {
     if (this.#isClosed) return
     this.#isClosed = true
-    const closed = async () => void (await this.#messages.return?.())
-    closed().catch(() => {}) // the query has ended: there is no reader of the error
+    const closing = async () => void (await this.#messages.return?.())
+    closing().catch(() => {}) // the query has ended: there is no reader of the error
   }
 
   async #run(): Promise<void> {
@@ -79,7 +79,7 @@ export const isIterable = (prompt: Prompt): prompt is Extract<Prompt, AsyncItera
 function contentOf(message: PromptMessage): UserInput['content'] {
   if (typeof message === 'string') return message
   // Programs without types can pass anything.
-  const given: unknown = message
-  if (typeof given === 'object' && given !== null && 'content' in given) return message.content
+  const givenMessage: unknown = message
+  if (typeof givenMessage === 'object' && givenMessage !== null && 'content' in givenMessage) return message.content
   throw invalid('A message of the prompt is neither text nor an object with content.')
 }

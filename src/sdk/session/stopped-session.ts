@@ -45,9 +45,11 @@ export async function readStopped(
 /** Only the calls that still wait for a decision. */
 function withoutDecided(event: PendingRequestEvent, request: OpenRequest): PendingRequestEvent {
   if (event.kind !== 'permission' || request.kind !== 'permission') return event
-  const left = request.payload.tool_uses.filter(({ decision }) => !decision).map(({ tool_use_id }) => tool_use_id)
-  const tool_uses = event.payload.tool_uses.filter(({ tool_use_id }) => left.includes(tool_use_id))
-  return { ...event, tool_use_ids: left, payload: { tool_uses } }
+  const undecidedIds = request.payload.tool_uses
+    .filter(({ decision }) => !decision)
+    .map(({ tool_use_id }) => tool_use_id)
+  const tool_uses = event.payload.tool_uses.filter(({ tool_use_id }) => undecidedIds.includes(tool_use_id))
+  return { ...event, tool_use_ids: undecidedIds, payload: { tool_uses } }
 }
 
 const isActive = (status: Status): boolean => status === 'running' || status.startsWith('waiting_')
