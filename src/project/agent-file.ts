@@ -27,22 +27,22 @@ export function readAgent(
   const model = modelOf(fields.get('model'))
   if (model?.isAlias) ignored.add(`model of the agent ${name}`, path, 'Name a model of the endpoint, or `inherit`.')
   const mode = textOf(fields.get('permissionMode'))
-  const known = mode === undefined ? undefined : modeOfFile(mode)
-  if (mode !== undefined && !known) return `permissionMode: ${JSON.stringify(mode)} is not a mode.`
+  const knownMode = mode === undefined ? undefined : modeOfFile(mode)
+  if (mode !== undefined && !knownMode) return `permissionMode: ${JSON.stringify(mode)} is not a mode.`
   const rules = listOf(fields.get('disallowedTools')).map((text) => canonicalRule(text))
   const fault = rules.map((rule) => parseRule(rule)).find((rule) => typeof rule === 'string')
   if (typeof fault === 'string') return `disallowedTools: ${fault}`
   const steps = fields.get('maxTurns')
-  const read = Parsed.safeParse({
+  const parseResult = Parsed.safeParse({
     prompt: body.trim(),
     ...(fields.has('tools') && { tools: toolsOf(fields.get('tools'), canonicalRule) }),
     ...(rules.length > 0 && { disallowed_tools: rules }),
     ...(model && !model.isAlias && { model: model.name }),
-    ...(known && { permission_mode: known }),
+    ...(knownMode && { permission_mode: knownMode }),
     ...(steps !== undefined && { max_steps: steps }),
   })
-  if (read.success) return read.data
-  const [issue] = read.error.issues
+  if (parseResult.success) return parseResult.data
+  const [issue] = parseResult.error.issues
   return `Its ${FIELDS[String(issue?.path[0])] ?? 'text'} is not valid: ${issue?.message}`
 }
 

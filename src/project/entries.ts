@@ -55,7 +55,7 @@ const NAME = /^[A-Za-z0-9][A-Za-z0-9_.:-]{0,63}$/
 export async function loadEntries(
   kind: EntryKind,
   { directory, ...context }: SourceContext & { readonly directory: string },
-  known: Map<string, ProjectEntry>,
+  knownEntries: Map<string, ProjectEntry>,
 ): Promise<void> {
   const { ignored, reader } = context
   const start = directory === '' ? kind.directory : `${directory}/${kind.directory}`
@@ -67,9 +67,9 @@ export async function loadEntries(
       return ignored.add(`more files of the kind ${kind.what}`, path, 'Parsing them takes too long.')
     const entry = await readEntry(kind, { ...context, parsing }, path, path.slice(start.length + 1))
     if (typeof entry === 'string') ignored.add(kind.what, path, entry)
-    else if (entry && known.has(entry.name))
-      ignored.add(`${kind.what} ${entry.name}`, path, `${known.get(entry.name)?.path ?? ''} has the same name.`)
-    else if (entry) known.set(entry.name, entry)
+    else if (entry && knownEntries.has(entry.name))
+      ignored.add(`${kind.what} ${entry.name}`, path, `${knownEntries.get(entry.name)?.path ?? ''} has the same name.`)
+    else if (entry) knownEntries.set(entry.name, entry)
   }
 }
 
@@ -80,18 +80,18 @@ async function readEntry(
   path: string,
   inner: string,
 ): Promise<ProjectEntry | string | undefined> {
-  const found = await context.reader.read(path)
-  if (found.kind === 'missing') return undefined
-  if (found.kind === 'refused') return found.reason
+  const foundText = await context.reader.read(path)
+  if (foundText.kind === 'missing') return undefined
+  if (foundText.kind === 'refused') return foundText.reason
   const startedAt = performance.now()
-  const frontmatter = await readFrontmatter(found.text)
+  const frontmatter = await readFrontmatter(foundText.text)
   context.parsing.ms += performance.now() - startedAt
   if (typeof frontmatter === 'string') return frontmatter
   const { fields, body } = frontmatter
   const name = kind.nameOf(inner, fields)
   if (!NAME.test(name)) return 'Its name must have 1 to 64 letters, digits and the characters _ . : - only.'
   const hint = hintOf(fields.get('argument-hint'))
-  const allowed = allowedTools(kind, context, { name, path, fields })
+  const allowedNames = allowedTools(kind, context, { name, path, fields })
   const definition = kind === AGENTS ? readAgent(context, { name, path, fields, body }) : undefined
   if (typeof definition === 'string') return definition
   for (const field of kind.unsupported.filter((each) => fields.has(each)))
@@ -102,7 +102,7 @@ async function readEntry(
     source: context.source,
     path,
     ...(hint && { argument_hint: onOneLine(hint, MAX_DESCRIPTION_CHARS) }),
-    ...(allowed.length > 0 && { allowed_tools: allowed }),
+    ...(allowedNames.length > 0 && { allowed_tools: allowedNames }),
     ...(definition && { definition }),
     ...(fields.get('disable-model-invocation') === true && { user_only: true as const }),
   }

@@ -40,9 +40,9 @@ function splitFrontmatter(text: string): { readonly source: string; readonly bod
   const start = text.indexOf('\n') + 1
   const end = /^---[ \t]*(?:\n|$)/m
   const rest = text.slice(start)
-  const found = end.exec(rest)
-  if (!found) return 'The frontmatter has no end: a line `---` is missing.'
-  return { source: rest.slice(0, found.index), body: rest.slice(found.index + found[0].length) }
+  const match = end.exec(rest)
+  if (!match) return 'The frontmatter has no end: a line `---` is missing.'
+  return { source: rest.slice(0, match.index), body: rest.slice(match.index + match[0].length) }
 }
 
 /** Undefined if it is invalid. Throws nothing: nesting and aliases may be excessive. */

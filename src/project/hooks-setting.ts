@@ -10,15 +10,15 @@ const MAX_ISSUES = 5
 export function readHooks(
   { ignored, isTrusted }: SourceContext,
   path: string,
-  given: unknown,
+  setting: unknown,
 ): Hooks | { readonly fault: string } | undefined {
-  if (given === undefined) return undefined
+  if (setting === undefined) return undefined
   if (!isTrusted) {
     ignored.add('hooks', path, NOT_TRUSTED)
     return undefined
   }
-  const parsed = Hooks.safeParse(given)
-  if (parsed.success) return parsed.data
-  const issues = parsed.error.issues.slice(0, MAX_ISSUES).map((issue) => describeIssue(issue, ['hooks']))
+  const parseResult = Hooks.safeParse(setting)
+  if (parseResult.success) return parseResult.data
+  const issues = parseResult.error.issues.slice(0, MAX_ISSUES).map((issue) => describeIssue(issue, ['hooks']))
   return { fault: issues.map(({ path: field, message }) => `${field}: ${message}.`).join(' ') }
 }

@@ -56,9 +56,9 @@ export type LoadedProject = {
 
 /** Throws a `Problem` for a settings file that cannot be read. */
 export async function loadProject(options: LoadOptions): Promise<LoadedProject> {
-  const ignored = new IgnoredSettings()
+  const ignoredSettings = new IgnoredSettings()
   const strict: PermissionRules[] = options.rules ? [options.rules] : []
-  const contexts = contextsOf(options, ignored, createRefusal(options, strict))
+  const contexts = contextsOf(options, ignoredSettings, createRefusal(options, strict))
   const files: LoadedFile[] = []
   for (const context of contexts) {
     const settings = await readSettingsFile(context, PLACES[context.source].settings)
@@ -66,21 +66,21 @@ export async function loadProject(options: LoadOptions): Promise<LoadedProject> 
     files.push({ ...settings, context })
     strict.push(settings.rules)
   }
-  const rules = joined(files.map((file) => file.rules))
+  const rules = joinRules(files.map((file) => file.rules))
   refuseTooMany(rules)
   const memory = new Memory()
-  const { mcpServers, ...found } = await loadContent(contexts, memory, choiceOf(files))
-  const mode = modeOf(options, files, ignored)
+  const { mcpServers, ...content } = await loadContent(contexts, memory, choiceOf(files))
+  const mode = modeOf(options, files, ignoredSettings)
   const settings = {
     sources: [...new Set(options.sources)],
     trusted: options.isTrusted,
     memory: memory.texts.map(({ file }) => file),
-    ...found,
+    ...content,
     settings_files: files.map(({ path, context }) => ({ source: context.source, path })),
     permission_rules: rules,
-    ignored: ignored.list(),
+    ignored: ignoredSettings.list(),
   }
-  const hooks = files.flatMap(({ path, hooks: given }) => (given ? [{ path, hooks: given }] : []))
+  const hooks = files.flatMap(({ path, hooks: givenHooks }) => (givenHooks ? [{ path, hooks: givenHooks }] : []))
   return { settings, mode, memory: memory.texts, hooks, mcpServers }
 }
 
@@ -108,18 +108,18 @@ const ORDER: readonly ProjectSource[] = ['user', 'project', 'local']
 
 function contextsOf(
   options: LoadOptions,
-  ignored: IgnoredSettings,
+  ignoredSettings: IgnoredSettings,
   refusal: (path: string) => string | undefined,
 ): SourceContext[] {
   const { sources, workdir, userDirectory, forbidden, isTrusted, canonicalRule } = options
   const budget = new ReadBudget()
   if (sources.includes('user') && userDirectory === undefined)
-    ignored.add('the source user', '', 'The operator has not set OPENHANDS_USER_SETTINGS_DIR.')
+    ignoredSettings.add('the source user', '', 'The operator has not set OPENHANDS_USER_SETTINGS_DIR.')
   return ORDER.filter((source) => sources.includes(source)).flatMap((source): SourceContext[] => {
     const directory = source === 'user' ? userDirectory : workdir
     if (directory === undefined) return []
     const reader = new SettingsReader({ directory, forbidden, refusalOf: refusal, budget })
-    return [{ source, reader, isTrusted: source === 'user' || isTrusted, ignored, canonicalRule }]
+    return [{ source, reader, isTrusted: source === 'user' || isTrusted, ignored: ignoredSettings, canonicalRule }]
   })
 }
 
@@ -131,16 +131,16 @@ async function loadContent(
   Pick<ProjectSettings, 'skills' | 'commands' | 'agents' | 'mcp_servers'> & Pick<LoadedProject, 'mcpServers'>
 > {
   const kinds = [SKILLS, COMMANDS, AGENTS].map((kind) => ({ kind, known: new Map<string, ProjectEntry>() }))
-  let found: Awaited<ReturnType<typeof readMcpServers>> = { names: [], servers: {} }
+  let foundServers: Awaited<ReturnType<typeof readMcpServers>> = { names: [], servers: {} }
   for (const context of contexts) {
     const { memory: texts, directory } = PLACES[context.source]
     for (const path of texts) await memory.load(context, path)
     if (directory === undefined) continue
     for (const { kind, known } of kinds) await loadEntries(kind, { ...context, directory }, known)
-    if (context.source === 'project') found = await readMcpServers(context, '.mcp.json', choice)
+    if (context.source === 'project') foundServers = await readMcpServers(context, '.mcp.json', choice)
   }
   const [skills = [], commands = [], agents = []] = kinds.map(({ known }) => [...known.values()])
-  return { skills, commands, agents, mcp_servers: [...found.names], mcpServers: found.servers }
+  return { skills, commands, agents, mcp_servers: [...foundServers.names], mcpServers: foundServers.servers }
 }
 
 /** A file that is not trusted can leave servers out. */
@@ -165,33 +165,33 @@ function refuseTooMany(rules: PermissionRules): void {
 /** A rule about reading holds for the files of the project, too: their text is for the model. `strict` may grow. */
 function createRefusal({ workdir, homes }: LoadOptions, strict: readonly PermissionRules[]) {
   const gate = new PermissionGate({ workdir: () => workdir, homes, accessOf: () => ({ kind: 'none' }) })
-  let known = { count: -1, rules: ruleSetOf(undefined) }
+  let knownRules = { count: -1, rules: ruleSetOf(undefined) }
   return (path: string): string | undefined => {
-    if (known.count !== strict.length) known = { count: strict.length, rules: ruleSetOf(joined(strict)) }
-    const rules = { mode: 'bypass', confirmation: false, rules: { ...known.rules, allow: [] } } as const
+    if (knownRules.count !== strict.length) knownRules = { count: strict.length, rules: ruleSetOf(joinRules(strict)) }
+    const rules = { mode: 'bypass', confirmation: false, rules: { ...knownRules.rules, allow: [] } } as const
     const verdict = gate.verdictOn('Read', { kind: 'read', paths: [path] }, rules, false)
     return verdict.behavior === 'allow' ? undefined : `A rule keeps it from being read: ${verdict.reason}`
   }
 }
 
-function joined(all: readonly PermissionRules[]): PermissionRules {
+function joinRules(all: readonly PermissionRules[]): PermissionRules {
   const join = (name: keyof PermissionRules) => [...new Set(all.flatMap((rules) => rules[name]))]
   return { allow: join('allow'), ask: join('ask'), deny: join('deny') }
 }
 
 /** The mode of the request counts; without one, the last file that may decide it. */
 function modeOf(
-  { mode: requested }: LoadOptions,
+  { mode: requestedMode }: LoadOptions,
   files: readonly LoadedFile[],
-  ignored: IgnoredSettings,
+  ignoredSettings: IgnoredSettings,
 ): PermissionMode | undefined {
   let mode: PermissionMode | undefined
-  for (const { mode: wanted, path, context } of files) {
-    if (wanted === undefined) continue
-    const what = `permissions.defaultMode (${wanted})`
-    if (requested !== undefined) ignored.add(what, path, 'The request has a permission_mode.')
-    else if (context.isTrusted || RIGHTS[wanted] <= RIGHTS[mode ?? 'bypass']) mode = wanted
-    else ignored.add(what, path, `It gives more rights than ${mode ?? 'bypass'}. ${NOT_TRUSTED}`)
+  for (const { mode: wantedMode, path, context } of files) {
+    if (wantedMode === undefined) continue
+    const what = `permissions.defaultMode (${wantedMode})`
+    if (requestedMode !== undefined) ignoredSettings.add(what, path, 'The request has a permission_mode.')
+    else if (context.isTrusted || RIGHTS[wantedMode] <= RIGHTS[mode ?? 'bypass']) mode = wantedMode
+    else ignoredSettings.add(what, path, `It gives more rights than ${mode ?? 'bypass'}. ${NOT_TRUSTED}`)
   }
   return mode
 }

@@ -27,26 +27,26 @@ export async function readMcpServers(
   choice: ServerChoice,
 ): Promise<ProjectServers> {
   const { reader, ignored } = context
-  const found = await reader.read(path)
-  if (found.kind === 'missing') return { names: [], servers: {} }
-  const given = found.kind === 'text' ? parseJsonObject(found.text)?.['mcpServers'] : undefined
-  if (typeof given !== 'object' || given === null || Array.isArray(given)) {
+  const foundText = await reader.read(path)
+  if (foundText.kind === 'missing') return { names: [], servers: {} }
+  const givenServers = foundText.kind === 'text' ? parseJsonObject(foundText.text)?.['mcpServers'] : undefined
+  if (typeof givenServers !== 'object' || givenServers === null || Array.isArray(givenServers)) {
     ignored.add(
       'MCP servers',
       path,
-      found.kind === 'refused' ? found.reason : 'It is not JSON with an object mcpServers.',
+      foundText.kind === 'refused' ? foundText.reason : 'It is not JSON with an object mcpServers.',
     )
     return { names: [], servers: {} }
   }
-  const entries = Object.entries(given)
-  const known = entries.filter(([name]) => NAME.test(name)).slice(0, MAX_MCP_SERVERS)
-  if (known.length < entries.length)
+  const entries = Object.entries(givenServers)
+  const knownEntries = entries.filter(([name]) => NAME.test(name)).slice(0, MAX_MCP_SERVERS)
+  if (knownEntries.length < entries.length)
     ignored.add(
-      `${entries.length - known.length} MCP servers`,
+      `${entries.length - knownEntries.length} MCP servers`,
       path,
       'Their names are not valid, or there are too many.',
     )
-  return { names: known.map(([name]) => name), servers: usable(context, path, known, choice) }
+  return { names: knownEntries.map(([name]) => name), servers: usable(context, path, knownEntries, choice) }
 }
 
 function usable(
@@ -56,8 +56,8 @@ function usable(
   choice: ServerChoice,
 ): Record<string, McpServerInput> {
   const servers: [string, McpServerInput][] = []
-  for (const [name, given] of entries) {
-    const server = isTrusted ? readServer(name, given, choice) : NOT_TRUSTED
+  for (const [name, setting] of entries) {
+    const server = isTrusted ? readServer(name, setting, choice) : NOT_TRUSTED
     if (typeof server === 'string') ignored.add(`MCP server ${name}`, path, server)
     else servers.push([name, server])
   }
@@ -65,12 +65,12 @@ function usable(
 }
 
 /** Returns a sentence for a server that is not used. */
-function readServer(name: string, given: unknown, { enabled, disabled }: ServerChoice): McpServerInput | string {
+function readServer(name: string, setting: unknown, { enabled, disabled }: ServerChoice): McpServerInput | string {
   if (disabled.includes(name)) return 'disabledMcpjsonServers has its name.'
   if (enabled && !enabled.includes(name)) return 'enabledMcpjsonServers does not have its name.'
   if (!isServerName(name)) return 'This server cannot use its name for tools.'
-  const parsed = McpServerInput.safeParse(given)
-  if (parsed.success) return parsed.data.disabled === true ? 'It is disabled.' : parsed.data
-  const [fault] = parsed.error.issues.map((issue) => describeIssue(issue, [name]))
+  const parseResult = McpServerInput.safeParse(setting)
+  if (parseResult.success) return parseResult.data.disabled === true ? 'It is disabled.' : parseResult.data
+  const [fault] = parseResult.error.issues.map((issue) => describeIssue(issue, [name]))
   return `${fault?.path ?? name}: ${fault?.message ?? 'is not valid'}.`
 }

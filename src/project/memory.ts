@@ -21,32 +21,32 @@ export class Memory {
   async #load(context: SourceContext, { path, depth, from }: WantedFile): Promise<void> {
     const { reader, source, ignored } = context
     const what = from === undefined ? 'instructions' : `import in ${from}`
-    const found = await reader.read(path)
-    if (found.kind === 'refused') return ignored.add(what, path, found.reason)
-    if (found.kind === 'missing') {
+    const foundText = await reader.read(path)
+    if (foundText.kind === 'refused') return ignored.add(what, path, foundText.reason)
+    if (foundText.kind === 'missing') {
       // Not every text with an @ is an import.
       if (from !== undefined && /\.\w+$/.test(path)) ignored.add(what, path, 'The file does not exist.')
       return
     }
-    const { text, bytes, realPath } = found
+    const { text, bytes, realPath } = foundText
     if (this.#read.has(realPath)) return
     this.#read.add(realPath)
     if (this.texts.length >= MAX_MEMORY_FILES || this.#bytes + bytes > MAX_MEMORY_BYTES)
       return ignored.add(what, path, TOO_MUCH)
     this.#bytes += bytes
-    const imported = from === undefined ? {} : { imported_by: from }
+    const importedBy = from === undefined ? {} : { imported_by: from }
     if (text.trim() !== '')
-      this.texts.push({ file: { source, path, bytes, ...imported }, text: withoutHidden(text).trim() })
+      this.texts.push({ file: { source, path, bytes, ...importedBy }, text: withoutHidden(text).trim() })
     await this.#loadImports(context, { path, depth, from }, text)
   }
 
   async #loadImports(context: SourceContext, { path, depth }: WantedFile, text: string): Promise<void> {
     for (const name of importsIn(text)) {
-      const wanted = inDirectory(dirname(path), name)
-      if (wanted === undefined)
+      const wantedPath = inDirectory(dirname(path), name)
+      if (wantedPath === undefined)
         context.ignored.add(`import in ${path}`, name, 'It is outside the directory of the project.')
       else if (depth >= MAX_IMPORT_DEPTH) context.ignored.add(`import in ${path}`, name, TOO_DEEP)
-      else await this.#load(context, { path: wanted, depth: depth + 1, from: path })
+      else await this.#load(context, { path: wantedPath, depth: depth + 1, from: path })
     }
   }
 }

@@ -53,19 +53,19 @@ export const modeOfFile = (name: string): PermissionMode | undefined =>
 
 /** Undefined if the file does not exist. Throws a `Problem` if it cannot be read. */
 export async function readSettingsFile(context: SourceContext, path: string): Promise<FileSettings | undefined> {
-  const found = await context.reader.read(path)
-  if (found.kind === 'missing') return undefined
-  if (found.kind === 'refused') throw unreadable(path, found.reason)
-  const json = parseJson(path, found.text)
-  const parsed = SettingsFile.safeParse(json)
-  if (!parsed.success) throw unreadable(path, parsed.error.issues.slice(0, 5).map(describeIssue).join(' '))
-  const { permissions, hooks, ...servers } = parsed.data
+  const foundText = await context.reader.read(path)
+  if (foundText.kind === 'missing') return undefined
+  if (foundText.kind === 'refused') throw unreadable(path, foundText.reason)
+  const json = parseJson(path, foundText.text)
+  const parseResult = SettingsFile.safeParse(json)
+  if (!parseResult.success) throw unreadable(path, parseResult.error.issues.slice(0, 5).map(describeIssue).join(' '))
+  const { permissions, hooks, ...servers } = parseResult.data
   noteUnused(context, path, json)
-  const read = readHooks(context, path, hooks)
-  if (read && 'fault' in read) throw unusableHooks(path, read.fault)
+  const readPoints = readHooks(context, path, hooks)
+  if (readPoints && 'fault' in readPoints) throw unusableHooks(path, readPoints.fault)
   return {
     path,
-    hooks: read,
+    hooks: readPoints,
     rules: readRules(context, path, permissions),
     mode: readMode(context, path, permissions.defaultMode),
     servers: {
@@ -76,15 +76,17 @@ export async function readSettingsFile(context: SourceContext, path: string): Pr
   }
 }
 
-function readRules(context: SourceContext, path: string, given: Omit<PermissionRules, never>): PermissionRules {
-  const allow = allowRules(context, path, given.allow)
-  const [ask, deny] = [given.ask, given.deny].map((texts) => texts.map((text) => strictRule(context, path, text)))
+function readRules(context: SourceContext, path: string, permissions: Omit<PermissionRules, never>): PermissionRules {
+  const allow = allowRules(context, path, permissions.allow)
+  const [ask, deny] = [permissions.ask, permissions.deny].map((texts) =>
+    texts.map((text) => strictRule(context, path, text)),
+  )
   const instead = [...(ask ?? []), ...(deny ?? [])].flatMap((rule) => ('instead' in rule ? rule.instead : []))
-  const read = (rules: readonly StrictRule[] = []) => rules.flatMap((rule) => ('rule' in rule ? [rule.rule] : []))
+  const rulesOf = (rules: readonly StrictRule[] = []) => rules.flatMap((rule) => ('rule' in rule ? [rule.rule] : []))
   const rules = {
     allow,
-    ask: [...new Set([...read(ask), ...instead])],
-    deny: [...new Set(read(deny))],
+    ask: [...new Set([...rulesOf(ask), ...instead])],
+    deny: [...new Set(rulesOf(deny))],
   }
   if (Object.values(rules).some((texts) => texts.length > MAX_PROJECT_RULES))
     throw unreadable(path, `It has more than ${MAX_PROJECT_RULES} rules of one kind.`)
@@ -107,15 +109,15 @@ type StrictRule = { readonly rule: string } | { readonly instead: readonly strin
 
 /** A rule that denies or asks is never dropped: where it cannot be read exactly, it holds for more. */
 function strictRule(context: SourceContext, path: string, text: string): StrictRule {
-  const written = ruleHere(context, text)
-  const rule = parseShortRule(written)
-  if (typeof rule !== 'string') return { rule: written }
-  const [, tool] = /^([A-Za-z_][\w-]*)\(.*\)$/s.exec(written) ?? []
+  const writtenRule = ruleHere(context, text)
+  const rule = parseShortRule(writtenRule)
+  if (typeof rule !== 'string') return { rule: writtenRule }
+  const [, tool] = /^([A-Za-z_][\w-]*)\(.*\)$/s.exec(writtenRule) ?? []
   if (tool !== undefined && !TAKES_PATTERN.has(tool) && typeof parseShortRule(tool) !== 'string') {
     context.ignored.add(`pattern of the rule ${text}`, path, `The rule holds for every call of ${tool}.`)
     return { rule: tool }
   }
-  const instead = coarseRules(written).filter((each) => each.length <= MAX_RULE_CHARS)
+  const instead = coarseRules(writtenRule).filter((each) => each.length <= MAX_RULE_CHARS)
   const rules = instead.length > 0 ? instead : ['*']
   const calls = rules[0] === '*' ? 'every call' : `every call of ${rules.join(' and ')}`
   context.ignored.add(`rule ${text}`, path, `It cannot be read, and ${calls} needs a decision instead. ${rule}`)
@@ -156,10 +158,10 @@ const KNOWN = Object.keys(SettingsFile.shape)
 
 /** What is in the file and has no effect. */
 function noteUnused({ ignored }: SourceContext, path: string, json: unknown): void {
-  const note = (value: unknown, known: readonly string[], prefix: string) => {
+  const note = (value: unknown, knownNames: readonly string[], prefix: string) => {
     if (typeof value !== 'object' || value === null) return
     for (const name of Object.keys(value))
-      if (!known.includes(name) && name !== '$schema')
+      if (!knownNames.includes(name) && name !== '$schema')
         ignored.add(`${prefix}${name}`, path, 'This server does not support it.')
   }
   note(json, KNOWN, '')

@@ -88,25 +88,25 @@ export class SettingsReader {
     return { paths: search.paths.slice(0, limit), isCut: search.isCut || search.paths.length > limit }
   }
 
-  #toText(found: FoundEntry): ReadText {
-    switch (found.kind) {
+  #toText(entry: FoundEntry): ReadText {
+    switch (entry.kind) {
       case 'missing':
         return { kind: 'missing' }
       case 'directory':
-        return refused('It is a directory.')
+        return refusedText('It is a directory.')
       case 'special':
-        return refused(`It is ${found.what}.`)
+        return refusedText(`It is ${entry.what}.`)
       case 'large':
-        return refused(`It has more than ${MAX_FILE_BYTES / 1024} KiB.`)
+        return refusedText(`It has more than ${MAX_FILE_BYTES / 1024} KiB.`)
       case 'file': {
-        const { bytes, path } = found
+        const { bytes, path } = entry
         const refusal = this.#options.refusalOf(path)
-        if (refusal !== undefined) return refused(refusal)
+        if (refusal !== undefined) return refusedText(refusal)
         if (bytes.length > MAX_FILE_BYTES || !this.#options.budget.take(bytes.length))
-          return refused(`The files of the project have more than ${MAX_TOTAL_BYTES / 1024} KiB.`)
+          return refusedText(`The files of the project have more than ${MAX_TOTAL_BYTES / 1024} KiB.`)
         const text = decodeUtf8(bytes)
         return text === undefined
-          ? refused('It is not UTF-8 text.')
+          ? refusedText('It is not UTF-8 text.')
           : { kind: 'text', text, bytes: bytes.length, realPath: path }
       }
     }
@@ -119,9 +119,9 @@ export class SettingsReader {
       search.isCut = true
       return
     }
-    const opened = await this.#open(path)
-    if (!opened) return
-    await using directory = opened
+    const openedPath = await this.#open(path)
+    if (!openedPath) return
+    await using directory = openedPath
     if (visited.has(directory.path)) return
     visited.add(directory.path)
     for (const { name, isFile } of await namesIn(directory, search)) {
@@ -134,13 +134,13 @@ export class SettingsReader {
 
   /** Undefined if it is not a directory, cannot be opened, or is outside. */
   async #open(path: string): Promise<OpenedPath | undefined> {
-    let opened: OpenedPath | undefined
+    let openedPath: OpenedPath | undefined
     try {
-      opened = await openAt(`${this.directory}/${path}`, constants.O_DIRECTORY)
-      await this.#gate.check(opened.path, 'read')
-      return opened
+      openedPath = await openAt(`${this.directory}/${path}`, constants.O_DIRECTORY)
+      await this.#gate.check(openedPath.path, 'read')
+      return openedPath
     } catch (error) {
-      await opened?.handle.close()
+      await openedPath?.handle.close()
       if (error instanceof FileRefusal || codeOf(error) !== undefined) return undefined
       throw error
     }
@@ -181,7 +181,7 @@ async function namesIn(directory: OpenedPath, search: Search): Promise<Name[]> {
   return names.toSorted((a, b) => (a.name < b.name ? -1 : 1))
 }
 
-const refused = (reason: string): ReadText => ({ kind: 'refused', reason })
+const refusedText = (reason: string): ReadText => ({ kind: 'refused', reason })
 
 const OUTSIDE = 'It leads outside the directory of the project, or to a file of the server.'
 

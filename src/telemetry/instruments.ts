@@ -57,13 +57,13 @@ export function createTimer(description: Description & { readonly bounds: readon
     type: 'histogram',
     observe(labels, ms) {
       const seconds = ms / 1000
-      const kept = series.of(labels)
+      const keptSeries = series.of(labels)
       let at = 0
       // oxlint-disable-next-line typescript/no-non-null-assertion -- the index is within bounds
       while (at < bounds.length && seconds > bounds[at]!) at++
       // oxlint-disable-next-line typescript/no-non-null-assertion -- one count for each bound, and one for what is above
-      kept.counts[at]!++
-      kept.sum += seconds
+      keptSeries.counts[at]!++
+      keptSeries.sum += seconds
     },
     samples() {
       if (names.length === 0) series.of([])
@@ -91,20 +91,20 @@ function createSeries<T>({ labels: names = [], maxSeries = MAX_SERIES }: Descrip
   function of(values: readonly string[]): T {
     const [first = ''] = values
     const key = values.length === 1 ? first : values.join('\n')
-    const known = bySeries.get(key)
-    if (known) return known.series
+    const knownSeries = bySeries.get(key)
+    if (knownSeries) return knownSeries.series
     if (bySeries.size >= maxSeries && values !== other) return of(other)
-    const kept = create()
-    bySeries.set(key, { values, series: kept })
-    return kept
+    const keptSeries = create()
+    bySeries.set(key, { values, series: keptSeries })
+    return keptSeries
   }
 
   return {
     of,
     all: () =>
-      [...bySeries.values()].map(({ values, series: kept }) => ({
+      [...bySeries.values()].map(({ values, series: keptSeries }) => ({
         labels: Object.fromEntries(names.map((name, at) => [name, values[at] ?? ''])),
-        kept,
+        kept: keptSeries,
       })),
   }
 }

@@ -21,9 +21,9 @@ export class LogOutput {
       this.#dropped++
       return
     }
-    const dropped = this.#dropped
+    const droppedLines = this.#dropped
     this.#dropped = 0
-    if (dropped > 0) this.#onGap(dropped)
+    if (droppedLines > 0) this.#onGap(droppedLines)
     this.#output.write(line())
   }
 }

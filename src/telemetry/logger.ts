@@ -17,8 +17,8 @@ export type LoggerOptions = {
 
 // Without a transport: transports are worker files, which a single executable does not have.
 export function createLogger({ level, redact, render = safeJson }: LoggerOptions): Logger {
-  const output = new LogOutput(process.stdout, (dropped) =>
-    logger.warn({ dropped }, 'log lines were dropped, because the output was not read'),
+  const output = new LogOutput(process.stdout, (droppedLines) =>
+    logger.warn({ dropped: droppedLines }, 'log lines were dropped, because the output was not read'),
   )
   const logger: Logger = pino(
     {

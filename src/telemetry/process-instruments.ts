@@ -72,18 +72,18 @@ function eventLoopLag(): Instrument[] {
   histogram.enable()
   let lag = 0
   // This instrument is read first: it takes the values of the others, and begins the next interval.
-  let seen = { min: 0, max: 0, mean: 0, stddev: 0, p50: 0, p90: 0, p99: 0 }
+  let seenDelays = { min: 0, max: 0, mean: 0, stddev: 0, p50: 0, p90: 0, p99: 0 }
   const look = () => {
     const { min, max, mean, stddev } = histogram
     const [p50 = 0, p90 = 0, p99 = 0] = [50, 90, 99].map((part) => histogram.percentile(part))
-    seen = { min, max, mean, stddev, p50, p90, p99 }
+    seenDelays = { min, max, mean, stddev, p50, p90, p99 }
     histogram.reset()
-    const asked = process.hrtime.bigint()
-    setImmediate(() => (lag = Number(process.hrtime.bigint() - asked) / 1e9))
+    const askedAt = process.hrtime.bigint()
+    setImmediate(() => (lag = Number(process.hrtime.bigint() - askedAt) / 1e9))
     return lag
   }
-  const part = (name: keyof typeof seen, help: string) =>
-    gauge(`nodejs_eventloop_lag_${name}_seconds`, help, () => seen[name] / 1e9)
+  const part = (name: keyof typeof seenDelays, help: string) =>
+    gauge(`nodejs_eventloop_lag_${name}_seconds`, help, () => seenDelays[name] / 1e9)
   return [
     gauge('nodejs_eventloop_lag_seconds', 'Lag of event loop in seconds.', look),
     part('min', 'The minimum recorded event loop delay.'),
