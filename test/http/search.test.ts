@@ -135,6 +135,12 @@ test('the index is made again when it is damaged, missing or of another format',
     await damage()
     expect(await idsOf('bananas')).toEqual(all)
   }
+  // Also if there is something new to index.
+  const id = await stage.create()
+  await rm(path)
+  await stage.say(id, 'Count the kiwis again.')
+  const found = await search('kiwis')
+  expect([found.items.map(({ conversation_id }) => conversation_id), found.is_complete]).toEqual([[id], true])
 })
 
 test('it can be turned off', async () => {

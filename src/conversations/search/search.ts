@@ -27,6 +27,14 @@ export type ConversationSearchDeps = {
   readonly logger: Pick<Logger, 'warn'>
 }
 
+type SearchOptions = {
+  readonly isVisible?: IsVisible | undefined
+  /** Aborted when the client has left. */
+  readonly signal?: AbortSignal | undefined
+}
+
+type FoundPlaces = { readonly found: readonly FoundPlace[]; readonly isComplete: boolean }
+
 /** How long a search waits until all is indexed, in milliseconds. */
 const WAIT_MS = 3000
 /** Events of a log read at a time. */
@@ -42,21 +50,26 @@ export class ConversationSearch implements AsyncDisposable {
   /** The seq up to which each conversation is indexed. Undefined: it must be read. */
   #heads: Map<string, number> | undefined
   #indexing: Promise<boolean> | undefined
+  /** What begins after it, for the searches that came meanwhile. */
+  #next: Promise<boolean> | undefined
 
   constructor(deps: ConversationSearchDeps) {
     this.#deps = deps
   }
 
-  /** Throws a `Problem` for an invalid `page_id`. */
-  async page(query: SearchEvents, isVisible?: IsVisible): Promise<FoundEvents> {
+  /** Throws a `Problem` for an invalid `page_id`. The signal ends it before the index is asked. */
+  async page(query: SearchEvents, { isVisible, signal }: SearchOptions = {}): Promise<FoundEvents> {
     const after = query.page_id === undefined ? undefined : placeIn(query.page_id)
     const words = queriedWords(query.q)
     if (words.length === 0) return { items: [], next_page_id: null, is_complete: true }
     await this.#deps.registry.upToDate()
     const ids = isVisible && [...this.#listed()].filter((one) => isVisible(one)).map(({ id }) => id)
-    const wantedPage = { words, limit: query.limit + 1, after, ids }
+    const wantedPage = { words, limit: query.limit + 1, after, ids, signal }
     // A damaged index is removed when that is found out, and made again.
-    const { found, isComplete } = await this.#find(wantedPage).catch(() => this.#find(wantedPage))
+    const { found, isComplete } = await this.#find(wantedPage).catch((error: unknown) => {
+      if (signal?.aborted) throw error
+      return this.#find(wantedPage)
+    })
     const page = found.slice(0, query.limit)
     const last = page.at(-1)?.place
     return {
@@ -66,9 +79,10 @@ export class ConversationSearch implements AsyncDisposable {
     }
   }
 
-  async #find(query: WordQuery): Promise<{ found: readonly FoundPlace[]; isComplete: boolean }> {
-    const indexing = (this.#indexing ??= this.#indexAll().finally(() => (this.#indexing = undefined)))
-    const isComplete = (await settlesWithin(WAIT_MS, indexing)) && (await indexing)
+  async #find({ signal, ...query }: WordQuery & Pick<SearchOptions, 'signal'>): Promise<FoundPlaces> {
+    const indexed = this.#indexed()
+    const isComplete = (await settlesWithin(WAIT_MS, indexed)) && (await indexed)
+    signal?.throwIfAborted()
     try {
       return { found: await this.#deps.index.find(query), isComplete }
     } catch (error) {
@@ -77,10 +91,25 @@ export class ConversationSearch implements AsyncDisposable {
     }
   }
 
+  /** Resolves to true if all that was stored before the call is indexed: by work that begins after it. */
+  #indexed(): Promise<boolean> {
+    if (this.#indexing) return (this.#next ??= this.#indexing.then(() => this.#index()))
+    return this.#index()
+  }
+
+  #index(): Promise<boolean> {
+    this.#next = undefined
+    const indexing = this.#indexAll().finally(() => {
+      if (this.#indexing === indexing) this.#indexing = undefined
+    })
+    return (this.#indexing = indexing)
+  }
+
   /** Resolves when nothing is being indexed any more. */
   async [Symbol.asyncDispose](): Promise<void> {
     this.#closing.abort()
     await this.#indexing
+    await this.#next
   }
 
   *#listed() {
@@ -88,12 +117,13 @@ export class ConversationSearch implements AsyncDisposable {
     for (const summary of registry.all()) if (!hidden.has(summary.id)) yield summary
   }
 
-  /** Resolves to true if all that was stored before the call is indexed. Never rejects. */
-  async #indexAll(): Promise<boolean> {
+  /** Never rejects. A damaged or missing index is made again: what fails first is tried once more. */
+  async #indexAll(isAgain = false): Promise<boolean> {
     try {
       return await this.#indexNew((this.#heads ??= new Map(await this.#deps.index.heads())))
     } catch (error) {
       this.#heads = undefined
+      if (!isAgain && !this.#closing.signal.aborted) return await this.#indexAll(true)
       if (!this.#closing.signal.aborted) this.#deps.logger.warn({ err: error }, 'events could not be indexed')
       return false
     }

@@ -43,9 +43,13 @@ export function indexedWords(texts: readonly string[], limit: number): string {
   return [...words].join(' ')
 }
 
-/** Returns what an event must have; empty if the query has no word. */
+/**
+ * Returns what an event must have; empty if the query has no word. A word that another one begins with is left out: each costs time,
+ * the shorter the more, and it finds nothing else.
+ */
 export function queriedWords(query: string): string[] {
-  return [...new Set(wordsIn(query).map(({ word }) => word))].slice(0, MAX_WORDS)
+  const words = [...new Set(wordsIn(query).map(({ word }) => word))]
+  return words.filter((word) => !words.some((other) => other !== word && other.startsWith(word))).slice(0, MAX_WORDS)
 }
 
 export type Snippet = {

@@ -3,6 +3,7 @@ import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { FoundEvents, SearchEvents } from '../../contract/search.ts'
 import type { ConversationSearch } from '../../conversations/search/search.ts'
 import { accessOf, visibleTo } from '../guards/authorize.ts'
+import { closeSignal } from '../request/close-signal.ts'
 import { describeRoute } from '../openapi/describe-route.ts'
 
 export const searchRoutes: FastifyPluginAsyncZod<{ search: Pick<ConversationSearch, 'page'> }> = async (
@@ -20,6 +21,7 @@ export const searchRoutes: FastifyPluginAsyncZod<{ search: Pick<ConversationSear
         response: { 200: FoundEvents },
       },
     },
-    (request) => search.page(request.query, visibleTo(accessOf(request))),
+    (request, reply) =>
+      search.page(request.query, { isVisible: visibleTo(accessOf(request)), signal: closeSignal(reply) }),
   )
 }
