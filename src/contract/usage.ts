@@ -14,8 +14,16 @@ function isTimeZone(name: string): boolean {
 
 const TIMES = z.union([z.iso.datetime({ offset: true }), z.iso.date()])
 
-const UsageTime = z.string().refine((text) => TIMES.safeParse(text).success, {
-  error: 'must be a time such as 2026-01-31T12:00:00Z, or a date such as 2026-01-31',
+/** No answer is older; a later time has no four digits of a year in some zone. */
+const [EARLIEST, LATEST] = [0, Date.UTC(9999, 11, 30)]
+
+function isUsageTime(text: string): boolean {
+  const ms = Date.parse(text)
+  return TIMES.safeParse(text).success && ms >= EARLIEST && ms <= LATEST
+}
+
+const UsageTime = z.string().refine(isUsageTime, {
+  error: 'must be a time such as 2026-01-31T12:00:00Z, or a date such as 2026-01-31, from 1970 to 9999',
 })
 
 export const GetUsage = z.strictObject({

@@ -1,5 +1,5 @@
 /** GET /usage: what answers took and cost, over all conversations, in days of any time zone. */
-import { readdir, writeFile } from 'node:fs/promises'
+import { readdir, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, expect, test } from 'vitest'
 import { bucketEdges } from '../../src/conversations/usage/usage-buckets.ts'
@@ -98,7 +98,9 @@ test('bad times, zones and limits are refused with what to do', async () => {
     ['from=yesterday', /2026-01-31/],
     ['from=2026-02-01&to=2026-01-01', /from must be before to/],
     ['from=2020-01-01&to=2026-01-01&bucket=hour', /more than 1000 hours.*bucket=day/],
-    ['from=0001-01-01&to=9999-01-01&bucket=day', /more than 1000 days/],
+    ['from=1970-01-01&to=9999-01-01&bucket=day', /more than 1000 days/],
+    ['from=0099-01-01&to=0099-02-01', /1970 to 9999/],
+    ['to=9999-12-31T23:59:59-23:00', /1970 to 9999/],
     ['bucket=week', /bucket/],
     ['by=key', /by/],
     ['limit=101', /limit/],
@@ -161,7 +163,13 @@ test('what was counted before a restart is not read again, and a missing or dama
     const again = await report()
     expect(again.total).toEqual(counted.total)
   }
+  // Removed or replaced while the server runs, too.
+  for (const damage of [() => rm(path), () => writeFile(path, '')]) {
+    await damage()
+    expect((await report()).total).toEqual(counted.total)
+  }
   await say(await bench.manager.open(conversation.id))
+  await rm(path)
   expect((await report()).total.answers).toBe(3)
   expect(await readdir(bench.dataDir)).toContain('usage.db')
 })

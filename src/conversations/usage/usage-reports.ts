@@ -35,7 +35,16 @@ export class UsageReports {
   }
 
   /** `only`: what a limited key sees. Throws a `Problem` for a wrong time. */
-  async report(
+  async report(query: GetUsage, visible: Visible, signal: AbortSignal): Promise<UsageReport> {
+    return await this.#report(query, visible, signal).catch(async (error: unknown) => {
+      if (signal.aborted || error instanceof Problem) throw error
+      // A damaged table has been removed: it is counted from the start.
+      this.#counted = undefined
+      return await this.#report(query, visible, signal)
+    })
+  }
+
+  async #report(
     query: GetUsage,
     { only: givenFilter = {}, hasProfiles, isVisible = () => true }: Visible,
     signal: AbortSignal,
@@ -83,16 +92,7 @@ export class UsageReports {
         signal,
       )
     }
-    await this.#turns.run(
-      async () => {
-        // A damaged table has been removed: it is counted from the start.
-        await count().catch(async (error: unknown) => {
-          if (signal.aborted || error instanceof Problem) throw error
-          await count()
-        })
-      },
-      { signal },
-    )
+    await this.#turns.run(count, { signal })
   }
 
   async #count(summaries: readonly Summary[], signal: AbortSignal): Promise<void> {

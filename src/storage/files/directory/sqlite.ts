@@ -19,6 +19,7 @@ export function loadSqlite() {
 export type Database = DatabaseSync
 export type Statement = StatementSync
 
+const SQLITE_ERROR = 1
 const SQLITE_BUSY = 5
 const SQLITE_READONLY = 8
 const SQLITE_CORRUPT = 11
@@ -28,6 +29,9 @@ const SQLITE_NOTADB = 26
 export const isBusy = (error: unknown): boolean => hasCode(error, SQLITE_BUSY)
 
 export const isDamaged = (error: unknown): boolean => hasCode(error, SQLITE_CORRUPT, SQLITE_NOTADB)
+
+/** The statement is right: the database has other tables, or none, because it was emptied. */
+export const isOfOtherTables = (error: unknown): boolean => hasCode(error, SQLITE_ERROR)
 
 function hasCode(error: unknown, ...codes: readonly unknown[]): boolean {
   // The low byte of an extended code is the code itself.

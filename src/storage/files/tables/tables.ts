@@ -42,7 +42,7 @@ export class Tables implements AsyncDisposable {
     const openedStats = statSync(path)
     this.#requireSame = shareNext(async () => {
       const now = await stat(path).catch(() => undefined)
-      if (now?.ino !== openedStats.ino || now.dev !== openedStats.dev) throw replacedProblem(path)
+      if (now?.ino !== openedStats.ino || now.dev !== openedStats.dev) throw new ReplacedTables(path)
     })
   }
 
@@ -105,5 +105,9 @@ export class Tables implements AsyncDisposable {
   }
 }
 
-const replacedProblem = (path: string) =>
-  new Problem('storage_failed', `${path} was moved, removed or replaced while the server ran. Restart the server.`)
+/** Another file has the name of the database, or none. */
+export class ReplacedTables extends Problem {
+  constructor(path: string) {
+    super('storage_failed', `${path} was moved, removed or replaced while the server ran. Restart the server.`)
+  }
+}

@@ -2,9 +2,9 @@
 import { closeSync, openSync, rmSync } from 'node:fs'
 import { ANSWER_COLUMNS, GROUPS, sumOf, sumStatement, valuesOfAnswer } from '../../shared/usage-sums.ts'
 import type { CountedConversation, UsageQuery, UsageSum, UsageTable } from '../../usage.ts'
-import { isDamaged, loadSqlite } from '../directory/sqlite.ts'
+import { isDamaged, isOfOtherTables, loadSqlite } from '../directory/sqlite.ts'
 import type { Row, TableStep } from './table-thread.ts'
-import { BUSY_MS, Tables, step, urlOf } from './tables.ts'
+import { BUSY_MS, ReplacedTables, Tables, step, urlOf } from './tables.ts'
 
 /** Raised when answers are counted differently or the tables change: they are made again. */
 const FORMAT = 1
@@ -87,11 +87,13 @@ export class UsageFile implements UsageTable {
     try {
       return await this.#opened().write(...steps)
     } catch (error) {
-      if (!isDamaged(error)) throw error
+      const isReplaced = error instanceof ReplacedTables
+      if (!isReplaced && !isDamaged(error) && !isOfOtherTables(error)) throw error
       this.#deps.onFault(error)
       await this.close()
       for (const suffix of ['', '-journal']) rmSync(this.#deps.path + suffix, { force: true })
-      throw error
+      // The next use makes it again: nobody has to restart the server for that.
+      throw isReplaced ? new Error('the table was removed', { cause: error }) : error
     }
   }
 
