@@ -33,7 +33,7 @@ type SearchOptions = {
   readonly signal?: AbortSignal | undefined
 }
 
-type FoundPlaces = { readonly found: readonly FoundPlace[]; readonly isComplete: boolean }
+type FoundPlaces = { readonly places: readonly FoundPlace[]; readonly isComplete: boolean }
 
 /** How long a search waits until all is indexed, in milliseconds. */
 const WAIT_MS = 3000
@@ -66,7 +66,7 @@ export class ConversationSearch implements AsyncDisposable {
     const ids = isVisible && [...this.#listed()].filter((one) => isVisible(one)).map(({ id }) => id)
     const wantedPage = { words, limit: query.limit + 1, after, ids, signal }
     // A damaged index is removed when that is found out, and made again.
-    const { found, isComplete } = await this.#find(wantedPage).catch((error: unknown) => {
+    const { places: found, isComplete } = await this.#find(wantedPage).catch((error: unknown) => {
       if (signal?.aborted) throw error
       return this.#find(wantedPage)
     })
@@ -84,7 +84,7 @@ export class ConversationSearch implements AsyncDisposable {
     const isComplete = (await settlesWithin(WAIT_MS, indexed)) && (await indexed)
     signal?.throwIfAborted()
     try {
-      return { found: await this.#deps.index.find(query), isComplete }
+      return { places: await this.#deps.index.find(query), isComplete }
     } catch (error) {
       this.#heads = undefined
       throw error

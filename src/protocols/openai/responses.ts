@@ -48,7 +48,7 @@ export async function createResponse(
   const { conversation, start } = begun
   const found = { conversation, id: { conversationId: conversation.id, start, ...flags } }
   const release = deps.manager.hold(conversation.id)
-  // Who asks for it in the background reads it later.
+  // A client that asks for it in the background reads it later.
   let isDecided = body.store !== false || body.background === true || !begun.isNew
   try {
     const answer = await answerWith(deps, found, body, { request, reply })
