@@ -2,7 +2,8 @@
 import type { ToolCallContent, ToolCallLocation, ToolKind } from '@agentclientprotocol/sdk'
 import { isAbsolute, relative, resolve } from 'node:path'
 import { fieldsOfInput, titleOf } from '../../contract/events/call-title.ts'
-import { revealText } from '../chat/state/clean-text.ts'
+import { mapStrings } from '../../lib/json/map-strings.ts'
+import { showHidden } from '../../contract/values/show-hidden.ts'
 
 export type EditorCall = {
   readonly name: string
@@ -37,9 +38,9 @@ export function formOfCall(name: string, input: unknown, workdir: string, agent:
   return {
     name,
     kind: kindOf(name, input),
-    title: agent === undefined ? title : `${revealText(agent)}: ${title}`,
+    title: agent === undefined ? title : `${showHidden(agent)}: ${title}`,
     locations: locationsOf(name, input, workdir),
-    rawInput: input,
+    rawInput: mapStrings(input, showHidden),
     content: changesOf(name, input, workdir).content,
   }
 }
@@ -53,17 +54,17 @@ function kindOf(name: string, input: unknown): ToolKind {
 function ownTitle(name: string, input: unknown, workdir: string): string {
   const fields = fieldsOfInput(input)
   const { command, questions } = fields
-  if (name === 'Bash' && typeof command === 'string') return revealText(command)
+  if (name === 'Bash' && typeof command === 'string') return showHidden(command)
   if (Array.isArray(questions)) return questions.map((each) => titleOfQuestion(each)).join(' ') || name
   const path = pathIn(name, fields)
-  const what = path === undefined ? titleOf(input) : shortPath(path, workdir)
+  const what = path === undefined ? titleOf(mapStrings(input, showHidden)) : shortPath(path, workdir)
   const how = name === 'FileEditor' && typeof command === 'string' ? command : name
-  return revealText(what === '' ? how : `${how} ${what}`)
+  return showHidden(what === '' ? how : `${how} ${what}`)
 }
 
 const titleOfQuestion = (askedQuestions: unknown): string => {
   const { question } = fieldsOfInput(askedQuestions)
-  return typeof question === 'string' ? revealText(question) : ''
+  return typeof question === 'string' ? showHidden(question) : ''
 }
 
 function shortPath(path: string, workdir: string): string {
@@ -123,7 +124,7 @@ function pairOf(name: string, { command }: Fields): readonly [string | undefined
 
 function changesOf(name: string, input: unknown, workdir: string): CallChanges {
   const patch = name === 'apply_patch' ? patchIn(input) : undefined
-  if (patch !== undefined) return { content: [textContent(fence(revealText(patch), 'diff'))], shows: ['input'] }
+  if (patch !== undefined) return { content: [textContent(fence(showHidden(patch), 'diff'))], shows: ['input'] }
   const fields = fieldsOfInput(input)
   const field = PATH_FIELDS[name]
   const path = pathIn(name, fields)
@@ -137,8 +138,16 @@ function changesOf(name: string, input: unknown, workdir: string): CallChanges {
   if (typeof newText !== 'string' || (oldName !== undefined && typeof oldText !== 'string')) return NOTHING
   const before = typeof oldText === 'string' ? oldText : fields['insert_line'] === undefined ? null : ''
   const shows = [field, newName, ...(oldName === undefined ? [] : [oldName])]
-  return { content: [{ type: 'diff', path: absolute, oldText: before, newText }], shows }
+  return { content: [diffOf(absolute, before, newText)], shows }
 }
+
+/** What it shows is decided about, and not applied: the agent writes the file. */
+const diffOf = (path: string, oldText: string | null, newText: string): ToolCallContent => ({
+  type: 'diff',
+  path: showHidden(path),
+  oldText: oldText === null ? null : showHidden(oldText),
+  newText: showHidden(newText),
+})
 
 /** Only if each edit is a pair of texts, and nothing else. */
 function changesIn({ edits }: Fields, path: string, field: string): CallChanges {
@@ -146,7 +155,7 @@ function changesIn({ edits }: Fields, path: string, field: string): CallChanges 
   const pairs = edits.map((edit) => fieldsOfInput(edit))
   const content = pairs.flatMap(({ old_string: oldText, new_string: newText, ...rest }): ToolCallContent[] => {
     const isPair = typeof oldText === 'string' && typeof newText === 'string' && Object.keys(rest).length === 0
-    return isPair ? [{ type: 'diff', path, oldText, newText }] : []
+    return isPair ? [diffOf(path, oldText, newText)] : []
   })
   return content.length === pairs.length ? { content, shows: [field, 'edits'] } : NOTHING
 }
@@ -160,10 +169,10 @@ export function wholeCall(name: string, input: unknown, workdir: string, reason:
   const rest = isCommand ? others : changes.content.length > 0 ? without(fields, changes.shows) : input
   const isEmpty = rest === undefined || (rest !== input && Object.keys(fieldsOfInput(rest)).length === 0)
   return [
-    ...(reason === '' ? [] : [textContent(revealText(reason))]),
-    ...(isCommand ? [textContent(fence(revealText(command), 'sh'))] : []),
+    ...(reason === '' ? [] : [textContent(showHidden(reason))]),
+    ...(isCommand ? [textContent(fence(showHidden(command), 'sh'))] : []),
     ...changes.content,
-    ...(isEmpty ? [] : [textContent(fence(revealText(JSON.stringify(rest, null, 2)), 'json'))]),
+    ...(isEmpty ? [] : [textContent(fence(JSON.stringify(mapStrings(rest, showHidden), null, 2), 'json'))]),
   ]
 }
 

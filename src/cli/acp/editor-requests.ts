@@ -15,7 +15,7 @@ import type { Event } from '../../contract/events/event.ts'
 import { requestOf } from '../../contract/events/opened-request.ts'
 import type { AnswerRequest, OpenRequest, OpenRequestOf } from '../../contract/request.ts'
 import type { AskedToolUse } from '../../contract/values/permission.ts'
-import { revealText } from '../chat/state/clean-text.ts'
+import { showHidden } from '../../contract/values/show-hidden.ts'
 import { sayError } from '../terminal/terminal.ts'
 import { formOfCall, wholeCall } from './call-form.ts'
 import { answersIn, formOf, textOfQuestions } from './question-form.ts'
@@ -91,7 +91,7 @@ export class EditorRequests {
     const content = wholeCall(name, input, workdir, reason)
     const toolCall = { toolCallId: tool_use_id, title, kind, locations, rawInput, status: 'pending', content } as const
     const always: Choice[] =
-      rules.length > 0 ? [{ kind: 'allow_always', name: `Always allow ${revealText(rules.join(', '))}` }] : []
+      rules.length > 0 ? [{ kind: 'allow_always', name: `Always allow ${showHidden(rules.join(', '))}` }] : []
     await this.#decide(`${request_id} ${tool_use_id}`, [tool_use_id], { toolCall, always }, async (kind) => {
       const behavior = kind === 'reject_once' ? 'deny' : 'allow'
       const decision = {
@@ -105,7 +105,7 @@ export class EditorRequests {
   }
 
   async #askNetwork({ request_id, payload, tool_use_ids }: OpenRequestOf<'network'>): Promise<void> {
-    const place = revealText(`${payload.host}:${payload.port}`)
+    const place = showHidden(`${payload.host}:${payload.port}`)
     const toolCall = { toolCallId: request_id, title: `Connect to ${place}`, kind: 'fetch', status: 'pending' } as const
     const always: Choice[] = [{ kind: 'allow_always', name: `Always allow ${place}` }]
     await this.#decide(request_id, tool_use_ids, { toolCall, always }, async (kind) => {

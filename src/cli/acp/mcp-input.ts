@@ -2,20 +2,29 @@
 import type { McpServer } from '@agentclientprotocol/sdk'
 import type { McpInput, McpServerInput } from '../../contract/mcp/mcp-server.ts'
 
-/** Returns undefined if there are none. Names that the server does not take are changed. */
+/** Returns undefined if there are none. Names that the server does not take, or that two servers would have, are changed. */
 export function mcpOf(servers: readonly McpServer[] = []): McpInput | undefined {
   if (servers.length === 0) return undefined
-  return { mcpServers: Object.fromEntries(servers.map((server) => [nameOf(server.name), inputOf(server)])) }
+  const named = new Map<string, McpServerInput>()
+  for (const server of servers) named.set(freeName(server.name, named), inputOf(server))
+  return { mcpServers: Object.fromEntries(named) }
 }
 
 const MAX_NAME_CHARS = 32
 
-const nameOf = (name: string): string =>
-  name
+function freeName(name: string, taken: ReadonlyMap<string, unknown>): string {
+  for (let number = 1; ; number++) {
+    const found = nameOf(name, number === 1 ? '' : `-${number}`)
+    if (!taken.has(found)) return found
+  }
+}
+
+const nameOf = (name: string, ending: string): string =>
+  (name
     .replaceAll(/[^A-Za-z0-9-]+/g, '_')
     .replaceAll(/^_|_$/g, '')
-    .slice(0, MAX_NAME_CHARS)
-    .replace(/_$/, '') || 'server'
+    .slice(0, MAX_NAME_CHARS - ending.length)
+    .replace(/_$/, '') || 'server') + ending
 
 function inputOf(server: McpServer): McpServerInput {
   if ('command' in server) {

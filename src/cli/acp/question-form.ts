@@ -1,7 +1,7 @@
 /** Questions of the agent as a form of an editor, or as text, and the answers in it. */
 import type { ElicitationPropertySchema, ElicitationSchema } from '@agentclientprotocol/sdk'
 import type { AskedQuestion } from '../../contract/values/question.ts'
-import { revealText } from '../chat/state/clean-text.ts'
+import { showHidden } from '../../contract/values/show-hidden.ts'
 
 export function textOfQuestions(questions: readonly AskedQuestion[]): string {
   const texts = questions.map(({ question, options }) => {
@@ -10,7 +10,7 @@ export function textOfQuestions(questions: readonly AskedQuestion[]): string {
     )
     return [question, ...rows].join('\n')
   })
-  return revealText(texts.join('\n\n'))
+  return showHidden(texts.join('\n\n'))
 }
 
 /** By their index, because a question can be any text. */
@@ -27,8 +27,10 @@ export const formOf = (questions: readonly AskedQuestion[]): ElicitationSchema =
 const OTHER: ElicitationPropertySchema = { type: 'string', title: 'Another answer' }
 
 function fieldOf({ question, header, options, multi_select }: AskedQuestion): ElicitationPropertySchema {
-  const about = { title: header === '' ? question : header, description: question }
-  const choices = options.map(({ label, description }) => ({ const: label, title: label, description }))
+  const about = { title: showHidden(header === '' ? question : header), description: showHidden(question) }
+  const choices = options.map(({ label, description }) => {
+    return { const: label, title: showHidden(label), description: showHidden(description) }
+  })
   if (choices.length === 0) return { type: 'string', ...about }
   return multi_select
     ? { type: 'array', ...about, items: { anyOf: choices } }
