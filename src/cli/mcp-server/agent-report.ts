@@ -4,7 +4,9 @@ import type { ConversationHandle } from '../../client/conversation/conversation-
 import type { Event } from '../../contract/events/event.ts'
 import { describeEvent } from '../../contract/events/describe-event.ts'
 import { Status } from '../../contract/events/status.ts'
+import type { OpenRequest } from '../../contract/request.ts'
 import { AskedToolUse } from '../../contract/values/permission.ts'
+import { ANSWER_SCOPES, RequestKindName } from '../../contract/values/request-kinds.ts'
 import { timerMs } from '../../lib/bounded-wait.ts'
 import { oneLine } from '../../telemetry/plain-text.ts'
 
@@ -17,6 +19,9 @@ export const AgentReport = z.object({
   error: z.string().optional().describe('Why the last run failed.'),
   pending: z.array(PendingCall.extend({ request_id: z.uuid() })).describe('Calls that wait for `decide`.'),
   questions: z.array(z.string()).describe('Questions that wait for an answer with `continue_agent`.'),
+  waiting: z
+    .array(z.object({ request_id: z.uuid(), kind: RequestKindName, about: z.string(), answer: z.string() }))
+    .describe('What else waits, and who can answer it: no tool of this server does.'),
   seq: z.int().describe('The last event of the conversation.'),
 })
 export type AgentReport = z.infer<typeof AgentReport>
@@ -31,7 +36,7 @@ export type ReportCaller = {
 export async function reportOf(conversation: ConversationHandle, seconds: number, caller: ReportCaller) {
   await settle(conversation, seconds, caller)
   const { id, status, last_seq } = await conversation.get()
-  const { items } = await conversation.requests.list({ kinds: ['permission', 'question'] })
+  const { items } = await conversation.requests.list()
   const { result, error } = await conversation.wait({ signal: AbortSignal.timeout(ANSWER_MS) }).catch(() => NOTHING)
   const report: AgentReport = {
     conversation_id: id,
@@ -48,6 +53,9 @@ export async function reportOf(conversation: ConversationHandle, seconds: number
     questions: items.flatMap((item) =>
       item.kind === 'question' ? item.payload.questions.map(({ question }) => question) : [],
     ),
+    waiting: items.flatMap((item) =>
+      item.kind === 'permission' || item.kind === 'question' ? [] : waitingFor(id, item),
+    ),
     seq: last_seq,
   }
   return { content: [{ type: 'text' as const, text: textOf(report) }], structuredContent: report }
@@ -57,13 +65,48 @@ export async function reportOf(conversation: ConversationHandle, seconds: number
 const ANSWER_MS = 1000
 const NOTHING = { result: undefined, error: undefined }
 
-function textOf({ conversation_id, status, final_text, error, pending, questions }: AgentReport): string {
+type OtherRequest = Exclude<OpenRequest, { kind: 'permission' | 'question' }>
+
+/** What waits for somebody whom the caller of this tool is not, and who that is. */
+export function waitingFor(conversationId: string, request: OtherRequest): AgentReport['waiting'][number] {
+  const { request_id, kind } = request
+  const path = `POST /conversations/${conversationId}/requests/${request_id}`
+  const scope = ANSWER_SCOPES[kind]
+  const answer = `${WHO[kind]} (${path}, with a key that has the scope ${scope}). stop_agent ends the wait.`
+  return { request_id, kind, about: aboutOf(request), answer }
+}
+
+const PERSON = 'A person answers in the dashboard or the chat, or a program with the API'
+const WHO: Readonly<Record<OtherRequest['kind'], string>> = {
+  elicitation: PERSON,
+  network: PERSON,
+  client_tool: 'The program that offers this tool answers with its result',
+  hook: 'The client that has registered the hook answers',
+}
+
+function aboutOf(request: OtherRequest): string {
+  switch (request.kind) {
+    case 'elicitation': {
+      const { server, questions } = request.payload
+      return `The MCP server ${server} asks: ${questions.map(({ question }) => question).join(' ')}`
+    }
+    case 'client_tool':
+      return `The tool ${request.payload.name} of a client is called with ${JSON.stringify(request.payload.input)}.`
+    case 'network':
+      return `A command wants to connect to ${request.payload.host}:${request.payload.port}.`
+    case 'hook':
+      return `The hook ${request.payload.hook_id} (${request.payload.hook_point}) of the client ${request.payload.client} is asked.`
+  }
+}
+
+function textOf({ conversation_id, status, final_text, error, pending, questions, waiting }: AgentReport): string {
   return [
     `Conversation ${conversation_id}: ${status}`,
     ...(final_text === undefined || final_text === '' ? [] : ['', final_text]),
     ...(error === undefined ? [] : ['', `It failed: ${error}`]),
     ...pending.map((call) => `\nIt waits for a decision: ${JSON.stringify(call)}`),
     ...questions.map((question) => `\nIt asks: ${question}`),
+    ...waiting.map(({ about, answer }) => `\nIt waits: ${about} ${answer}`),
   ].join('\n')
 }
 

@@ -125,7 +125,7 @@ function addControls(server: McpServer, conversationOf: (id: string) => Promise<
 }
 
 const INSTRUCTIONS =
-  'start_agent delegates a task to an agent that has a directory and tools. If a result has `pending`, the agent waits: show the call to a person, and answer with decide. If the status is running, call get_agent.'
+  'start_agent delegates a task to an agent that has a directory and tools. If a result has `pending`, the agent waits: show the call to a person, and answer with decide. If it has `waiting`, tell a person what waits. If the status is running, call get_agent.'
 
 type McpRequest = {
   readonly signal: AbortSignal

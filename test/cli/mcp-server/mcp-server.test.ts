@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { AgentReport } from '../../../src/cli/mcp-server/agent-report.ts'
+import { waitingFor } from '../../../src/cli/mcp-server/agent-report.ts'
 import { createClient } from '../../../src/client/client.ts'
 import type { ScriptedModel } from '../../../src/llm/scripted/scripted-model.ts'
 import { startScriptedModel } from '../../../src/llm/scripted/scripted-model.ts'
@@ -44,6 +45,7 @@ beforeAll(async () => {
     replies: [
       { when: 'hello', turns: [{ text: 'Hello there.' }] },
       { when: 'write', turns: [{ calls: bash('echo hi >> out.txt') }, { text: 'It is written.' }] },
+      { when: 'look up', turns: [{ calls: [{ name: 'look_up', arguments: { number: '17' } }] }, { text: 'Found.' }] },
       { when: 'slow', turns: [{ text: 'I think '.repeat(1000), chunk_delay_ms: 200 }] },
     ],
   })
@@ -108,4 +110,34 @@ test('a key without the scope approve decides nothing, and unknown ids and waits
   expect((await call('get_agent', { conversation_id, wait_seconds: 0 })).report.pending).toHaveLength(1)
   expect(await call('get_agent', { conversation_id: crypto.randomUUID() })).toMatchObject({ isError: true })
   expect(await call('get_agent', { conversation_id, wait_seconds: 46 })).toMatchObject({ isError: true })
+})
+
+test('what only others can answer is shown, with who they are', async () => {
+  const tool = { name: 'look_up', description: 'Looks up', input_schema: { type: 'object' } }
+  const { body } = await server.call('POST', '/conversations', { client_tools: [tool], permission_mode: 'bypass' })
+  const waits = await call('continue_agent', { conversation_id: body.id, prompt: 'look up' })
+  expect(waits.report.waiting).toMatchObject([{ kind: 'client_tool', about: expect.stringContaining('look_up') }])
+  const [{ request_id, answer } = { request_id: '', answer: '' }] = waits.report.waiting
+  expect(answer).toContain(`POST /conversations/${body.id}/requests/${request_id}`)
+  expect(waits.text).toContain('The tool look_up of a client is called with {"number":"17"}.')
+  await server.call('POST', `/conversations/${body.id}/requests/${request_id}`, { kind: 'client_tool', output: 'x' })
+  const found = await call('get_agent', { conversation_id: body.id })
+  expect(found.report).toMatchObject({ status: 'idle', final_text: 'Found.', waiting: [] })
+})
+
+test('each kind of what waits says what is asked, and which scope answers it', () => {
+  const of = {
+    request_id: '0199a1f2-7701-7a10-b0c4-5d2e3f4a5b6c',
+    opened_at: '2026-01-31T12:00:00.000Z',
+    tool_use_ids: [],
+  }
+  const question = { question: 'Which branch?', header: '', options: [], multi_select: false }
+  const texts = [
+    waitingFor('c', { ...of, kind: 'network', payload: { host: 'example.org', port: 443 } }),
+    waitingFor('c', { ...of, kind: 'elicitation', payload: { server: 'tickets', questions: [question] } }),
+    waitingFor('c', { ...of, kind: 'hook', payload: { client: 'reviewer', hook_id: 'a', hook_point: 'PreToolUse' } }),
+  ].map(({ about, answer }) => `${about} ${answer}`)
+  expect(texts[0]).toMatch(/example\.org:443.*approve/)
+  expect(texts[1]).toMatch(/tickets asks: Which branch\?.*write/)
+  expect(texts[2]).toMatch(/reviewer is asked.*approve/)
 })
