@@ -1,5 +1,6 @@
 /** Creates the conversation of a command, or finds the one to resume and applies what the command line changes in it. */
 import type { AgentServerClient } from '../../client/client.ts'
+import type { BodyOf } from '../../client/operations/operations.ts'
 import type { ConversationHandle } from '../../client/conversation/conversation-handle.ts'
 import type { ConversationView } from '../../contract/conversation.ts'
 import { findGit } from '../../workspace/git/run-git.ts'
@@ -55,8 +56,7 @@ export async function openConversation(
   if (settings.resume !== undefined) await onNone?.()
   const { sessionId } = settings
   const body = {
-    ...checkpointingOf(settings),
-    ...newConversation(settings),
+    ...bodyOfNew(settings),
     ...(sessionId !== undefined && { id: sessionId }),
   }
   const creating = client.conversations.create(body, { signal })
@@ -65,6 +65,12 @@ export async function openConversation(
     settings.resume === undefined ? [] : [NO_CONVERSATION[settings.resume === 'latest' ? 'here' : 'anywhere']]
   return { view, isResumed: false, names: givenNames, notices: [...notices, ...warningsOf(view, givenNames)] }
 }
+
+/** What the first conversation, and each that `/new` makes, is created with. */
+export const bodyOfNew = (settings: ConversationSettings): BodyOf<'createConversation'> => ({
+  ...checkpointingOf(settings),
+  ...newConversation(settings),
+})
 
 /** A remote server may have no git, and refuse it. */
 export const checkpointingOf = ({ cwd }: Pick<ConversationSettings, 'cwd'>): { file_checkpointing?: true } =>

@@ -4,11 +4,10 @@ import type { ConversationView } from '../../contract/conversation.ts'
 import type { Info } from '../../contract/server.ts'
 import { UsageError } from '../command-line/usage-error.ts'
 import type { BeforeOpening, OpenedConversation } from './open-conversation.ts'
-import { openConversation } from './open-conversation.ts'
+import { bodyOfNew, openConversation } from './open-conversation.ts'
 import type { AgentHost } from './open-host.ts'
 import { infoOf, openHost } from './open-host.ts'
 import { endPreparation } from '../../process-settings.ts'
-import { newConversation } from '../settings/conversation-settings.ts'
 import type { HomeSettings } from '../settings/home-settings.ts'
 import type { RunSettings } from '../settings/run-settings.ts'
 
@@ -58,7 +57,7 @@ export async function openRun(
     info,
     notices: [...settings.notices, ...home.notices, ...cacheNotice(home, info), ...openedConversation.notices],
     async createConversation() {
-      const view = await host.client.conversations.create(newConversation(settings.conversation))
+      const view = await host.client.conversations.create(bodyOfNew(settings.conversation))
       if (home.access) await grants?.open(view.id)
       return view
     },

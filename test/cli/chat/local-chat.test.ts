@@ -17,6 +17,10 @@ beforeAll(async () => {
   model = await startScriptedModel({
     replies: [
       { when: 'look', turns: [{ calls: [{ name: 'Bash', arguments: { command: 'ls' } }] }, { text: 'I looked.' }] },
+      {
+        when: 'make it',
+        turns: [{ calls: [{ name: 'Bash', arguments: { command: 'echo one > made.txt' } }] }, { text: 'I made it.' }],
+      },
       { when: 'refuse', turns: [{ status: 401, error: { message: 'no such key' } }] },
       { turns: [{ text: 'Hello.' }] },
     ],
@@ -48,6 +52,22 @@ test.concurrent.each([
   await terminal.shows('API key of OpenAI')
   process.kill(terminal.pid, signal)
   expect(await terminal.ended()).toEqual({ exitCode, isRestored: true })
+})
+
+test.concurrent('/new makes a conversation whose files can be taken back, as those of the first one', async () => {
+  await using terminal = start('again', {}, commandLine(['chat', '--permission-mode', 'bypass']))
+  await terminal.shows('/help lists')
+  await terminal.say('hi')
+  await terminal.shows('Hello.')
+  await terminal.hides('Esc interrupts')
+  await terminal.say('/new')
+  await terminal.hides('Hello.')
+  await terminal.say('make it')
+  await terminal.shows('I made it.')
+  await terminal.hides('Esc interrupts')
+  await terminal.say('/undo')
+  await terminal.shows(/Taken back: make it\n *1 file removed: made\.txt\./)
+  await leave(terminal)
 })
 
 test.concurrent('the first answer must call a tool with --tool-choice required, and images are found where the chat was started', async () => {
