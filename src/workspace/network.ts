@@ -93,10 +93,10 @@ export class ConversationNetwork {
     const port = Number(url.port) || (url.protocol === 'https:' ? 443 : 80)
     const host = parseHost(url.hostname)
     if (!host) return 'it names no host'
-    const judged = await orAborted(this.#judge(host, port), signal)
-    const reason = judged.allowed ? 'permitted' : judged.reason
-    this.#noteAccess({ host, port, outcome: judged.allowed ? 'allowed' : 'denied', reason })
-    return judged.allowed ? undefined : `${judged.reason}. ${judged.advice}`.trim()
+    const judgement = await orAborted(this.#judge(host, port), signal)
+    const reason = judgement.allowed ? 'permitted' : judgement.reason
+    this.#noteAccess({ host, port, outcome: judgement.allowed ? 'allowed' : 'denied', reason })
+    return judgement.allowed ? undefined : `${judgement.reason}. ${judgement.advice}`.trim()
   }
 
   /** Ends connections that a changed policy does not permit any more. */

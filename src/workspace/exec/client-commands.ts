@@ -70,18 +70,18 @@ export class ClientCommands {
    * record and its `CommandResult` are stored when this resolves.
    */
   async run(request: RunCommand, options: RunOptions = {}): Promise<CommandOutcome> {
-    const begun = await this.#begin(request, options)
-    if (!(begun instanceof LiveCommand)) return outcomeOf(begun)
-    await begun.ended
-    return outcomeOf(begun.record)
+    const begunCommand = await this.#begin(request, options)
+    if (!(begunCommand instanceof LiveCommand)) return outcomeOf(begunCommand)
+    await begunCommand.ended
+    return outcomeOf(begunCommand.record)
   }
 
   /** Runs a command in the background: resolves when it has started. */
   async start(request: RunCommand, options: RunOptions = {}): Promise<CommandStarted> {
-    const begun = await this.#begin(request, options)
-    if (!(begun instanceof LiveCommand)) return startedOf(begun)
-    await begun.started
-    return startedOf(begun.record)
+    const begunCommand = await this.#begin(request, options)
+    if (!(begunCommand instanceof LiveCommand)) return startedOf(begunCommand)
+    await begunCommand.started
+    return startedOf(begunCommand.record)
   }
 
   /** Throws a `Problem` if nothing reads its standard input any more. */
@@ -152,19 +152,19 @@ export class ClientCommands {
     const { idempotency } = options
     if (!idempotency) return await this.#launchNew(request, options)
     // Check in turn: two concurrent requests must not both find that the key is unused.
-    const found = await this.#keyed.run(async () => {
+    const foundCommand = await this.#keyed.run(async () => {
       this.#refuseInFlight(idempotency)
-      const remembered = (await records.withKey(idempotency.key)).map((record) => ({ record, ...keyOf(record) }))
+      const rememberedKeys = (await records.withKey(idempotency.key)).map((record) => ({ record, ...keyOf(record) }))
       const make = () => this.#register(request, idempotency)
-      return answerOnce<(typeof remembered)[number], CommandRecord | LiveCommand>(idempotency, {
-        remembered,
+      return answerOnce<(typeof rememberedKeys)[number], CommandRecord | LiveCommand>(idempotency, {
+        remembered: rememberedKeys,
         again: ({ record }) => record,
         make,
       })
     })
-    return found instanceof LiveCommand
-      ? await this.#launch(found, request, options)
-      : await this.#earlierOutcome(found)
+    return foundCommand instanceof LiveCommand
+      ? await this.#launch(foundCommand, request, options)
+      : await this.#earlierOutcome(foundCommand)
   }
 
   #launchNew(request: RunCommand, options: RunOptions): Promise<LiveCommand> {
@@ -196,20 +196,20 @@ export class ClientCommands {
       stderr: '',
       ...(idempotency && { idempotency: keptOf(idempotency) }),
     }
-    const made = new LiveCommand(record, { hasInput: keepsOpen || stdin !== undefined })
-    this.#live.set(record.command_id, made)
-    if (stdin !== undefined) made.input?.write(stdin)
-    if (!keepsOpen) made.input?.end()
-    return made
+    const liveCommand = new LiveCommand(record, { hasInput: keepsOpen || stdin !== undefined })
+    this.#live.set(record.command_id, liveCommand)
+    if (stdin !== undefined) liveCommand.input?.write(stdin)
+    if (!keepsOpen) liveCommand.input?.end()
+    return liveCommand
   }
 
   /** Launches one at a time: commands begin in the order of their requests, however long the disk takes for each. */
-  #launch(made: LiveCommand, request: RunCommand, options: RunOptions): Promise<LiveCommand> {
+  #launch(liveCommand: LiveCommand, request: RunCommand, options: RunOptions): Promise<LiveCommand> {
     return this.#launches.run(async () => {
-      await this.#note(made)
-      options.onId?.(made.record.command_id)
-      this.#startRunner(made, request, options.signal)
-      return made
+      await this.#note(liveCommand)
+      options.onId?.(liveCommand.record.command_id)
+      this.#startRunner(liveCommand, request, options.signal)
+      return liveCommand
     })
   }
 
@@ -217,25 +217,25 @@ export class ClientCommands {
    * Writes the record before the command starts: after a crash it is known that it existed. With a key, it also
    * survives a power failure.
    */
-  async #note(made: LiveCommand): Promise<void> {
+  async #note(liveCommand: LiveCommand): Promise<void> {
     const { records } = this.#deps
-    const { record } = made
+    const { record } = liveCommand
     try {
       await records.makeRoom((id) => this.#live.has(id))
       await records.write(record, { durable: record.idempotency !== undefined })
     } catch (error) {
       this.#live.delete(record.command_id)
-      made.markEnded()
+      liveCommand.markEnded()
       throw error
     }
   }
 
-  #startRunner(made: LiveCommand, request: RunCommand, signal: AbortSignal | undefined): void {
-    const onAbort = () => made.abort()
+  #startRunner(liveCommand: LiveCommand, request: RunCommand, signal: AbortSignal | undefined): void {
+    const onAbort = () => liveCommand.abort()
     signal?.addEventListener('abort', onAbort)
     if (signal?.aborted) onAbort()
-    const forget = () => this.#live.delete(made.record.command_id)
-    void this.#runner.run(made, request, forget).finally(() => signal?.removeEventListener('abort', onAbort))
+    const forget = () => this.#live.delete(liveCommand.record.command_id)
+    void this.#runner.run(liveCommand, request, forget).finally(() => signal?.removeEventListener('abort', onAbort))
   }
 
   #refuseTooMany(): void {

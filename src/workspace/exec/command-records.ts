@@ -70,16 +70,16 @@ export class CommandRecords {
     const all = await this.#storage.entries()
     const mayGo = all.filter((entry) => !isBusy(entry.id) && !hasLiveKey(entry))
     if (all.length >= this.#limits.records && mayGo.length === 0) throw tooMany(this.#limits.records)
-    const used = { count: all.length, bytes: await this.#storage.outputBytes(all.map(({ id }) => id)) }
-    this.#used = used
-    const part = this.#hasRoom(used, 1) ? 1 : KEPT_PART
+    const usedSpace = { count: all.length, bytes: await this.#storage.outputBytes(all.map(({ id }) => id)) }
+    this.#used = usedSpace
+    const part = this.#hasRoom(usedSpace, 1) ? 1 : KEPT_PART
     for (const entry of mayGo) {
-      if (this.#hasRoom(used, part)) break
-      used.bytes -= await this.#storage.outputBytes([entry.id])
-      used.count--
+      if (this.#hasRoom(usedSpace, part)) break
+      usedSpace.bytes -= await this.#storage.outputBytes([entry.id])
+      usedSpace.count--
       await this.#storage.remove(entry)
     }
-    used.count++
+    usedSpace.count++
   }
 
   #hasRoom({ count, bytes }: { count: number; bytes: number }, part: number): boolean {

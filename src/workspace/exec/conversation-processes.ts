@@ -44,8 +44,8 @@ export class ConversationProcesses {
   /** Ends a process and its descendants. Throws a `Problem` if the conversation has no such process. */
   async end(pid: number): Promise<EndedProcesses> {
     const all = await this.#deps.find()
-    const meant = all.filter(({ entry }) => entry.pid === pid)
-    if (meant.length > 0) return await this.#endAll(meant, all)
+    const meantProcesses = all.filter(({ entry }) => entry.pid === pid)
+    if (meantProcesses.length > 0) return await this.#endAll(meantProcesses, all)
     throw new Problem(
       'process_not_found',
       `The conversation has no process ${pid}: it has ended, or was not started here.`,
@@ -55,15 +55,17 @@ export class ConversationProcesses {
   /** Ends the processes whose command line contains `pattern`, with their descendants; there may be none. */
   async endMatching(pattern: string): Promise<EndedProcesses> {
     const all = await this.#deps.find()
-    const meant = all.filter((process) => this.#view(process).command_line.includes(pattern))
-    return await this.#endAll(meant, all)
+    const meantProcesses = all.filter((process) => this.#view(process).command_line.includes(pattern))
+    return await this.#endAll(meantProcesses, all)
   }
 
-  async #endAll(meant: readonly ShellProcess[], all: readonly ShellProcess[]): Promise<EndedProcesses> {
+  async #endAll(meantProcesses: readonly ShellProcess[], all: readonly ShellProcess[]): Promise<EndedProcesses> {
     // Read the details first: a dead process has none.
     const views = new Map(all.map((process) => [processKey(process.entry), this.#view(process)]))
-    const ended = await endTrees(meant.map(({ entry }) => entry))
-    return { ended: ended.flatMap((entry) => views.get(processKey(entry)) ?? this.#view({ entry, ...NOT_LISTED })) }
+    const endedProcesses = await endTrees(meantProcesses.map(({ entry }) => entry))
+    return {
+      ended: endedProcesses.flatMap((entry) => views.get(processKey(entry)) ?? this.#view({ entry, ...NOT_LISTED })),
+    }
   }
 
   #view({ entry, sessionId, commandId = this.#deps.ownerOf(entry) }: ShellProcess): Process {

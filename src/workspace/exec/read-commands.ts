@@ -49,10 +49,10 @@ export class CommandReader {
     }
     const rest = after ? ids.filter((id) => id < after[1]) : ids
     const page = rest.slice(0, limit)
-    const found = await Promise.all(page.map((id) => this.#look(id)))
+    const foundCommands = await Promise.all(page.map((id) => this.#look(id)))
     const last = page.at(-1)
     return {
-      items: found.filter((record) => record !== undefined).map(viewOf),
+      items: foundCommands.filter((record) => record !== undefined).map(viewOf),
       next_page_id: last !== undefined && rest.length > page.length ? encodePageId(['', last]) : null,
     }
   }

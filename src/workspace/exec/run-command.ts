@@ -77,11 +77,11 @@ export class CommandRunner {
   async #runIn(shell: Shell, live: LiveCommand, request: RunCommand, forget: () => void) {
     const { command_id } = live.record
     /** A client that waits for the end of the command is not notified of its start. */
-    let started: Promise<unknown> | undefined
+    let starting: Promise<unknown> | undefined
     const onStart = (pid: number | undefined) => {
       const running = { ...live.record, status: 'running' as const, started_at: new Date().toISOString() }
       live.markStarted(pid === undefined || !request.background ? running : { ...running, pid })
-      if (request.background) started = this.#write(live.record)
+      if (request.background) starting = this.#write(live.record)
     }
     const result = await shell.run(request.command, {
       timeout: timeoutOf(request) ?? Infinity,
@@ -93,7 +93,7 @@ export class CommandRunner {
         this.#deps.publish({ type: 'ToolOutputDelta', command_id, stream, offset, text }),
       ...(live.input && { input: live.input }),
     })
-    return { result, started }
+    return { result, started: starting }
   }
 
   #filesFor(live: LiveCommand, { background }: RunCommand, forget: () => void): OutputFiles {

@@ -75,18 +75,18 @@ export class FileChanges {
   upload(
     path: JailPath,
     { content, maxBytes, signal }: Incoming<IncomingFile>,
-    keyed: IdempotencyDraft | undefined,
+    draft: IdempotencyDraft | undefined,
   ): Promise<WrittenFile[]> {
     const { inJail, quota, unfinished } = this.#deps
-    return this.#keyedWork(keyed, ({ earlier, once }) =>
+    return this.#keyedWork(draft, ({ earlier, once }) =>
       inJail(signal, async (jail) => {
         const count = limitOf(maxBytes, await roomIn(quota))
-        const options = { count, withHash: keyed !== undefined, isKept: earlier.length === 0, unfinished }
-        await using received = await receiveFiles(jail, path, content, options)
-        const body = { path: path.text, files: received.files.map((file) => [file.path, file.sha256 ?? '']) }
+        const options = { count, withHash: draft !== undefined, isKept: earlier.length === 0, unfinished }
+        await using upload = await receiveFiles(jail, path, content, options)
+        const body = { path: path.text, files: upload.files.map((file) => [file.path, file.sha256 ?? '']) }
         const events = await once(body, {
           again: async () => earlier,
-          make: (key) => this.#change(() => this.#publishAll(received.files, key)),
+          make: (key) => this.#change(() => this.#publishAll(upload.files, key)),
         })
         return events.map(writtenFile)
       }),
@@ -103,8 +103,8 @@ export class FileChanges {
     )
   }
 
-  makeDirectory(path: JailPath, keyed: IdempotencyDraft | undefined, signal: AbortSignal): Promise<MadeDirectory> {
-    return this.#keyedWork(keyed, ({ earlier, once }) =>
+  makeDirectory(path: JailPath, draft: IdempotencyDraft | undefined, signal: AbortSignal): Promise<MadeDirectory> {
+    return this.#keyedWork(draft, ({ earlier, once }) =>
       once(
         { path: path.text },
         {
@@ -139,17 +139,17 @@ export class FileChanges {
     const { quota, unfinished } = this.#deps
     // Check before reading the body: a client that waits for `100 Continue` would send it without effect.
     await checkTarget(jail, path.names, publishing)
-    const content = await begin(limited(incoming, await roomIn(quota)))
-    const touched = content.isEmpty && !publishing.isNew && (await this.#touch(jail, path, publishing))
-    if (touched) return touched
+    const content = await begin(limitContent(incoming, await roomIn(quota)))
+    const touchedContent = content.isEmpty && !publishing.isNew && (await this.#touch(jail, path, publishing))
+    if (touchedContent) return touchedContent
     const directory = path.names.slice(0, -1)
-    await using staged = await stage(jail, directory, { content: content.all, withHash: false, unfinished })
+    await using stagedFile = await stage(jail, directory, { content: content.all, withHash: false, unfinished })
     return await this.#change(async () => {
-      const published = await publish(jail, staged, path.names, publishing)
-      quota?.add(staged.size)
-      const file = await this.#logWritten(path, staged.size)
-      this.#deps.onFileChanged(path.text, published.created ? 'add' : 'change')
-      return { ...published, file }
+      const publication = await publish(jail, stagedFile, path.names, publishing)
+      quota?.add(stagedFile.size)
+      const file = await this.#logWritten(path, stagedFile.size)
+      this.#deps.onFileChanged(path.text, publication.created ? 'add' : 'change')
+      return { ...publication, file }
     })
   }
 
@@ -162,22 +162,22 @@ export class FileChanges {
   }
 
   async #publishAll(files: readonly ReceivedFile[], key: EventKey): Promise<FileUpdate[]> {
-    const done: Update[] = []
+    const doneUpdates: Update[] = []
     const kinds: [string, FileChangeKind][] = []
     try {
       for (const file of files) {
-        const created = await file.publish()
-        kinds.push([file.path, created ? 'add' : 'change'])
+        const isNew = await file.publish()
+        kinds.push([file.path, isNew ? 'add' : 'change'])
         this.#deps.quota?.add(file.size)
-        done.push({ path: file.path, action: 'upload', size: file.size })
+        doneUpdates.push({ path: file.path, action: 'upload', size: file.size })
       }
     } catch (error) {
       // Log the files that were published, but without the key: this is not the requested result.
-      if (done.length > 0) await this.#log(...done)
+      if (doneUpdates.length > 0) await this.#log(...doneUpdates)
       this.#tellOf(kinds)
       throw error
     }
-    const events = await this.#log(...done.map((update) => ({ ...update, ...key })))
+    const events = await this.#log(...doneUpdates.map((update) => ({ ...update, ...key })))
     this.#tellOf(kinds)
     return events
   }
@@ -196,15 +196,15 @@ export class FileChanges {
     return madeDirectory(event!)
   }
 
-  async #keyedWork<T>(keyed: IdempotencyDraft | undefined, work: (request: KeyedRequest) => Promise<T>): Promise<T> {
-    if (!keyed) return await work({ earlier: [], once: (_, { make }) => make({}) })
+  async #keyedWork<T>(draft: IdempotencyDraft | undefined, work: (request: KeyedRequest) => Promise<T>): Promise<T> {
+    if (!draft) return await work({ earlier: [], once: (_, { make }) => make({}) })
     const { log, redact } = this.#deps
-    refuseSecretsIn({ 'Idempotency-Key': keyed.key }, redact)
-    return await this.#inFlight(keyed.key, async () => {
+    refuseSecretsIn({ 'Idempotency-Key': draft.key }, redact)
+    return await this.#inFlight(draft.key, async () => {
       // One snapshot for the whole request: what was found is still known when the whole body has arrived.
       const now = Date.now()
-      const earlier = await Array.fromAsync(eventsWithKey(log, keyed.key, isFileUpdate, { types: FILE_UPDATES }, now))
-      return await work({ earlier, once: onceFor(keyed, earlier, now) })
+      const earlier = await Array.fromAsync(eventsWithKey(log, draft.key, isFileUpdate, { types: FILE_UPDATES }, now))
+      return await work({ earlier, once: onceFor(draft, earlier, now) })
     })
   }
 
@@ -217,12 +217,12 @@ export class FileChanges {
   async #log(...updates: Update[]): Promise<FileUpdate[]> {
     const { log, redact } = this.#deps
     try {
-      const stored = await log.append(
+      const storedEvents = await log.append(
         updates.map((update) => ({ ...update, path: redact(update.path), type: 'FileUpdate', source: 'user' })),
         { isForClient: true },
       )
       // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- as they were drafted
-      return stored.map(({ event }) => event as FileUpdate)
+      return storedEvents.map(({ event }) => event as FileUpdate)
     } catch (error) {
       throw notLogged(error)
     }
@@ -246,13 +246,13 @@ type KeyedRequest = {
   ) => Promise<T>
 }
 
-function onceFor(keyed: IdempotencyDraft, earlier: readonly FileUpdate[], now: number): KeyedRequest['once'] {
-  const { key } = keyed
-  const remembered = earlier.map(({ body_hash: bodyHash = '', timestamp: at }) => ({ key, bodyHash, at }))
+function onceFor(draft: IdempotencyDraft, earlier: readonly FileUpdate[], now: number): KeyedRequest['once'] {
+  const { key } = draft
+  const rememberedKeys = earlier.map(({ body_hash: bodyHash = '', timestamp: at }) => ({ key, bodyHash, at }))
   return (body, { again, make }) => {
-    const idempotency = keyed.with(body)
-    const kept = { idempotency_key: key, body_hash: idempotency.bodyHash }
-    return answerOnce(idempotency, { remembered, again, make: () => make(kept) }, now)
+    const idempotency = draft.with(body)
+    const keptFields = { idempotency_key: key, body_hash: idempotency.bodyHash }
+    return answerOnce(idempotency, { remembered: rememberedKeys, again, make: () => make(keptFields) }, now)
   }
 }
 
@@ -261,7 +261,7 @@ function requireFilePath({ names, endsInSlash }: JailPath): void {
     throw new Problem('invalid_request', 'Give the path of a file, without a slash at its end.')
 }
 
-async function* limited({ content, maxBytes }: Incoming<Uint8Array>, room: Room): AsyncGenerator<Uint8Array> {
+async function* limitContent({ content, maxBytes }: Incoming<Uint8Array>, room: Room): AsyncGenerator<Uint8Array> {
   const count = limitOf(maxBytes, room)
   for await (const piece of content) {
     count(piece.length)

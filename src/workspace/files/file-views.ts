@@ -38,7 +38,7 @@ export type FileViewsDeps = {
 const MAX_LOOK_MS = 10_000
 
 export function createFileViews({ openJail, inJail, ripgrep, redact }: FileViewsDeps): FileViews {
-  const redacted = <T extends { path: string; name: string }>(entry: T): T => {
+  const redactEntry = <T extends { path: string; name: string }>(entry: T): T => {
     return { ...entry, path: redact(entry.path), name: redact(entry.name) }
   }
 
@@ -46,14 +46,14 @@ export function createFileViews({ openJail, inJail, ripgrep, redact }: FileViews
     list: (path, query, signal) =>
       inJail(signal, async (jail) => {
         const { items, next_page_id } = await listFiles(jail, path, query)
-        return { items: items.map(redacted), next_page_id }
+        return { items: items.map(redactEntry), next_page_id }
       }),
 
     info: (path, signal) =>
       inJail(signal, async (jail) => {
         const { entry, stats } = await describeFile(jail, path)
         const mode = (Number(stats.mode) & 0o7777).toString(8)
-        return { ...redacted(entry), mode, ...(entry.type === 'file' && { etag: etagOf(stats) }) }
+        return { ...redactEntry(entry), mode, ...(entry.type === 'file' && { etag: etagOf(stats) }) }
       }),
 
     count: (path, signal) => inJail(signal, (jail) => countFiles(jail, path, performance.now() + MAX_LOOK_MS)),
@@ -61,9 +61,9 @@ export function createFileViews({ openJail, inJail, ripgrep, redact }: FileViews
     search: (path, query, signal) =>
       inJail(signal, async (jail) => {
         const enough = AbortSignal.any([signal, AbortSignal.timeout(MAX_LOOK_MS)])
-        const found = await searchFiles(jail, path, query, { ripgrep: ripgrep(), redact, signal: enough })
-        const items = found.items.map((match) => ({ ...match, path: redact(match.path) }))
-        return { ...found, items, ...(found.skipped && { skipped: found.skipped.map(redact) }) }
+        const foundItems = await searchFiles(jail, path, query, { ripgrep: ripgrep(), redact, signal: enough })
+        const items = foundItems.items.map((match) => ({ ...match, path: redact(match.path) }))
+        return { ...foundItems, items, ...(foundItems.skipped && { skipped: foundItems.skipped.map(redact) }) }
       }),
 
     open: (path, signal) => inJail(signal, (jail) => openFile(jail, path)),

@@ -4,11 +4,11 @@ import type { DiskQuota } from '../../limits/disk-quota.ts'
 
 /** Returns a function that counts received bytes and throws if there are too many. */
 export function limitOf(maxBytes: number, room: Room): (bytes: number) => void {
-  let taken = 0
+  let takenBytes = 0
   return (bytes) => {
-    taken += bytes
-    if (taken > maxBytes) throw tooLarge()
-    if (taken > room.bytes) throw noRoomIn(room.quota)
+    takenBytes += bytes
+    if (takenBytes > maxBytes) throw tooLarge()
+    if (takenBytes > room.bytes) throw noRoomIn(room.quota)
   }
 }
 

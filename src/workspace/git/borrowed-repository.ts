@@ -31,8 +31,8 @@ export async function borrowRepository(jail: Jail, gitDir: string, run: Run): Pr
   await copyIndex(jail, join(gitDir, 'index'))
   await writeSettings(gitDir, new Map())
   // Listing the settings of a file executes nothing, and neither do included files, which are left out.
-  const listed = await run(['config', '--file', join(at, 'config'), '--no-includes', '--list', '-z'])
-  await writeSettings(gitDir, settingsIn(listed.toString()))
+  const listedSettings = await run(['config', '--file', join(at, 'config'), '--no-includes', '--list', '-z'])
+  await writeSettings(gitDir, settingsIn(listedSettings.toString()))
 }
 
 type FoundRepository = { readonly head: Buffer; readonly optional: readonly string[] }
@@ -41,13 +41,13 @@ async function checkRepository(jail: Jail): Promise<FoundRepository> {
   await using entry = await look(jail, jail.root, '.git')
   if (!entry) throw noRepository('The working directory is not the top of a git repository. Run git init there.')
   if (entry.kind !== 'directory') throw elsewhere('.git is a file or a link')
-  await using git = await entered(jail, jail.root, '.git')
-  await using objects = await entered(jail, git, 'objects')
-  await using _refs = await entered(jail, git, 'refs')
+  await using git = await enterOrThrow(jail, jail.root, '.git')
+  await using objects = await enterOrThrow(jail, git, 'objects')
+  await using _refs = await enterOrThrow(jail, git, 'refs')
   await requireKind(jail, git, 'config', 'file')
   await requireKind(jail, objects, 'pack', 'directory')
   {
-    await using info = (await kindOf(jail, objects, 'info')) && (await entered(jail, objects, 'info'))
+    await using info = (await kindOf(jail, objects, 'info')) && (await enterOrThrow(jail, objects, 'info'))
     if (info && (await kindOf(jail, info, 'alternates')))
       throw elsewhere('objects/info/alternates names other directories')
   }
@@ -55,18 +55,18 @@ async function checkRepository(jail: Jail): Promise<FoundRepository> {
   const optional: string[] = []
   for (const name of ['packed-refs', 'shallow']) if (await requireKind(jail, git, name, 'file')) optional.push(name)
   if (await requireKind(jail, git, 'info', 'directory')) {
-    await using info = await entered(jail, git, 'info')
+    await using info = await enterOrThrow(jail, git, 'info')
     for (const name of ['exclude', 'attributes'])
       if (await requireKind(jail, info, name, 'file')) optional.push(`info/${name}`)
   }
   return { head: await readHead(jail, git), optional }
 }
 
-async function entered(jail: Jail, place: OpenedPath, name: string): Promise<OpenedPath> {
+async function enterOrThrow(jail: Jail, place: OpenedPath, name: string): Promise<OpenedPath> {
   if (!(await requireKind(jail, place, name, 'directory'))) throw noRepository(`The repository has no ${name}.`)
-  const found = await enter(jail, place, name)
-  if (!found) throw noRepository(`The repository has no ${name}.`)
-  return found
+  const foundPath = await enter(jail, place, name)
+  if (!foundPath) throw noRepository(`The repository has no ${name}.`)
+  return foundPath
 }
 
 async function kindOf(jail: Jail, place: OpenedPath, name: string) {
@@ -76,9 +76,9 @@ async function kindOf(jail: Jail, place: OpenedPath, name: string) {
 
 /** Returns whether it exists. */
 async function requireKind(jail: Jail, place: OpenedPath, name: string, kind: 'file' | 'directory'): Promise<boolean> {
-  const found = await kindOf(jail, place, name)
-  if (found !== undefined && found !== kind) throw elsewhere(`${name} is not a ${kind}`)
-  return found !== undefined
+  const foundKind = await kindOf(jail, place, name)
+  if (foundKind !== undefined && foundKind !== kind) throw elsewhere(`${name} is not a ${kind}`)
+  return foundKind !== undefined
 }
 
 /** Git refuses a HEAD that is a link to anything but a reference. */
@@ -95,7 +95,7 @@ async function readHead(jail: Jail, git: OpenedPath): Promise<Buffer> {
  * a file that is not older than the index.
  */
 async function copyIndex(jail: Jail, to: string): Promise<void> {
-  await using git = await entered(jail, jail.root, '.git')
+  await using git = await enterOrThrow(jail, jail.root, '.git')
   await using entry = await look(jail, git, 'index')
   if (!entry) return
   if (entry.stats.size > MAX_INDEX_BYTES) throw new GitFailure('The index is larger than 256 MiB.')
@@ -144,20 +144,20 @@ const FIXED: Readonly<Record<string, string>> = {
 }
 
 /** `listed`: entries that end with NUL, each a key, a line break and the value; without the last two for `true`. */
-function settingsIn(listed: string): Map<string, string> {
-  const kept = new Map<string, string>()
-  for (const entry of listed.split('\0')) {
+function settingsIn(listedSettings: string): Map<string, string> {
+  const keptSettings = new Map<string, string>()
+  for (const entry of listedSettings.split('\0')) {
     const end = entry.indexOf('\n')
     const [key, value] = end < 0 ? [entry, 'true'] : [entry.slice(0, end), entry.slice(end + 1)]
-    if (KEPT[key]?.test(value)) kept.set(key, value)
+    if (KEPT[key]?.test(value)) keptSettings.set(key, value)
     else if (key === 'extensions.refstorage' && value !== 'files')
       throw noRepository(`References that are stored as ${JSON.stringify(value.slice(0, 40))} are not supported.`)
   }
-  return kept
+  return keptSettings
 }
 
-async function writeSettings(gitDir: string, kept: ReadonlyMap<string, string>): Promise<void> {
-  const settings = Object.entries({ ...Object.fromEntries(kept), ...FIXED })
+async function writeSettings(gitDir: string, keptSettings: ReadonlyMap<string, string>): Promise<void> {
+  const settings = Object.entries({ ...Object.fromEntries(keptSettings), ...FIXED })
   const lines = settings.map(([key, value]) => {
     const [section = '', name = ''] = key.split('.')
     return `[${section}]\n\t${name} = ${value}\n`

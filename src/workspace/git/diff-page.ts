@@ -44,10 +44,10 @@ export async function readDiffPage(
   const changes = parseDifferences(stdout.toString('latin1'))
   const page = fitting(changes.slice(start, start + limit))
   const { texts, complete } = await patchesOf(git, base, page)
-  const shown = (path: string) => redact(decodePath(path))
+  const showPath = (path: string) => redact(decodePath(path))
   const items = page.slice(0, complete).map((change) => {
     const text = texts.get(change.path)
-    return toFileDiff(change, shown, text === undefined ? undefined : shortened(text, redact))
+    return toFileDiff(change, showPath, text === undefined ? undefined : shortenPatch(text, redact))
   })
   const next = start + items.length
   return { items, next: next < changes.length ? next : undefined }
@@ -70,30 +70,30 @@ type Patches = {
 
 async function patchesOf(git: Git, base: string, page: readonly RawChange[]): Promise<Patches> {
   // Arguments of programs are text.
-  const asked = page.filter(({ path, oldPath = '' }) => isText(path) && isText(oldPath))
-  if (asked.length === 0) return { texts: new Map(), complete: page.length }
-  const names = asked.flatMap(({ path, oldPath }) =>
+  const askedChanges = page.filter(({ path, oldPath = '' }) => isText(path) && isText(oldPath))
+  if (askedChanges.length === 0) return { texts: new Map(), complete: page.length }
+  const names = askedChanges.flatMap(({ path, oldPath }) =>
     [path, oldPath].filter((name) => name !== undefined).map(decodePath),
   )
   const { stdout, isCut } = await git([...DIFF, '--patch', '--end-of-options', base, '--', ...names], {
     keepBytes: MAX_PAGE_BYTES,
   })
   const { changes, rest } = parseRaw(stdout.toString('latin1'))
-  const found = splitPatches(rest)
+  const foundPatches = splitPatches(rest)
   const texts = new Map<string, string>()
   let at = 0
   for (const { path, patches } of changes) {
-    if (patches > 0 && at < found.length) texts.set(path, found.slice(at, at + patches).join(''))
+    if (patches > 0 && at < foundPatches.length) texts.set(path, foundPatches.slice(at, at + patches).join(''))
     at += patches
   }
   if (!isCut) return { texts, complete: page.length }
   // Where the output ends, a patch may be cut off.
   const last = [...texts.keys()].at(-1)
-  const cut = page.findIndex(({ path }) => path === last)
-  return { texts, complete: Math.max(1, cut) }
+  const cutAt = page.findIndex(({ path }) => path === last)
+  return { texts, complete: Math.max(1, cutAt) }
 }
 
-function shortened(patch: string, redact: (text: string) => string) {
+function shortenPatch(patch: string, redact: (text: string) => string) {
   const isCut = patch.length > MAX_PATCH_CHARS
   return { text: redact(decodePath(patch)).slice(0, isCut ? MAX_PATCH_CHARS : undefined), isCut }
 }

@@ -47,11 +47,11 @@ export class GitViews {
   async diff(
     query: GetGitDiff,
     signal: AbortSignal,
-    known?: { readonly commit: string | undefined },
+    knownBase?: { readonly commit: string | undefined },
   ): Promise<GitDiff> {
     const start = Number(query.page_id ?? 0)
     return await this.#inRepository(signal, async (git) => {
-      const base = await baseOf(git, query, known)
+      const base = await baseOf(git, query, knownBase)
       const { items, next } = await readDiffPage(git, {
         // Before the first commit, the files are compared with nothing.
         base: base ?? (await emptyTree(git)),
@@ -107,8 +107,8 @@ export class GitViews {
       )
     } catch (error) {
       if (!(error instanceof GitFailure)) throw error
-      const said = redact(error.message).replaceAll(join(stateDirectory, 'git', 'view'), '.git')
-      const why = said.replaceAll(stateDirectory, 'the server')
+      const errorText = redact(error.message).replaceAll(join(stateDirectory, 'git', 'view'), '.git')
+      const why = errorText.replaceAll(stateDirectory, 'the server')
       throw new Problem('git_failed', `Git could not read the repository: ${why}`, { cause: error })
     }
   }
@@ -153,9 +153,9 @@ const MAIN_BRANCHES = [
 /** With --quiet, git says nothing about a missing revision, and something about a wrong one. */
 const NO_COMMIT = /^Git exited with code|^error: |^fatal: (?!not a git repository)/
 
-async function baseOf(git: Git, { base }: GetGitDiff, known: { readonly commit: string | undefined } | undefined) {
-  if (known?.commit !== undefined) {
-    const commit = await commitOf(git, known.commit)
+async function baseOf(git: Git, { base }: GetGitDiff, knownBase: { readonly commit: string | undefined } | undefined) {
+  if (knownBase?.commit !== undefined) {
+    const commit = await commitOf(git, knownBase.commit)
     if (commit === undefined)
       throw new Problem(
         'revision_not_found',
@@ -163,7 +163,7 @@ async function baseOf(git: Git, { base }: GetGitDiff, known: { readonly commit: 
       )
     return commit
   }
-  if (known) return undefined
+  if (knownBase) return undefined
   return await (base === 'head' ? commitOf(git, 'HEAD') : mergeBase(git))
 }
 

@@ -32,13 +32,13 @@ export function parseDifferences(output: string): readonly FileDifference[] {
 /** `shown`: a path as clients have it. `patch`: redacted. */
 export function toFileDiff(
   { path, oldPath, status, oldMode, newMode, added, removed }: FileDifference,
-  shown: (path: string) => string,
+  showPath: (path: string) => string,
   patch?: { readonly text: string; readonly isCut: boolean },
 ): FileDiff {
   return {
-    path: shown(path),
+    path: showPath(path),
     status,
-    ...(oldPath !== undefined && { old_path: shown(oldPath) }),
+    ...(oldPath !== undefined && { old_path: showPath(oldPath) }),
     old_mode: oldMode,
     new_mode: newMode,
     ...(added === undefined && { binary: true as const }),
@@ -51,7 +51,7 @@ export function toFileDiff(
 
 /** In the order of git, one for each path. `rest` is what follows. */
 export function parseRaw(output: string): { readonly changes: readonly RawChange[]; readonly rest: string } {
-  const found = new Map<string, RawChange>()
+  const foundChanges = new Map<string, RawChange>()
   let at = 0
   const next = () => {
     const end = output.indexOf('\0', at)
@@ -67,12 +67,12 @@ export function parseRaw(output: string): { readonly changes: readonly RawChange
     const status = CHANGES[letter[0] ?? '']
     const oldPath = hasTwo ? first : undefined
     const base = { path, oldPath, oldMode, newMode }
-    if (status) found.set(path, { ...base, status, patches: status === 'type_changed' ? 2 : 1 })
+    if (status) foundChanges.set(path, { ...base, status, patches: status === 'type_changed' ? 2 : 1 })
     // A conflict whose file was removed.
-    else if (!found.has(path)) found.set(path, { ...base, status: 'modified', patches: 0 })
+    else if (!foundChanges.has(path)) foundChanges.set(path, { ...base, status: 'modified', patches: 0 })
   }
   // An empty field ends the list.
-  return { changes: [...found.values()], rest: output[at] === '\0' ? output.slice(at + 1) : output.slice(at) }
+  return { changes: [...foundChanges.values()], rest: output[at] === '\0' ? output.slice(at + 1) : output.slice(at) }
 }
 
 /** By path. */
@@ -80,15 +80,15 @@ function parseNumstat(output: string): Map<string, Counts> {
   const counts = new Map<string, Counts>()
   const fields = output.split('\0').values()
   for (const field of fields) {
-    const [, added = '', removed = '', name = ''] = /^(-|\d+)\t(-|\d+)\t(.*)$/s.exec(field) ?? []
-    if (added === '') continue
+    const [, addedText = '', removedText = '', name = ''] = /^(-|\d+)\t(-|\d+)\t(.*)$/s.exec(field) ?? []
+    if (addedText === '') continue
     // Of a rename, both paths follow.
     if (name === '') fields.next()
     const path = name === '' ? (fields.next().value ?? '') : name
-    const isBinary = added === '-'
+    const isBinary = addedText === '-'
     counts.set(path, {
-      added: isBinary ? undefined : Number(added),
-      removed: isBinary ? undefined : Number(removed),
+      added: isBinary ? undefined : Number(addedText),
+      removed: isBinary ? undefined : Number(removedText),
     })
   }
   return counts

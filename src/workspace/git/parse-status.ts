@@ -39,9 +39,13 @@ function stateOf(kind: string, [, xy = '', submodule = '']: readonly string[]): 
   if (kind === '?') return { untracked: true }
   const isSubmodule = submodule.startsWith('S') && { submodule: true as const }
   if (kind === 'u') return { conflict: true, ...isSubmodule }
-  const staged = CHANGES[xy[0] ?? '']
-  const unstaged = CHANGES[xy[1] ?? '']
-  return { ...(staged && { staged }), ...(unstaged && { unstaged }), ...isSubmodule }
+  const stagedChange = CHANGES[xy[0] ?? '']
+  const unstagedChange = CHANGES[xy[1] ?? '']
+  return {
+    ...(stagedChange && { staged: stagedChange }),
+    ...(unstagedChange && { unstaged: unstagedChange }),
+    ...isSubmodule,
+  }
 }
 
 /** The path comes last and may have spaces. */

@@ -21,9 +21,9 @@ async function commitOfRef(jail: Jail, git: OpenedPath, first: string): Promise<
     const text = (await textAt(jail, git, ref.split('/'), MAX_REF_BYTES)).trim()
     if (text === '') return await packedCommit(jail, git, ref)
     if (COMMIT.test(text)) return text
-    const [, named = ''] = /^ref: (refs\/[^\0]+)$/.exec(text) ?? []
-    if (!named.split('/').every((name) => name !== '' && !name.startsWith('.'))) return undefined
-    ref = named
+    const [, namedRef = ''] = /^ref: (refs\/[^\0]+)$/.exec(text) ?? []
+    if (!namedRef.split('/').every((name) => name !== '' && !name.startsWith('.'))) return undefined
+    ref = namedRef
   }
   return undefined
 }

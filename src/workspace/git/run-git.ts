@@ -112,25 +112,25 @@ function start(launch: Launch, { timeoutMs }: GitLimits): ChildProcess {
 
 async function outputOf(child: ChildProcess, call: GitCall, { timeoutMs, outputBytes }: GitLimits): Promise<GitOutput> {
   const { signal, input, keepBytes = outputBytes } = call
-  const ended = endOf(child)
+  const ending = endOf(child)
   const kill = () => void child.kill('SIGKILL')
   signal.addEventListener('abort', kill)
   using _ = { [Symbol.dispose]: () => signal.removeEventListener('abort', kill) }
   // Git may end before it has read everything.
   child.stdin?.on('error', () => {}).end(input)
   // oxlint-disable typescript/no-non-null-assertion -- they are pipes
-  const [{ bytes: stdout, isCut }, { bytes: said }] = await Promise.all([
+  const [{ bytes: stdout, isCut }, { bytes: errorBytes }] = await Promise.all([
     keep(child.stdout!, keepBytes, kill),
     keep(child.stderr!, MAX_ERROR_BYTES),
   ])
   // oxlint-enable typescript/no-non-null-assertion
-  const { code, wasKilled } = await ended
+  const { code, wasKilled } = await ending
   signal.throwIfAborted()
   if (isCut && call.keepBytes === undefined)
     throw new GitFailure(`Git wrote more than ${outputBytes} bytes and was ended.`)
   if (isCut || code === 0) return { stdout, isCut }
   if (wasKilled) throw new GitFailure(`Git took longer than ${timeoutMs / 1000} seconds and was ended.`)
-  throw new GitFailure(said.toString().trim() || `Git exited with code ${code}.`)
+  throw new GitFailure(errorBytes.toString().trim() || `Git exited with code ${code}.`)
 }
 
 /** Reads to the end, also what it does not keep: a full pipe would block git. */

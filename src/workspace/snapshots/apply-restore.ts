@@ -36,12 +36,13 @@ export async function applyPlans(plans: readonly RootPlan[], tools: PlanTools): 
   const { keys, shown, rules, ...others } = tools
   const judge = await readRules(rules)
   const mayWrite = (path: string) => judge.judge(path).write
-  const failed = []
+  const failedFiles = []
   for (const plan of plans) {
-    const done = await applyRestore({ ...plan, root: await keys.pathOf(plan.root) }, { ...others, mayWrite })
-    for (const { path, reason } of done.failed) failed.push({ path: await shown.path(plan.root, path), reason })
+    const restoreOutcome = await applyRestore({ ...plan, root: await keys.pathOf(plan.root) }, { ...others, mayWrite })
+    for (const { path, reason } of restoreOutcome.failed)
+      failedFiles.push({ path: await shown.path(plan.root, path), reason })
   }
-  return failed
+  return failedFiles
 }
 
 /** `failed`: paths that stay as they are, since something that is left out is in the way, or they cannot be written. */
@@ -120,7 +121,7 @@ class Restore {
     try {
       await using parent = await this.#openParent(path)
       const name = toBytes(path.slice(path.lastIndexOf('/') + 1))
-      if (!this.#tools.mayWrite(`${parent.path}/${name.toString()}`)) throw refused('it belongs to the server')
+      if (!this.#tools.mayWrite(`${parent.path}/${name.toString()}`)) throw refusal('it belongs to the server')
       await work(parent, name)
     } catch (error) {
       const code = codeOf(error)
@@ -139,7 +140,7 @@ class Restore {
   }
 }
 
-const refused = (why: string) => Object.assign(new Error(why), { code: 'REFUSED' })
+const refusal = (why: string) => Object.assign(new Error(why), { code: 'REFUSED' })
 
 /** What concerns one path only; a full disk concerns all of them. */
 const STAYS: ReadonlySet<string> = new Set([

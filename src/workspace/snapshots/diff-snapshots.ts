@@ -72,11 +72,11 @@ export async function patchesOf(
     }
     if (at < first) continue
     isHeader = line.subarray(0, HEADER.length).equals(HEADER) || (isHeader && line[0] !== HUNK)
-    const shown = isHeader ? withoutRoot(line) : line
+    const shownLine = isHeader ? withoutRoot(line) : line
     const patch = (patches[at - first] ??= { lines: [], size: 0 })
     patch.size += line.length
     if (patch.size > MAX_PATCH_BYTES) continue
-    patch.lines.push(shown)
+    patch.lines.push(shownLine)
     total += line.length
   }
   if (!isOver) await git.ended

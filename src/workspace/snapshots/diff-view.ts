@@ -31,14 +31,14 @@ export async function viewDiff(deps: DiffDeps, query: GetDiff, signal: AbortSign
   const count = Math.max(Math.min(query.limit, all.length - first), 0)
   const patches =
     query.patch && count > 0 ? await patchesOf(snapshots.git, range, { all, first, count }, signal) : undefined
-  const shown = all.slice(first, first + Math.max(patches?.length ?? count, 1))
-  const next = first + shown.length
+  const shownDifferences = all.slice(first, first + Math.max(patches?.length ?? count, 1))
+  const next = first + shownDifferences.length
   return {
     ...totalsOf(all),
-    items: shown.map((file, index) => {
+    items: shownDifferences.map((file, index) => {
       const patch = patches?.[index]
-      const redacted = patch && { ...patch, text: redact(patch.text) }
-      return toFileDiff(file, (path) => shownIn(path, { roots, redact }), redacted)
+      const redactedPatch = patch && { ...patch, text: redact(patch.text) }
+      return toFileDiff(file, (path) => shownIn(path, { roots, redact }), redactedPatch)
     }),
     next_page_id: next < all.length ? `${commits.join('..')}:${next}` : null,
   }

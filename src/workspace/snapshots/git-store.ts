@@ -111,18 +111,18 @@ export class GitStore {
 
   /** Rejects if git fails, takes too long or answers with more than 64 MiB. */
   async run(args: readonly string[], input?: string | Buffer, signal?: AbortSignal): Promise<Buffer> {
-    const started = this.start(args, signal)
-    started.stdin.end(input)
+    const runningGit = this.start(args, signal)
+    runningGit.stdin.end(input)
     const parts: Buffer[] = []
     let length = 0
-    for await (const chunk of started.stdout) {
+    for await (const chunk of runningGit.stdout) {
       // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- a stream without an encoding
       const part = chunk as Buffer
       length += part.length
-      if (length > MAX_OUTPUT_BYTES) started.kill()
+      if (length > MAX_OUTPUT_BYTES) runningGit.kill()
       else parts.push(part)
     }
-    await started.ended
+    await runningGit.ended
     return Buffer.concat(parts)
   }
 
@@ -162,9 +162,9 @@ export class RunningGit {
     // oxlint-disable typescript/no-non-null-assertion -- they are pipes
     this.stdin = child.stdin!
     this.stdout = child.stdout!
-    let said = ''
+    let errorText = ''
     child.stderr!.setEncoding('latin1').on('data', (text: string) => {
-      if (said.length < MAX_ERROR_BYTES) said += text
+      if (errorText.length < MAX_ERROR_BYTES) errorText += text
     })
     // oxlint-enable typescript/no-non-null-assertion
     // It may end before it has read everything; its exit code says so.
@@ -174,7 +174,7 @@ export class RunningGit {
       child.on('error', (error) => reject(codeOf(error) === 'ENOENT' ? unreadable(error) : error))
       child.on('close', (code, signal) => {
         if (code === 0) return resolve()
-        const why = new Error(`git ${name} failed (${signal ?? code}): ${said.slice(0, MAX_ERROR_BYTES).trim()}`)
+        const why = new Error(`git ${name} failed (${signal ?? code}): ${errorText.slice(0, MAX_ERROR_BYTES).trim()}`)
         reject(code !== null && READS.has(name) ? unreadable(why) : why)
       })
     })

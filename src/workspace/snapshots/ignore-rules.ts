@@ -98,21 +98,21 @@ function matchSegments({ segments = [], depth = 0 }: IgnoreRule, path: readonly 
 /** Goes back to the last star only, so that no pattern takes longer than the product of the lengths. */
 function matchGlob(pattern: string, text: string): boolean {
   if (!/[*?[\\]/.test(pattern)) return pattern === text
-  let [at, read] = [0, 0]
-  let [star, resumed] = [-1, 0]
-  while (read < text.length) {
+  let [at, readTo] = [0, 0]
+  let [star, resumeAt] = [-1, 0]
+  while (readTo < text.length) {
     if (pattern[at] === '*') {
       star = at++
-      resumed = read
+      resumeAt = readTo
       continue
     }
-    const length = at < pattern.length ? matchOne(pattern, at, text.charCodeAt(read)) : 0
+    const length = at < pattern.length ? matchOne(pattern, at, text.charCodeAt(readTo)) : 0
     if (length > 0) {
       at += length
-      read++
+      readTo++
     } else if (star >= 0) {
       at = star + 1
-      read = ++resumed
+      readTo = ++resumeAt
     } else return false
   }
   while (pattern[at] === '*') at++
@@ -136,13 +136,13 @@ function matchClass(pattern: string, start: number, code: number): number {
   let matches = false
   for (let isFirst = true; isFirst || pattern[at] !== ']'; isFirst = false) {
     if (at >= pattern.length) return 0
-    const named = pattern[at] === '[' && pattern[at + 1] === ':' ? pattern.indexOf(':]', at + 2) : -1
-    if (named > 0) {
-      const name = pattern.slice(at + 2, named)
+    const nameEnd = pattern[at] === '[' && pattern[at + 1] === ':' ? pattern.indexOf(':]', at + 2) : -1
+    if (nameEnd > 0) {
+      const name = pattern.slice(at + 2, nameEnd)
       const set = Object.hasOwn(NAMED, name) ? NAMED[name] : undefined
       if (!set) return 0
       matches ||= set.test(String.fromCharCode(code))
-      at = named + 2
+      at = nameEnd + 2
       continue
     }
     if (pattern[at] === '\\') at++

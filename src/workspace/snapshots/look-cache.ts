@@ -25,21 +25,21 @@ const pathIn = ({ directory }: GitStore) => join(directory, 'look.json')
 /** Not durable: what is lost costs reading the files once more. */
 export async function saveLook(store: GitStore, { written, trees }: WrittenTrees): Promise<void> {
   const roots = [...trees].map(([path, { entries, leftOut }]) => ({ path, leftOut, entries: [...entries].map(toRow) }))
-  const saved: SavedLook = { version: VERSION, written, roots }
-  await replaceFile(pathIn(store), JSON.stringify(saved), { durable: false })
+  const savedLook: SavedLook = { version: VERSION, written, roots }
+  await replaceFile(pathIn(store), JSON.stringify(savedLook), { durable: false })
 }
 
 /** Returns undefined if the cache is missing or damaged: all files are read then. */
 export async function loadLook(store: GitStore): Promise<WrittenTrees | undefined> {
   try {
     // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- only this file writes it; its directory is the server's own
-    const saved = JSON.parse(await readFile(pathIn(store), 'utf8')) as SavedLook
-    if (saved.version !== VERSION) return undefined
-    await store.run(['cat-file', '-e', `${saved.written.tree}^{tree}`])
-    const trees = saved.roots.map(
+    const savedLook = JSON.parse(await readFile(pathIn(store), 'utf8')) as SavedLook
+    if (savedLook.version !== VERSION) return undefined
+    await store.run(['cat-file', '-e', `${savedLook.written.tree}^{tree}`])
+    const trees = savedLook.roots.map(
       ({ path, entries, leftOut }) => [path, { leftOut, entries: new Map(entries.map(fromRow)) }] as const,
     )
-    return { written: saved.written, trees: new Map(trees) }
+    return { written: savedLook.written, trees: new Map(trees) }
   } catch {
     return undefined
   }

@@ -24,10 +24,10 @@ export class OpenDirectory implements Disposable {
   #opened: number | (() => number)
 
   /** A function may throw what the system reports. */
-  constructor({ path, quick }: Place, opened: number | (() => number)) {
+  constructor({ path, quick }: Place, descriptor: number | (() => number)) {
     this.path = path
     this.quick = quick
-    this.#opened = opened
+    this.#opened = descriptor
   }
 
   get fd(): number {
@@ -95,8 +95,8 @@ export async function namesIn(directory: OpenDirectory): Promise<readonly Dirent
 }
 
 /** Returns the directory if it is the one that was seen. It is opened only if something in it has changed. */
-export function unchangedInner(directory: OpenDirectory, name: string, seen: FileStat) {
-  const stats = lstatSeen(directory, name, seen)
+export function unchangedInner(directory: OpenDirectory, name: string, seenStat: FileStat) {
+  const stats = lstatSeen(directory, name, seenStat)
   if (!stats?.isDirectory() || stats.dev !== directory.quick) return undefined
   const place = { path: `${directory.path}/${name}`, quick: directory.quick }
   return { inner: new OpenDirectory(place, () => fs.openSync(inDirectory(directory, name), DIRECTORY)), stats }
@@ -106,11 +106,11 @@ export function unchangedInner(directory: OpenDirectory, name: string, seen: Fil
  * Returns what a name is if it is what was seen, on a local disk. Its path costs half of what a descriptor costs, and may lead
  * anywhere by now: what is not what was seen counts for nothing.
  */
-export function lstatSeen({ path, quick }: OpenDirectory, name: string, seen: FileStat): Stats | undefined {
+export function lstatSeen({ path, quick }: OpenDirectory, name: string, seenStat: FileStat): Stats | undefined {
   if (quick === undefined || !isAscii(name)) return undefined
   try {
     const stats = fs.lstatSync(`${path}/${name}`, NO_ERROR)
-    return stats && isSameStat(stats, seen) ? stats : undefined
+    return stats && isSameStat(stats, seenStat) ? stats : undefined
   } catch {
     return undefined
   }
@@ -129,32 +129,32 @@ export async function lstatAll(
   names: readonly NamedChild[],
   slices: Slices,
 ): Promise<readonly (Stats | Error)[]> {
-  const found: (Stats | Error)[] = []
+  const foundStats: (Stats | Error)[] = []
   for (let start = 0; start < names.length; start += BATCH) {
     const batch = names.slice(start, start + BATCH)
-    if (directory.quick === undefined) found.push(...(await lstatInThreads(directory, batch)))
+    if (directory.quick === undefined) foundStats.push(...(await lstatInThreads(directory, batch)))
     else {
       await slices.rest()
-      for (const { name } of batch) found.push(lstatNow(inDirectory(directory, name)))
+      for (const { name } of batch) foundStats.push(lstatNow(inDirectory(directory, name)))
     }
   }
-  return found
+  return foundStats
 }
 
 async function lstatInThreads(
   directory: OpenDirectory,
   batch: readonly NamedChild[],
 ): Promise<readonly (Stats | Error)[]> {
-  const found: (Stats | Error)[] = []
+  const foundStats: (Stats | Error)[] = []
   const { promise, resolve } = Promise.withResolvers<void>()
-  let left = batch.length
+  let remainingCount = batch.length
   for (const [index, { name }] of batch.entries())
     fs.lstat(inDirectory(directory, name), (error, stats) => {
-      found[index] = error ?? stats
-      if (--left === 0) resolve()
+      foundStats[index] = error ?? stats
+      if (--remainingCount === 0) resolve()
     })
   await promise
-  return found
+  return foundStats
 }
 
 /** To hand each name to a thread costs five times as much as to look at it. */

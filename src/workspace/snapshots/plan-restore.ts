@@ -27,41 +27,41 @@ export type Change = { readonly path: string; readonly entry: TreeEntry; readonl
  */
 export function planRestore(now: Trees, target: Trees): readonly RootPlan[] {
   return [...now].flatMap(([root, tree]) => {
-    const wanted = target.get(root)
-    return wanted ? [planRoot(root, tree, wanted)] : []
+    const wantedTree = target.get(root)
+    return wantedTree ? [planRoot(root, tree, wantedTree)] : []
   })
 }
 
 function planRoot(root: string, now: RootTree, target: RootTree): RootPlan {
   const isKept = keeps([...now.leftOut, ...target.leftOut])
-  const removed: string[] = []
+  const removedPaths: string[] = []
   const removedDirectories: string[] = []
   for (const [path, entry] of now.entries) {
-    const wanted = target.entries.get(path)
-    if (isKept(path) || (wanted && (wanted.kind === 'directory') === (entry.kind === 'directory'))) continue
+    const wantedEntry = target.entries.get(path)
+    if (isKept(path) || (wantedEntry && (wantedEntry.kind === 'directory') === (entry.kind === 'directory'))) continue
     if (entry.kind === 'directory') removedDirectories.push(path)
-    else removed.push(path)
+    else removedPaths.push(path)
   }
-  const made: Change[] = []
-  const written: Change[] = []
-  const changed: Change[] = []
+  const createdEntries: Change[] = []
+  const writtenEntries: Change[] = []
+  const changedEntries: Change[] = []
   for (const [path, entry] of target.entries) {
     const old = now.entries.get(path)
     if (isKept(path)) continue
     if (entry.kind !== 'directory') {
-      if (!isSame(entry, old)) written.push({ path, entry, isNew: !old || old.kind === 'directory' })
-    } else if (old?.kind !== 'directory') made.push({ path, entry, isNew: true })
-    else if (old.mode !== entry.mode) changed.push({ path, entry, isNew: false })
+      if (!isSame(entry, old)) writtenEntries.push({ path, entry, isNew: !old || old.kind === 'directory' })
+    } else if (old?.kind !== 'directory') createdEntries.push({ path, entry, isNew: true })
+    else if (old.mode !== entry.mode) changedEntries.push({ path, entry, isNew: false })
   }
   const byPath = (a: { path: string }, b: { path: string }) => (a.path < b.path ? -1 : 1)
   return {
     root,
-    removed: removed.toSorted(),
+    removed: removedPaths.toSorted(),
     removedDirectories: removedDirectories.toSorted().toReversed(),
-    madeDirectories: made.toSorted(byPath),
-    written: written.toSorted(byPath),
-    changedDirectories: changed.toSorted(byPath).toReversed(),
-    leftOut: [...new Map([...now.leftOut, ...target.leftOut].map((left) => [left.path, left])).values()].sort(byPath),
+    madeDirectories: createdEntries.toSorted(byPath),
+    written: writtenEntries.toSorted(byPath),
+    changedDirectories: changedEntries.toSorted(byPath).toReversed(),
+    leftOut: [...new Map([...now.leftOut, ...target.leftOut].map((each) => [each.path, each])).values()].sort(byPath),
   }
 }
 

@@ -8,7 +8,7 @@ import { z } from 'zod'
 import { ignoreMissing } from '../../lib/error-code.ts'
 
 const FILE = 'moved.json'
-const Moved = z.record(z.string(), z.string())
+const MovedRoots = z.record(z.string(), z.string())
 
 /** A directory of now. */
 export type RootPaths = {
@@ -44,6 +44,6 @@ export class RootKeys {
   async #read(): Promise<ReadonlyMap<string, string>> {
     if (this.#moved) return this.#moved
     const text = await readFile(join(this.#directory, FILE), 'utf8').catch(ignoreMissing)
-    return (this.#moved = new Map(Object.entries(text === undefined ? {} : Moved.parse(JSON.parse(text)))))
+    return (this.#moved = new Map(Object.entries(text === undefined ? {} : MovedRoots.parse(JSON.parse(text)))))
   }
 }

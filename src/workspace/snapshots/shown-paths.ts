@@ -46,21 +46,21 @@ export class ShownPaths {
   }
 
   async leftOut(roots: readonly (readonly [string, readonly LeftOut[]])[]): Promise<ShownLeftOut[]> {
-    const all = roots.flatMap(([root, leftOut]) => leftOut.map((left) => ({ root, ...left })))
+    const all = roots.flatMap(([root, leftOut]) => leftOut.map((each) => ({ root, ...each })))
     return await Promise.all(all.map(async ({ root, path, reason }) => ({ path: await this.path(root, path), reason })))
   }
 
   /** `since`: the plan that would restore the last snapshot. */
   async report(id: string, plans: readonly RootPlan[], since: readonly RootPlan[]): Promise<RestoreReport> {
-    const removed = plans.flatMap(({ root, removed: files, removedDirectories }) =>
+    const removedPaths = plans.flatMap(({ root, removed: files, removedDirectories }) =>
       [...files, ...removedDirectories].map((path) => ({ root, path })),
     )
-    const gone = new Set(removed.map(({ root, path }) => `${root}\0${path}`))
-    const changed = changedPaths(plans).filter(({ root, path }) => !gone.has(`${root}\0${path}`))
+    const gonePaths = new Set(removedPaths.map(({ root, path }) => `${root}\0${path}`))
+    const changedFiles = changedPaths(plans).filter(({ root, path }) => !gonePaths.has(`${root}\0${path}`))
     return {
       snapshot_id: id,
-      changed: await this.#all(changed),
-      removed: await this.#all(removed),
+      changed: await this.#all(changedFiles),
+      removed: await this.#all(removedPaths),
       changed_since: isEmptyPlan(since) ? [] : await this.#all(changedPaths(since)),
       left_out: await this.leftOut(plans.map(({ root, leftOut }) => [root, leftOut] as const)),
       failed: [],

@@ -34,29 +34,29 @@ export async function commitOf(store: GitStore, id: string): Promise<string | un
 
 /** Undefined if the store is damaged. */
 export async function treeOf(store: GitStore, commit: string): Promise<string | undefined> {
-  const read = store.run(['rev-parse', '--verify', '--end-of-options', `${commit}^{tree}`])
-  const tree = await read.catch((error: unknown) => {
+  const reading = store.run(['rev-parse', '--verify', '--end-of-options', `${commit}^{tree}`])
+  const tree = await reading.catch((error: unknown) => {
     if (!(error instanceof Problem)) throw error
   })
   return tree?.toString().trim()
 }
 
 export async function readSnapshot(store: GitStore, commit: string): Promise<Trees> {
-  const [manifest, listed] = await Promise.all([
+  const [manifest, listedEntries] = await Promise.all([
     store.run(['cat-file', 'blob', `${commit}:manifest`]),
     store.run(['ls-tree', '-r', '-z', `${commit}:files`]).catch((error: unknown) => {
       // Git has no empty directories, so trees without a file have no directory of files.
-      const said = error instanceof Error ? String(error.cause) : ''
-      if (/Not a valid object name|not a tree object/i.test(said)) return Buffer.alloc(0)
+      const causeText = error instanceof Error ? String(error.cause) : ''
+      if (/Not a valid object name|not a tree object/i.test(causeText)) return Buffer.alloc(0)
       throw error
     }),
   ])
-  return readTrees(manifest.toString(), entriesIn(listed.toString('latin1')))
+  return readTrees(manifest.toString(), entriesIn(listedEntries.toString('latin1')))
 }
 
 /** `100644 blob 0123…\tpath`, each ended by NUL. */
-function* entriesIn(listed: string): Generator<GitEntry> {
-  for (const line of listed.split('\0')) {
+function* entriesIn(listedEntries: string): Generator<GitEntry> {
+  for (const line of listedEntries.split('\0')) {
     const tab = line.indexOf('\t')
     const [mode, , blob] = line.slice(0, tab).split(' ')
     if (mode !== undefined && blob !== undefined) yield { mode, blob, path: line.slice(tab + 1) }

@@ -24,20 +24,20 @@ export class TrackedFiles {
   /** Sorted. */
   #paths: readonly string[] | undefined
 
-  private constructor({ root, slices }: Reading, known: KnownTracked, paths?: readonly string[]) {
+  private constructor({ root, slices }: Reading, knownIndex: KnownTracked, paths?: readonly string[]) {
     this.#root = root
     this.#slices = slices
-    this.knownTracked = known
+    this.knownTracked = knownIndex
     this.#paths = paths
   }
 
   /** An unchanged index is not read before a path is looked up. */
   static async open(root: OpenDirectory, last: KnownTracked | undefined, slices: Slices): Promise<TrackedFiles> {
     const reading = { root, slices }
-    const found = await readIndex(reading, last?.seen)
-    if (found === 'unchanged' && last) return new TrackedFiles(reading, last)
-    if (!found || found === 'unchanged') return new TrackedFiles(reading, { seen: undefined, digest: '' }, [])
-    const { seen, paths } = found
+    const foundIndex = await readIndex(reading, last?.seen)
+    if (foundIndex === 'unchanged' && last) return new TrackedFiles(reading, last)
+    if (!foundIndex || foundIndex === 'unchanged') return new TrackedFiles(reading, { seen: undefined, digest: '' }, [])
+    const { seen, paths } = foundIndex
     return new TrackedFiles(
       reading,
       { seen, digest: createHash('sha256').update(paths.join('\0')).digest('hex') },
@@ -48,25 +48,25 @@ export class TrackedFiles {
   /** A directory is tracked if a file below it is. */
   async has(path: string, isDirectory: boolean): Promise<boolean> {
     const paths = (this.#paths ??= await this.#read())
-    const wanted = isDirectory ? `${path}/` : path
-    const found = paths[firstFrom(paths, wanted)]
-    return isDirectory ? (found?.startsWith(wanted) ?? false) : found === wanted
+    const wantedPath = isDirectory ? `${path}/` : path
+    const foundPath = paths[firstFrom(paths, wantedPath)]
+    return isDirectory ? (foundPath?.startsWith(wantedPath) ?? false) : foundPath === wantedPath
   }
 
   async #read(): Promise<readonly string[]> {
-    const found = await readIndex({ root: this.#root, slices: this.#slices }, undefined)
-    return found && found !== 'unchanged' ? found.paths : []
+    const foundIndex = await readIndex({ root: this.#root, slices: this.#slices }, undefined)
+    return foundIndex && foundIndex !== 'unchanged' ? foundIndex.paths : []
   }
 }
 
 type Reading = { readonly root: OpenDirectory; readonly slices: Slices }
 
 /** Returns the place of the first path that is not less. */
-function firstFrom(paths: readonly string[], wanted: string): number {
+function firstFrom(paths: readonly string[], wantedPath: string): number {
   let [low, high] = [0, paths.length]
   while (low < high) {
     const middle = (low + high) >>> 1
-    if ((paths[middle] ?? '') < wanted) low = middle + 1
+    if ((paths[middle] ?? '') < wantedPath) low = middle + 1
     else high = middle
   }
   return low
@@ -113,21 +113,21 @@ export async function parseIndex(content: Buffer, slices: Slices): Promise<strin
   let bytes = 0
   let at = HEADER_BYTES
   let former = ''
-  for (let left = content.readUInt32BE(8); left > 0; left--) {
-    if (left % BATCH === 0) await slices.rest()
+  for (let remainingEntries = content.readUInt32BE(8); remainingEntries > 0; remainingEntries--) {
+    if (remainingEntries % BATCH === 0) await slices.rest()
     if (at + FLAGS_AT + 2 > content.length) return undefined
     const mode = content.readUInt32BE(at + MODE_AT) & 0o170_000
     const isExtended = (content.readUInt16BE(at + FLAGS_AT) & EXTENDED) !== 0
     let start = at + FLAGS_AT + (isExtended ? 4 : 2)
-    let kept = ''
+    let keptText = ''
     if (version === 4) {
-      const [removed, length] = readOffset(content, start)
-      if (removed > former.length) return undefined
+      const [removedBytes, length] = readOffset(content, start)
+      if (removedBytes > former.length) return undefined
       start += length
-      kept = former.slice(0, former.length - removed)
+      keptText = former.slice(0, former.length - removedBytes)
     }
     const end = content.indexOf(0, start)
-    const path = kept + content.toString('latin1', start, end)
+    const path = keptText + content.toString('latin1', start, end)
     if (end < 0 || path === '' || path.length > MAX_PATH_BYTES || (bytes += path.length) > MAX_ALL_BYTES)
       return undefined
     if (!NO_FILES.has(mode)) files.push(path)

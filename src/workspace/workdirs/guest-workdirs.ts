@@ -14,14 +14,14 @@ import { leaveIfShared } from './shared-workdirs.ts'
 /** Records durably that the conversation works there, if it does. `workdir` is a real path. */
 export async function enterAsGuest(deps: WorkdirDeps, workdir: string, id: string): Promise<void> {
   const { storage, workdirBase } = deps
-  const made = await madeDirectoryOf(workdirBase, workdir)
-  const owner = made && basename(made)
-  if (made === undefined || owner === undefined || owner === id) return
+  const ownDirectory = await madeDirectoryOf(workdirBase, workdir)
+  const owner = ownDirectory && basename(ownDirectory)
+  if (ownDirectory === undefined || owner === undefined || owner === id) return
   const state = await readAtRest(storage, owner, 0)
-  const isOwned = state ? (await madeFor(deps, state)) === made : await storage.conversation(owner).exists()
-  if (isOwned) await storage.sharedWorkdirs.add(made, [owner, id])
+  const isOwned = state ? (await madeFor(deps, state)) === ownDirectory : await storage.conversation(owner).exists()
+  if (isOwned) await storage.sharedWorkdirs.add(ownDirectory, [owner, id])
   // The owner is deleted; others still work there.
-  else if (await storage.sharedWorkdirs.isShared(made)) await storage.sharedWorkdirs.add(made, [id])
+  else if (await storage.sharedWorkdirs.isShared(ownDirectory)) await storage.sharedWorkdirs.add(ownDirectory, [id])
 }
 
 /** An owner that was not opened since its workdir was moved still has the former path. */
@@ -40,9 +40,9 @@ export async function leaveAsGuest(
   id: string,
   now?: string,
 ): Promise<void> {
-  const made = await madeDirectoryOf(workdirBase, workdir)
-  const stays = now !== undefined && made === (await madeDirectoryOf(workdirBase, now))
-  if (made !== undefined && !stays) await leaveIfShared(storage.sharedWorkdirs, made, id)
+  const ownDirectory = await madeDirectoryOf(workdirBase, workdir)
+  const stays = now !== undefined && ownDirectory === (await madeDirectoryOf(workdirBase, now))
+  if (ownDirectory !== undefined && !stays) await leaveIfShared(storage.sharedWorkdirs, ownDirectory, id)
 }
 
 /** Returns the directory directly in the base that is named after a conversation and contains the workdir. */

@@ -54,15 +54,18 @@ export async function findMoved(deps: WorkdirDeps, id: string, settings: Workdir
 type Place = WorkdirDeps & { readonly base: string; readonly id: string }
 
 async function findInBase({ storage, base, id }: Place, path: string): Promise<string | undefined> {
-  for (const made of directoriesOfIds(path)) {
-    const now = join(base, basename(made))
-    const moved = join(now, relative(made, path))
-    const isThere = (await realpath(moved).catch(() => undefined)) === moved
-    const { sharedWorkdirs: shared } = storage
-    const isOurs = basename(made) === id || (await shared.has(made, id)) || (await shared.has(now, id))
+  for (const ownDirectory of directoriesOfIds(path)) {
+    const now = join(base, basename(ownDirectory))
+    const movedPath = join(now, relative(ownDirectory, path))
+    const isThere = (await realpath(movedPath).catch(() => undefined)) === movedPath
+    const { sharedWorkdirs } = storage
+    const isOurs =
+      basename(ownDirectory) === id ||
+      (await sharedWorkdirs.has(ownDirectory, id)) ||
+      (await sharedWorkdirs.has(now, id))
     if (!isThere || !isOurs) continue
-    await shared.move(made, now)
-    return moved
+    await sharedWorkdirs.move(ownDirectory, now)
+    return movedPath
   }
   return undefined
 }

@@ -9,13 +9,13 @@ import { openUnmoved, within } from '../../files/jail/opened-path.ts'
 import type { SharedWorkdirs } from '../../storage/storage.ts'
 
 /** Removes the directory, unless others still work there. Also for a directory that only `id` uses. */
-export async function leaveWorkdir(shared: SharedWorkdirs, workdir: string, id: string): Promise<void> {
-  if (await shared.leave(workdir, id)) await removeWorkdir(workdir)
+export async function leaveWorkdir(sharedWorkdirs: SharedWorkdirs, workdir: string, id: string): Promise<void> {
+  if (await sharedWorkdirs.leave(workdir, id)) await removeWorkdir(workdir)
 }
 
 /** Does the same if this conversation was recorded as a user; otherwise nothing. */
-export async function leaveIfShared(shared: SharedWorkdirs, workdir: string, id: string): Promise<void> {
-  if (await shared.has(workdir, id)) await leaveWorkdir(shared, workdir, id)
+export async function leaveIfShared(sharedWorkdirs: SharedWorkdirs, workdir: string, id: string): Promise<void> {
+  if (await sharedWorkdirs.has(workdir, id)) await leaveWorkdir(sharedWorkdirs, workdir, id)
 }
 
 /**

@@ -27,12 +27,12 @@ export type WorkdirRules = {
  * new directory. Throws a `Problem` for a path outside the allowed roots or with a symbolic link in it.
  */
 export async function prepareWorkdir(
-  wanted: string | undefined,
+  wantedPath: string | undefined,
   conversationId: string,
   rules: WorkdirRules,
 ): Promise<string> {
   try {
-    return await makeWorkdir(wanted, conversationId, rules)
+    return await makeWorkdir(wantedPath, conversationId, rules)
   } catch (error) {
     if (!(error instanceof RefusedWorkdir)) throw error
     throw new Problem('unsafe_path', `The workdir is refused: ${error.why}.`, { cause: error })
@@ -44,32 +44,38 @@ export async function prepareWorkdir(
  * Throws a `Problem`.
  */
 export async function checkDirectories(
-  wanted: readonly string[] | undefined,
+  wantedPaths: readonly string[] | undefined,
   rules: WorkdirRules,
 ): Promise<string[] | undefined> {
-  if (wanted === undefined) return undefined
-  const found = new Set<string>()
-  for (const path of wanted) found.add(await checkDirectory(path, rules))
-  return [...found]
+  if (wantedPaths === undefined) return undefined
+  const foundPaths = new Set<string>()
+  for (const path of wantedPaths) foundPaths.add(await checkDirectory(path, rules))
+  return [...foundPaths]
 }
 
-async function checkDirectory(wanted: string, rules: WorkdirRules): Promise<string> {
+async function checkDirectory(wantedPath: string, rules: WorkdirRules): Promise<string> {
   try {
-    const real = await allowedPath(wanted, rules)
-    const found = await stat(real).catch(() => undefined)
-    if (!found?.isDirectory()) throw unsafe('it is not a directory that exists')
+    const real = await allowedPath(wantedPath, rules)
+    const stats = await stat(real).catch(() => undefined)
+    if (!stats?.isDirectory()) throw unsafe('it is not a directory that exists')
     return real
   } catch (error) {
     if (!(error instanceof RefusedWorkdir)) throw error
-    throw new Problem('unsafe_path', `The additional directory ${wanted} is refused: ${error.why}.`, { cause: error })
+    throw new Problem('unsafe_path', `The additional directory ${wantedPath} is refused: ${error.why}.`, {
+      cause: error,
+    })
   }
 }
 
-async function makeWorkdir(wanted: string | undefined, conversationId: string, rules: WorkdirRules): Promise<string> {
-  const own = wanted === undefined && (await makeOwn(join(rules.base, conversationId)))
+async function makeWorkdir(
+  wantedPath: string | undefined,
+  conversationId: string,
+  rules: WorkdirRules,
+): Promise<string> {
+  const own = wantedPath === undefined && (await makeOwn(join(rules.base, conversationId)))
   if (own) return own
   await makeDirectories(rules.base, 0o700)
-  const real = await allowedPath(wanted ?? conversationId, rules)
+  const real = await allowedPath(wantedPath ?? conversationId, rules)
   try {
     // Use file descriptors from here on: an agent that works above it could put a link there after the check.
     await using place = await makeDirectory(real)
@@ -87,11 +93,11 @@ async function makeWorkdir(wanted: string | undefined, conversationId: string, r
 }
 
 /** Resolves a path, which need not exist. */
-async function allowedPath(wanted: string, rules: WorkdirRules): Promise<string> {
-  if (wanted.includes('\0')) throw unsafe('it contains a NUL character')
-  const path = resolve(rules.base, wanted)
+async function allowedPath(wantedPath: string, rules: WorkdirRules): Promise<string> {
+  if (wantedPath.includes('\0')) throw unsafe('it contains a NUL character')
+  const path = resolve(rules.base, wantedPath)
   const real = await realpathOfExisting(path)
-  await refuseOutside(real, isAbsolute(wanted) ? rules.roots : [rules.base], rules)
+  await refuseOutside(real, isAbsolute(wantedPath) ? rules.roots : [rules.base], rules)
   await refuseLinks(path, real, rules)
   return real
 }
@@ -117,10 +123,11 @@ async function refuseOutside(real: string, roots: readonly string[], rules: Work
   // An agent that works there can change the workdirs of all conversations.
   if (real === base && rules.unholdable.length > 0)
     throw unsafe('it contains all other workdirs; use a directory inside it')
-  const held = await Promise.all(rules.unholdable.map(realpathOfExisting))
-  if (held.some((each) => each !== real && isInside(each, real))) throw unsafe('it contains the server’s own files')
-  const trusted = await Promise.all((rules.trusted ?? []).map(realpathOfExisting))
-  if (trusted.some((each) => isInside(each, real) || isInside(real, each)))
+  const heldPaths = await Promise.all(rules.unholdable.map(realpathOfExisting))
+  if (heldPaths.some((each) => each !== real && isInside(each, real)))
+    throw unsafe('it contains the server’s own files')
+  const trustedPaths = await Promise.all((rules.trusted ?? []).map(realpathOfExisting))
+  if (trustedPaths.some((each) => isInside(each, real) || isInside(real, each)))
     throw unsafe('it contains the settings of the operator, or is inside of them')
   if (!roots.length) return
   const realRoots = await Promise.all(roots.map(realpathOfExisting))
@@ -161,8 +168,8 @@ async function typeOfExisting(path: string): Promise<number> {
  * could have linked to the workdir of another conversation.
  */
 async function refuseLinks(path: string, real: string, { base, roots }: WorkdirRules): Promise<void> {
-  const named = [base, ...roots].filter((root) => isInside(path, root)).toSorted((a, b) => b.length - a.length)[0]
-  const direct = named === undefined ? path : join(await realpathOfExisting(named), relative(named, path))
+  const namedRoot = [base, ...roots].filter((root) => isInside(path, root)).toSorted((a, b) => b.length - a.length)[0]
+  const direct = namedRoot === undefined ? path : join(await realpathOfExisting(namedRoot), relative(namedRoot, path))
   if (real !== direct) throw unsafe('its path contains a symbolic link; use the path that the link points to')
 }
 
