@@ -43,10 +43,10 @@ const STORE_AGAIN_MS = 30_000
 
 /** Throws the disk's errors; a file that is not a valid callback file is set aside. */
 export async function readCallbacks(document: StoredDocument, logger: Logger): Promise<CallbackFile> {
-  const stored = await document.read()
-  if (stored === undefined) return NO_CALLBACKS
-  const parsed = CallbackFile.safeParse(stored)
-  if (parsed.success) return parsed.data
+  const storedFile = await document.read()
+  if (storedFile === undefined) return NO_CALLBACKS
+  const parseResult = CallbackFile.safeParse(storedFile)
+  if (parseResult.success) return parseResult.data
   const path = await document.setAside()
   logger.error({ path }, 'callbacks that cannot be read were set aside')
   return NO_CALLBACKS
@@ -172,10 +172,10 @@ export class CallbackSet {
     const history = createDeliveryHistory(record.failed)
     // The log may have been restored from an older copy.
     const within = { ...record, cursor: Math.min(record.cursor, log.head) }
-    const opened = sealer.unseal(Buffer.from(record.sealed, 'base64'))
-    const credentials = opened && Credentials.parse(JSON.parse(opened.toString()))
+    const openedBytes = sealer.unseal(Buffer.from(record.sealed, 'base64'))
+    const credentials = openedBytes && Credentials.parse(JSON.parse(openedBytes.toString()))
     if (credentials) this.#hide(record.id, credentials)
-    return { record: credentials ? unlocked(within) : within, credentials, history }
+    return { record: credentials ? unlockedRecord(within) : within, credentials, history }
   }
 
   /** Redacts the credentials everywhere: only the receiver may see them. */
@@ -197,7 +197,7 @@ export class CallbackSet {
     const { log, dispatcher, logger } = this.#deps
     const ids = { conversation_id: log.conversationId, callback_id: record.id }
     const abort = new AbortController()
-    const done = deliverEvents(
+    const delivering = deliverEvents(
       {
         log,
         dispatcher,
@@ -220,7 +220,7 @@ export class CallbackSet {
       },
       abort.signal,
     )
-    this.#working.set(record.id, { abort, done })
+    this.#working.set(record.id, { abort, done: delivering })
   }
 
   async #stop(id: string): Promise<void> {
@@ -288,7 +288,7 @@ export function keysOf({ record: { id, created_at, idempotency } }: Entry): Crea
 }
 
 /** An earlier version stored a missing key as a disabled callback; this undoes it. */
-function unlocked(record: CallbackRecord): CallbackRecord {
+function unlockedRecord(record: CallbackRecord): CallbackRecord {
   const { disabled_reason, ...rest } = record
   return disabled_reason?.startsWith('its secret and headers were encrypted') ? { ...rest, enabled: true } : record
 }

@@ -88,18 +88,18 @@ async function deliverUntilFailure(
 async function deliverOne(
   { dispatcher, log, url, credentials, history, progress, onProgress, onDisable }: Delivering,
   state: AttemptState,
-  stored: StoredEvent,
+  storedEvent: StoredEvent,
   signal: AbortSignal,
 ): Promise<number | 'over' | undefined> {
-  const { seq } = stored
-  const { id, type, timestamp } = headerOf(stored)
+  const { seq } = storedEvent
+  const { id, type, timestamp } = headerOf(storedEvent)
   state.waitingSince = Date.parse(timestamp)
-  const body = `{"conversation_id":"${log.conversationId}","event":${stored.json}}`
+  const body = `{"conversation_id":"${log.conversationId}","event":${storedEvent.json}}`
   const attempt = await dispatcher.send({ url, credentials, id, body }, signal)
-  const noted = { event_id: id, seq, type, ...fieldsOfAttempt(attempt) }
+  const notedAttempt = { event_id: id, seq, type, ...fieldsOfAttempt(attempt) }
   if (attempt.outcome === 'delivered') {
     state.waitingSince = state.lastFailureAt = undefined
-    history.note({ ...noted, status: 'delivered' })
+    history.note({ ...notedAttempt, status: 'delivered' })
     onProgress({ cursor: seq, failing: undefined })
     return undefined
   }
@@ -113,17 +113,17 @@ async function deliverOne(
   switch (verdict.next) {
     case 'wait': {
       const next_attempt_at = new Date(Date.now() + verdict.ms).toISOString()
-      history.note({ ...noted, status: 'pending', next_attempt_at })
+      history.note({ ...notedAttempt, status: 'pending', next_attempt_at })
       onProgress({ ...progress(), failing })
       return verdict.ms
     }
     case 'skip':
       state.waitingSince = undefined
-      history.note({ ...noted, status: 'failed' })
+      history.note({ ...notedAttempt, status: 'failed' })
       onProgress({ cursor: seq, failing })
       return undefined
     case 'disable':
-      history.note({ ...noted, status: 'pending' })
+      history.note({ ...notedAttempt, status: 'pending' })
       onProgress({ ...progress(), failing })
       onDisable(verdict.reason)
       return 'over'

@@ -27,22 +27,22 @@ export type DeliveryHistory = {
   readonly page: (query: ListDeliveries) => DeliveryPage
 }
 
-export function createDeliveryHistory(failed: readonly Delivery[]): DeliveryHistory {
+export function createDeliveryHistory(failedDeliveries: readonly Delivery[]): DeliveryHistory {
   /** Oldest first. */
-  let items: readonly Delivery[] = failed
+  let items: readonly Delivery[] = failedDeliveries
 
   const isPending = ({ status }: Delivery) => status === 'pending'
   return {
     note({ at, ...attempt }) {
       const before = items.findLast((one) => isPending(one) && one.event_id === attempt.event_id)
-      const noted: Delivery = {
+      const delivery: Delivery = {
         ...attempt,
         id: before?.id ?? uuid7(),
         attempts: (before?.attempts ?? 0) + 1,
         first_attempt_at: before?.first_attempt_at ?? at,
         last_attempt_at: at,
       }
-      items = before ? items.map((one) => (one === before ? noted : one)) : withinBounds([...items, noted])
+      items = before ? items.map((one) => (one === before ? delivery : one)) : withinBounds([...items, delivery])
     },
     rest() {
       items = items.map((one) => withoutUndefined({ ...one, next_attempt_at: undefined }))
@@ -65,10 +65,10 @@ export function createDeliveryHistory(failed: readonly Delivery[]): DeliveryHist
 const isFailed = ({ status }: Delivery) => status === 'failed'
 
 function withinBounds(items: readonly Delivery[]): readonly Delivery[] {
-  const failed = items.filter(isFailed)
+  const failedDeliveries = items.filter(isFailed)
   const others = items.filter((one) => !isFailed(one))
-  const dropped = new Set([...failed.slice(0, -MAX_KEPT), ...others.slice(0, -MAX_KEPT)])
-  return dropped.size ? items.filter((one) => !dropped.has(one)) : items
+  const droppedDeliveries = new Set([...failedDeliveries.slice(0, -MAX_KEPT), ...others.slice(0, -MAX_KEPT)])
+  return droppedDeliveries.size ? items.filter((one) => !droppedDeliveries.has(one)) : items
 }
 
 function positionOf(pageId: string): string {

@@ -25,11 +25,11 @@ export function stateOfEntry(entry: ShownEntry): DeliveryState {
 
 /** Returns those of a conversation that is not open; none if what is stored cannot be read: opening it reports that. */
 export async function statesAtRest({ callbacks, sealer }: ConversationStorage): Promise<DeliveryState[]> {
-  const parsed = CallbackFile.safeParse(await callbacks.read())
-  if (!parsed.success) return []
-  return parsed.data.callbacks.map((record) => {
-    const opened = sealer.unseal(Buffer.from(record.sealed, 'base64'))
-    const credentials = opened && Credentials.parse(JSON.parse(opened.toString()))
+  const parseResult = CallbackFile.safeParse(await callbacks.read())
+  if (!parseResult.success) return []
+  return parseResult.data.callbacks.map((record) => {
+    const openedBytes = sealer.unseal(Buffer.from(record.sealed, 'base64'))
+    const credentials = openedBytes && Credentials.parse(JSON.parse(openedBytes.toString()))
     return stateOfEntry({ record, credentials, history: createDeliveryHistory(record.failed) })
   })
 }

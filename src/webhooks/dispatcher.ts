@@ -84,20 +84,25 @@ export function createCallbackDispatcher({
   fetch,
   userAgent,
   lease,
-  timing: given,
+  timing: givenTiming,
 }: DispatcherOptions): CallbackDispatcher {
-  const timing = { ...TIMING, ...given }
+  const timing = { ...TIMING, ...givenTiming }
   const requests = new Queue({ limit: MAX_REQUESTS, perKey: MAX_REQUESTS_PER_RECEIVER })
   const attempts: Record<Outcome, number> = { delivered: 0, refused: 0, timeout: 0, network: 0, address: 0 }
-  const watched = new Set<() => number | undefined>()
+  const watchedQueues = new Set<() => number | undefined>()
 
   const tryOnce = async ({ url, credentials, id, body }: Message, signal: AbortSignal): Promise<Attempt> => {
     if (lease?.isHeld === false) await lease.whenHeld(signal)
     const at = Date.now()
     const began = performance.now()
-    const signed = signWebhook(signingSecrets(credentials), { id, body, now: at })
-    const sent = { 'content-type': 'application/json', 'user-agent': userAgent, ...credentials.headers, ...signed }
-    const post = (inTime: AbortSignal) => fetch.post(url, { headers: sent, body, signal: inTime })
+    const signedHeaders = signWebhook(signingSecrets(credentials), { id, body, now: at })
+    const sentHeaders = {
+      'content-type': 'application/json',
+      'user-agent': userAgent,
+      ...credentials.headers,
+      ...signedHeaders,
+    }
+    const post = (inTime: AbortSignal) => fetch.post(url, { headers: sentHeaders, body, signal: inTime })
     const outcome = await withinTime(timing.timeoutMs, signal, post).then(tellAnswer, (error: unknown) => {
       signal.throwIfAborted()
       return tellError(error, timing.timeoutMs)
@@ -120,11 +125,11 @@ export function createCallbackDispatcher({
     watch(waitingSince) {
       // A separate function for each, even if one is watched twice.
       const own = () => waitingSince()
-      watched.add(own)
-      return () => watched.delete(own)
+      watchedQueues.add(own)
+      return () => watchedQueues.delete(own)
     },
     stats() {
-      const since = [...watched].map((one) => one()).filter((one) => one !== undefined)
+      const since = [...watchedQueues].map((one) => one()).filter((one) => one !== undefined)
       const oldestWaitingMs = since.length ? Math.max(0, Date.now() - since.reduce((a, b) => Math.min(a, b))) : 0
       return { attempts: { ...attempts }, active: requests.active, oldestWaitingMs }
     },
@@ -138,8 +143,8 @@ function tellAnswer({ status, retryAfter }: { status: number; retryAfter: string
   if (status >= 200 && status < 300) return { outcome: 'delivered', status }
   const isRedirect = status >= 300 && status < 400
   const error = isRedirect ? `answered ${status}; redirects are not followed` : `answered ${status}`
-  const asked = retryAfter === undefined ? undefined : retryAfterMs(retryAfter, Date.now())
-  return { outcome: 'refused', status, error, ...(asked !== undefined && { retryAfterMs: asked }) }
+  const askedMs = retryAfter === undefined ? undefined : retryAfterMs(retryAfter, Date.now())
+  return { outcome: 'refused', status, error, ...(askedMs !== undefined && { retryAfterMs: askedMs }) }
 }
 
 /** Reports error codes in our own words: system messages may contain addresses that the client must not learn. */

@@ -20,7 +20,7 @@ export function updateCallback(
   const isElsewhere = request.url !== undefined && originOf(request.url) !== originOf(record.url)
   const { credentials, reported } = isElsewhere ? forNewOrigin(before, request) : forSameOrigin(before, request)
   if (request.enabled) requireCredentials(credentials)
-  const enabled = request.enabled ?? record.enabled
+  const isEnabled = request.enabled ?? record.enabled
   const entry = {
     history: before.history,
     credentials,
@@ -29,8 +29,8 @@ export function updateCallback(
       url: request.url ?? record.url,
       events: request.events === undefined ? record.events : request.events ? [...new Set(request.events)] : undefined,
       ...(credentials && credentials !== before.credentials && { sealed: seal(credentials) }),
-      enabled,
-      disabled_reason: enabled || request.enabled === false ? undefined : record.disabled_reason,
+      enabled: isEnabled,
+      disabled_reason: isEnabled || request.enabled === false ? undefined : record.disabled_reason,
       // The client has changed something: retry immediately.
       failing: undefined,
       updated_at: new Date().toISOString(),
@@ -43,22 +43,28 @@ type ChosenCredentials = { readonly credentials: Credentials | undefined; readon
 
 function forSameOrigin({ credentials }: Entry, { headers }: UpdateCallback): ChosenCredentials {
   if (!headers) return { credentials, reported: {} }
-  const kept = requireCredentials(credentials)
-  return { credentials: { ...kept, headers: merged(lowerNames(headers), kept.headers) }, reported: {} }
+  const keptCredentials = requireCredentials(credentials)
+  return {
+    credentials: { ...keptCredentials, headers: mergeHeaders(lowerNames(headers), keptCredentials.headers) },
+    reported: {},
+  }
 }
 
 /** The former receiver knows the former secret and could sign requests to the new one with it. */
 function forNewOrigin(before: Entry, { headers = {} }: UpdateCallback): ChosenCredentials {
-  const sent = merged(lowerNames(headers), {})
+  const sentHeaders = mergeHeaders(lowerNames(headers), {})
   const former = Object.keys(before.credentials?.headers ?? {})
-  const isDropped = former.some((name) => sent[name] === undefined)
-  const credentials = { secret: createWebhookSecret(), headers: sent }
+  const isDropped = former.some((name) => sentHeaders[name] === undefined)
+  const credentials = { secret: createWebhookSecret(), headers: sentHeaders }
   return { credentials, reported: { secret: credentials.secret, ...(isDropped && { dropped: ['headers'] as const }) } }
 }
 
 /** A masked value keeps the stored one; if there is none, the header is left out. */
-function merged(headers: Record<string, string>, kept: Readonly<Record<string, string>>): Record<string, string> {
-  const before = new Map(Object.entries(kept))
+function mergeHeaders(
+  headers: Record<string, string>,
+  keptHeaders: Readonly<Record<string, string>>,
+): Record<string, string> {
+  const before = new Map(Object.entries(keptHeaders))
   const values = Object.entries(headers).map(([name, value]) => [name, value === MASK ? before.get(name) : value])
   return withoutUndefined(Object.fromEntries(values))
 }

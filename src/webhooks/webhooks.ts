@@ -78,13 +78,13 @@ export class Webhooks {
   async update(id: string, request: UpdateCallback): Promise<UpdatedCallback> {
     this.#find(id)
     await this.#refuse(request)
-    let reported: UpdatedEntry['reported'] = {}
+    let reportedAttempt: UpdatedEntry['reported'] = {}
     const callback = await this.#change(id, (before) => {
-      const updated = updateCallback(before, request, (credentials) => this.#set.seal(credentials))
-      reported = updated.reported
-      return updated.entry
+      const updatedEntry = updateCallback(before, request, (credentials) => this.#set.seal(credentials))
+      reportedAttempt = updatedEntry.reported
+      return updatedEntry.entry
     })
-    return { ...callback, ...reported }
+    return { ...callback, ...reportedAttempt }
   }
 
   /** Deliveries are signed with both secrets until the overlap is over. The response contains the new one. */
@@ -95,8 +95,8 @@ export class Webhooks {
       const { secret, headers } = requireCredentials(before.credentials)
       const previous = overlap_seconds > 0 ? { previous: { secret, until } } : {}
       const credentials = { secret: createWebhookSecret(), headers, ...previous }
-      const updated = { sealed: this.#set.seal(credentials), updated_at: new Date().toISOString() }
-      return { ...before, credentials, record: { ...before.record, ...updated } }
+      const update = { sealed: this.#set.seal(credentials), updated_at: new Date().toISOString() }
+      return { ...before, credentials, record: { ...before.record, ...update } }
     })
     return createdViewOf(this.#find(id))
   }
@@ -120,8 +120,8 @@ export class Webhooks {
     const body = JSON.stringify({ conversation_id: conversationId, event })
     const message = { url: record.url, credentials: requireCredentials(credentials), id: event.id, body }
     const attempt = await dispatcher.send(message, AbortSignal.any([signal, this.#set.signal])).catch(refuseBrokenOff)
-    const { at: _, ...reported } = fieldsOfAttempt(attempt)
-    return { event_id: event.id, status: attempt.outcome === 'delivered' ? 'delivered' : 'failed', ...reported }
+    const { at: _, ...reportedAttempt } = fieldsOfAttempt(attempt)
+    return { event_id: event.id, status: attempt.outcome === 'delivered' ? 'delivered' : 'failed', ...reportedAttempt }
   }
 
   /** Moves the cursor back to this event, if it is past it. */
@@ -146,7 +146,7 @@ export class Webhooks {
     await this.#refuse(request)
     const credentials = { secret: createWebhookSecret(), headers: lowerNames(request.headers ?? {}) }
     const id = uuid7()
-    const made = await this.#set.put(id, () => {
+    const createdEntry = await this.#set.put(id, () => {
       if (this.#set.entries.length >= MAX_CALLBACKS)
         throw new Problem('invalid_request', `A conversation has at most ${MAX_CALLBACKS} callbacks; delete one first.`)
       const at = new Date().toISOString()
@@ -166,16 +166,16 @@ export class Webhooks {
       return { record, credentials, history: createDeliveryHistory([]) }
     })
     // oxlint-disable-next-line typescript/no-non-null-assertion -- `put` returns what it was given
-    return createdViewOf(made!)
+    return createdViewOf(createdEntry!)
   }
 
   async #change(id: string, to: (before: Entry) => Entry): Promise<Callback> {
-    const changed = await this.#set.put(id, (before) => {
+    const changedEntry = await this.#set.put(id, (before) => {
       if (!before) throw notFound()
       return to(before)
     })
     // oxlint-disable-next-line typescript/no-non-null-assertion -- `put` returns what it was given
-    return callbackView(changed!)
+    return callbackView(changedEntry!)
   }
 
   async #refuse({ url, headers }: Pick<UpdateCallback, 'url' | 'headers'>): Promise<void> {

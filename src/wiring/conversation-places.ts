@@ -44,9 +44,9 @@ export function fileRules(
   }
   const own = [conversation.workdir(), ...(conversation.additionalDirectories?.() ?? [])]
   const home = homeDirectory()
-  const hidden = hiddenFromShells({ dataDir, sharedDir, workdirBase, keyFiles, otherKeyFiles: hiddenFiles, home })
+  const hiddenPaths = hiddenFromShells({ dataDir, sharedDir, workdirBase, keyFiles, otherKeyFiles: hiddenFiles, home })
   return {
-    forbidden: [...hidden.filter((path) => !own.includes(path)), ...(sandboxReadable ? ['/'] : [])],
+    forbidden: [...hiddenPaths.filter((path) => !own.includes(path)), ...(sandboxReadable ? ['/'] : [])],
     own,
     permitted: [privateOf(conversation.stateDirectory)],
     readable: [...(sandboxReadable ? readableByShells(sandboxReadable) : ['/']), outputs],

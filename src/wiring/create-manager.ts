@@ -86,14 +86,14 @@ export async function createManager(
   // Use the real path: shells know it by this name, even if they cannot see a link that points to it.
   const dataDir = await realpath(config.dataDir)
   await makeDirectories(config.workdirBase, 0o700)
-  const unfinished = new UnfinishedFiles(join(dataDir, 'unfinished'))
-  await unfinished.removeLeft((error) =>
+  const unfinishedFiles = new UnfinishedFiles(join(dataDir, 'unfinished'))
+  await unfinishedFiles.removeLeft((error) =>
     logger.warn({ err: error }, 'a temporary file that an earlier server has left could not be removed'),
   )
   const endLeftProcesses = async (isOurs: (id: string) => boolean) => [
     ...new Set([...resources.ended, ...(await endOrphans(dataDir, isOurs))]),
   ]
-  const known = new KnownConversations({
+  const knownConversations = new KnownConversations({
     storage,
     workdirBase: config.workdirBase,
     endOrphans: endLeftProcesses,
@@ -102,24 +102,24 @@ export async function createManager(
   })
   const firehose = new Firehose({
     // Readers with a limited key see events of conversations that are known.
-    orders: { open: (onNews) => storage.firehose.open(onNews, () => known.upToDate()) },
+    orders: { open: (onNews) => storage.firehose.open(onNews, () => knownConversations.upToDate()) },
     store: storage,
-    heads: () => known.heads(),
+    heads: () => knownConversations.heads(),
     onFault: (error, id) => logger.error({ err: error, conversation_id: id }, 'the firehose cannot deliver all events'),
   })
   const leaving = new AbortController()
   const manager = new ConversationManager({
     leaving,
     conversations: {
-      ...conversationDeps(config, { ...parts, dataDir, unfinished }),
+      ...conversationDeps(config, { ...parts, dataDir, unfinished: unfinishedFiles }),
       leaving: leaving.signal,
       onLogOpened(log) {
-        known.attach(log)
+        knownConversations.attach(log)
         // Created after it: the firehose reads the heads of the logs.
         firehose.attach(log)
       },
     },
-    knownConversations: known,
+    knownConversations,
     endOrphans: endLeftProcesses,
     onDeleted: (owner) => firehose.announceDeleted(owner),
     withProfile: async (request) => (await parts.profiles()).applyTo(request),
@@ -128,7 +128,7 @@ export async function createManager(
   })
   const { hidden } = manager
   const search = createSearch(config.isSearchOn, {
-    registry: known,
+    registry: knownConversations,
     hidden,
     index: storage.search,
     logs: storage,
@@ -165,8 +165,8 @@ function conversationDeps(config: Config, parts: SharedParts): Omit<Conversation
     ripgrep: lazily(() => findProgram('rg', env.path)),
     git: { launcher, program: lazily(findGit) },
   }
-  const shared = config.sharedDir === undefined ? [] : [config.sharedDir]
-  const hidden = [storage.directory, ...shared, config.workdirBase, ...config.secretFiles.map(dirname)]
+  const sharedDirs = config.sharedDir === undefined ? [] : [config.sharedDir]
+  const hiddenPaths = [storage.directory, ...sharedDirs, config.workdirBase, ...config.secretFiles.map(dirname)]
   return {
     storage,
     server: { version: VERSION, isolation: launcher.isolation, sandbox: launcher.sandbox },
@@ -175,8 +175,8 @@ function conversationDeps(config: Config, parts: SharedParts): Omit<Conversation
       workdirRules: {
         base: config.workdirBase,
         roots: config.workdirRoots,
-        forbidden: [dataDir, ...shared],
-        unholdable: launcher.isolation === 'none' ? [] : hidden,
+        forbidden: [dataDir, ...sharedDirs],
+        unholdable: launcher.isolation === 'none' ? [] : hiddenPaths,
         trusted: config.userSettingsDir === undefined ? [] : [config.userSettingsDir],
       },
       files,
@@ -187,8 +187,8 @@ function conversationDeps(config: Config, parts: SharedParts): Omit<Conversation
     },
     exec: execution(config, launcher, { env, homes, web, lease, storage, ...files }),
     limits: {
-      check: (requested) => resources.check(requested),
-      inForce: (requested) => resources.inForce(requested),
+      check: (requestedLimits) => resources.check(requestedLimits),
+      inForce: (requestedLimits) => resources.inForce(requestedLimits),
       limit: ({ directory, commandOutputs, directories, ...options }) =>
         resources.limit({
           ...options,
@@ -228,8 +228,8 @@ function conversationDeps(config: Config, parts: SharedParts): Omit<Conversation
 function modelAccess(config: Config, { logger, catalog, isLocal, held }: ManagerParts): ModelAccess {
   const vendorKeys = isLocal ? new VendorKeys(config.environment) : undefined
   const endpoints = config.llmAllow.length > 0 ? createEndpointRules(config.llmAllow) : undefined
-  const pooled = createPooledFetch({ connector: () => endpoints?.connector() ?? createConnector() })
-  const fetch = held?.toModels(pooled) ?? pooled
+  const pooledFetch = createPooledFetch({ connector: () => endpoints?.connector() ?? createConnector() })
+  const fetch = held?.toModels(pooledFetch) ?? pooledFetch
   const paces = new Paces()
   return {
     catalog,
@@ -261,10 +261,10 @@ type OfShells = {
 function execution(
   config: Config,
   launcher: ShellLauncher,
-  { env, homes, lease, storage, ...shared }: SharedByTools & OfShells,
+  { env, homes, lease, storage, ...sharedDeps }: SharedByTools & OfShells,
 ): Execution {
   return {
-    ...toolsExecution(config, launcher, { homes, ...shared }),
+    ...toolsExecution(config, launcher, { homes, ...sharedDeps }),
     createShells: ({ directory, limits, secretsEnv, ...options }) =>
       limits.limitShells(
         new BashShells({

@@ -74,12 +74,12 @@ export class HomeViews {
   }
 
   /** A deny rule about the name of a shown file also holds for the file that a link with this name leads to. */
-  deniedWithin({ stateDirectory }: Of, denied: DeniedFiles | undefined): DeniedFiles | undefined {
-    const linked = this.#accessOf(basename(stateDirectory))?.readable.filter(({ at, real }) => at !== real) ?? []
-    if (!denied || linked.length === 0) return denied
+  deniedWithin({ stateDirectory }: Of, deniedFiles: DeniedFiles | undefined): DeniedFiles | undefined {
+    const linkedPaths = this.#accessOf(basename(stateDirectory))?.readable.filter(({ at, real }) => at !== real) ?? []
+    if (!deniedFiles || linkedPaths.length === 0) return deniedFiles
     const namesOf = (path: string) =>
-      linked.flatMap(({ at, real }) => (`${path}/`.startsWith(`${real}/`) ? [at + path.slice(real.length)] : []))
-    return (path, access) => [path, ...namesOf(path)].some((name) => denied(name, access))
+      linkedPaths.flatMap(({ at, real }) => (`${path}/`.startsWith(`${real}/`) ? [at + path.slice(real.length)] : []))
+    return (path, access) => [path, ...namesOf(path)].some((name) => deniedFiles(name, access))
   }
 
   /** Returns a function that adds the secrets in readable files, as they are now. It looks at most once while nothing else happens. */

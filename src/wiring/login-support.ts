@@ -24,9 +24,9 @@ export function createLoginSupport(parts: LoginParts): LoginSupport & AsyncDispo
   const hashes = (key: string) => hashBody('login', key)
   let opening: Promise<Logins> | undefined
   const open = async () => {
-    const loaded = await import('../access/logins.ts')
+    const loadedModule = await import('../access/logins.ts')
     const masterHashes = masterKeys.map(hashes).flatMap(({ bodyHash, formerHashes }) => [bodyHash, ...formerHashes])
-    return await loaded.Logins.open({ ...parts, masterHashes, hashMaster: (key) => hashes(key).bodyHash })
+    return await loadedModule.Logins.open({ ...parts, masterHashes, hashMaster: (key) => hashes(key).bodyHash })
   }
   return {
     isInsecureAllowed,

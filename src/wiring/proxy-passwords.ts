@@ -16,11 +16,11 @@ export function proxyPasswords(
 function passwordsIn(value: string): readonly string[] {
   const url = URL.parse(value.includes('://') ? value : `http://${value}`)
   if (!url?.password) return []
-  const [user, password] = [decoded(url.username), decoded(url.password)]
+  const [user, password] = [decodePart(url.username), decodePart(url.password)]
   return [password, `${user}:${password}`]
 }
 
-function decoded(text: string): string {
+function decodePart(text: string): string {
   try {
     return decodeURIComponent(text)
   } catch {

@@ -20,7 +20,7 @@ export type FoundSandbox = {
 export async function findSandbox(config: Config): Promise<FoundSandbox> {
   if (config.isolation === 'none') return { launcher: hostLauncher, missing: 'OPENHANDS_ISOLATION has the value none' }
   const env = HostEnvironment.from(config.environment)
-  const found = await findBubblewrap({
+  const launcherSearch = await findBubblewrap({
     dataDir: config.dataDir,
     workdirBase: config.workdirBase,
     sharedDir: config.sharedDir,
@@ -31,10 +31,10 @@ export async function findSandbox(config: Config): Promise<FoundSandbox> {
     named: env.namedPaths,
     readable: config.sandboxReadable,
   })
-  if ('launcher' in found) return found
+  if ('launcher' in launcherSearch) return launcherSearch
   if (config.isolation === 'bubblewrap')
-    throw new ConfigError(`OPENHANDS_ISOLATION=bubblewrap is not available: ${found.missing}.`)
-  return { launcher: hostLauncher, missing: found.missing }
+    throw new ConfigError(`OPENHANDS_ISOLATION=bubblewrap is not available: ${launcherSearch.missing}.`)
+  return { launcher: hostLauncher, missing: launcherSearch.missing }
 }
 
 /** Throws a `ConfigError` if the configured network mode cannot be enforced: the network would be open. */

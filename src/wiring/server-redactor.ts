@@ -51,11 +51,11 @@ function secretsOfUrl(url: string): string[] {
 /** The agent's output is redacted if it contains a server key, which lets an agent test guesses. */
 export function warnOfGuessableKeys({ masterKeys, secretKeys }: Config, logger: Logger): void {
   const own = secretKeys.filter((key) => !masterKeys.includes(key))
-  const named = [
+  const namedSecrets = [
     ...masterKeys.map((key) => ['OPENHANDS_MASTER_KEY', key] as const),
     ...own.map((key) => ['OPENHANDS_SECRET_KEY', key] as const),
   ]
-  for (const [name, key] of named) {
+  for (const [name, key] of namedSecrets) {
     const weakness = findWeakness(key)
     if (weakness === undefined) continue
     logger.warn(`${name} can be guessed: ${weakness}; make one with \`openssl rand -hex 32\``)

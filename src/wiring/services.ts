@@ -43,14 +43,14 @@ export type Services = ManagerParts & {
 export async function startServices(
   config: Config,
   localCredential: string,
-  started: AsyncDisposableStack,
+  startedParts: AsyncDisposableStack,
   sharing: Sharing = config.cluster ? 'shared' : 'alone',
 ): Promise<Services> {
   // It takes as long as the next steps together, in a separate process.
   const sandbox = findSandbox(config)
   sandbox.catch(() => {}) // reported where it is awaited
   // The last step: shells may still run before. A program can start and close many servers.
-  started.defer(async () => (await sandbox.catch(() => undefined))?.close?.())
+  startedParts.defer(async () => (await sandbox.catch(() => undefined))?.close?.())
   const automataOf = createSharedAutomata()
   const logger = createLogger({
     level: config.logLevel,
@@ -59,8 +59,8 @@ export async function startServices(
   })
   const metrics = new Metrics()
   const storage = await openStorage(config, sharing, { logger, metrics })
-  started.use(storage)
-  const held = await guardLease(storage, started, logger)
+  startedParts.use(storage)
+  const heldAccess = await guardLease(storage, startedParts, logger)
   const { lease } = storage.availability
   const limiting = createResourceLimiter({
     limits: config.limits,
@@ -69,10 +69,10 @@ export async function startServices(
   })
   limiting.catch(() => {}) // reported where it is awaited
   warnOfGuessableKeys(config, logger)
-  const apiKeys = started.use(await ApiKeys.open(storage.apiKeys))
+  const apiKeys = startedParts.use(await ApiKeys.open(storage.apiKeys))
   if (lease) apiKeys.watch()
   const hashBody = createBodyHash(storage.keys.material)
-  const logins = started.use(
+  const logins = startedParts.use(
     createLoginSupport({
       table: storage.logins,
       apiKeys,
@@ -87,14 +87,14 @@ export async function startServices(
   const catalog = await openCatalog(config)
   const callbackFetch = createSafeFetch({ allow: config.callbackAllow })
   const dispatcher = createCallbackDispatcher({ fetch: callbackFetch, userAgent: USER_AGENT, lease })
-  started.defer(() => dispatcher.close())
+  startedParts.defer(() => dispatcher.close())
   const web = createSafeFetch({ allow: [] })
-  started.defer(() => web.close())
+  startedParts.defer(() => web.close())
   const mcp = createGuardedFetch({ allow: config.mcpAllow })
-  started.defer(() => mcp.close())
-  const served: Services['served'] = { port: undefined }
+  startedParts.defer(() => mcp.close())
+  const servedAt: Services['served'] = { port: undefined }
   const slots = new Queue({ limit: config.maxConcurrentRuns })
-  const shared = {
+  const sharedParts = {
     localCredential,
     storage,
     logger,
@@ -107,18 +107,18 @@ export async function startServices(
     dispatcher,
     callbackFetch,
     web,
-    mcpFetch: held?.toMcp(mcp.fetch) ?? mcp.fetch,
-    held,
+    mcpFetch: heldAccess?.toMcp(mcp.fetch) ?? mcp.fetch,
+    held: heldAccess,
     pendingAuthorizations: new PendingAuthorizations(),
     profiles: lazily(() => openProfiles(storage)),
-    publicUrl: () => config.publicUrl ?? `http://127.0.0.1:${served.port ?? config.port}`,
+    publicUrl: () => config.publicUrl ?? `http://127.0.0.1:${servedAt.port ?? config.port}`,
   }
-  return { ...shared, apiKeys, logins, hashBody, missingSandbox, served }
+  return { ...sharedParts, apiKeys, logins, hashBody, missingSandbox, served: servedAt }
 }
 
 async function openProfiles({ profiles: table, keys }: Storage): Promise<Profiles> {
-  const { Profiles: Opened } = await import('../conversations/profiles/profiles.ts')
-  return new Opened({ table, keys: keys.material })
+  const { Profiles: ProfileStore } = await import('../conversations/profiles/profiles.ts')
+  return new ProfileStore({ table, keys: keys.material })
 }
 
 const SET_ASIDE =
@@ -127,14 +127,14 @@ const SET_ASIDE =
 /** Nothing of it is loaded where no other instance can take over. */
 async function guardLease(
   { availability: { lease, takenOver }, directory }: Storage,
-  started: AsyncDisposableStack,
+  startedParts: AsyncDisposableStack,
   logger: Logger,
 ): Promise<HeldAccess | undefined> {
   if (!lease) return undefined
   const { ProcessGuard } = await import('../shell/guard/process-guard.ts')
   const { createHeldAccess } = await import('./held-access.ts')
   const onFault = (error: unknown) => logger.error({ err: error }, 'the guard of the processes ended')
-  started.use(new ProcessGuard({ lease, takenOver, directory, onFault }))
+  startedParts.use(new ProcessGuard({ lease, takenOver, directory, onFault }))
   return createHeldAccess(lease)
 }
 
@@ -151,18 +151,18 @@ async function openStorage(
   { logger, metrics }: { readonly logger: Logger; readonly metrics: Metrics },
 ): Promise<Storage> {
   const warn = (what: string) => (error: unknown) => logger.warn({ err: error }, what)
-  const shared = { directory, operatorKeys }
+  const sharedOptions = { directory, operatorKeys }
   if (url === undefined) {
     const onFault = warn('a start has to read more: the summaries could not be read or written')
     const onSetAside = (paths: readonly string[]) => logger.warn({ paths }, SET_ASIDE)
-    return await openFileStorage({ ...shared, onFault, onSetAside })
+    return await openFileStorage({ ...sharedOptions, onFault, onSetAside })
   }
   const { ClusterMetrics } = await import('../telemetry/cluster-metrics.ts')
   metrics.cluster = new ClusterMetrics()
   const { openPostgresStorage } = await import('../storage/postgres/postgres-storage.ts')
   const onFault = warn('the database could not be used for its lock or for caches')
   return await openPostgresStorage({
-    ...shared,
+    ...sharedOptions,
     sharedDirectory,
     url,
     sharing,

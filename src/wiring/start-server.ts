@@ -76,7 +76,7 @@ type Progress = {
 
 export async function startServer(
   config: Config,
-  started: AsyncDisposableStack,
+  startedParts: AsyncDisposableStack,
   services: Services,
   listen: () => Promise<Listening | undefined>,
 ): Promise<App> {
@@ -100,19 +100,19 @@ export async function startServer(
     remote,
   })
   // Close it after the conversations: it also receives their last events.
-  started.defer(() => firehose.close())
+  startedParts.defer(() => firehose.close())
   let isComplete = true
-  started.defer(async () => {
+  startedParts.defer(async () => {
     isComplete = await manager.close()
   })
-  started.defer(() => replays.close())
-  started.use(search)
+  startedParts.defer(() => replays.close())
+  startedParts.use(search)
   const listening = await listen()
   const { dataDir } = config
   const access = { dataDir, credential, connections, url: listening?.url, logger }
-  const local = await openLocalAccess(http, started, access)
-  if (cluster) started.use(cluster)
-  if (remote) started.use(remote)
+  const local = await openLocalAccess(http, startedParts, access)
+  if (cluster) startedParts.use(cluster)
+  if (remote) startedParts.use(remote)
   if (cluster) await listenInCluster(cluster, http.server, config, logger)
   if (listening) serveOn(listening, http.server, services)
   const ready = loadConversations(manager, replays, progress, logger)
@@ -131,10 +131,10 @@ export async function startServer(
     progress.phase = 'stopping'
     // It stops listening immediately and resolves when every connection is closed; the streams end when the manager
     // closes.
-    const drained = Promise.all([listening?.close(), local.close()])
-    await started.disposeAsync()
+    const draining = Promise.all([listening?.close(), local.close()])
+    await startedParts.disposeAsync()
     const timer = setTimeout(() => cutConnections(http), DRAIN_TIMEOUT_MS)
-    await drained
+    await draining
     clearTimeout(timer)
     return isComplete
   }

@@ -25,7 +25,7 @@ const SEARCH_SHARE = 4
 export function toolsExecution(
   config: Config,
   launcher: ShellLauncher,
-  { homes, ...shared }: SharedByTools & { readonly homes: HomeViews | undefined },
+  { homes, ...sharedDeps }: SharedByTools & { readonly homes: HomeViews | undefined },
 ): Pick<Execution, 'createTools' | 'missingTools'> {
   const { webSearch } = config
   const pdfs = new PdfReader()
@@ -33,14 +33,14 @@ export function toolsExecution(
   return {
     missingTools: missingTools(config),
     createTools(names, { quota, webRefusal, deniedFiles, ...deps }) {
-      const denied = () => (homes ? homes.deniedWithin(deps, deniedFiles()) : deniedFiles())
-      const rules = () => ({ ...fileRules(config, launcher, deps, homes), denied: denied() })
-      const files = createEditorFiles(rules, shared.unfinished)
+      const deniedOf = () => (homes ? homes.deniedWithin(deps, deniedFiles()) : deniedFiles())
+      const rules = () => ({ ...fileRules(config, launcher, deps, homes), denied: deniedOf() })
+      const files = createEditorFiles(rules, sharedDeps.unfinished)
       return createTools(names, {
         ...deps,
         files: quota ? limitEditor(files, quota) : files,
-        search: searchDeps(rules, shared),
-        web: { fetch: shared.web, refusal: webRefusal },
+        search: searchDeps(rules, sharedDeps),
+        web: { fetch: sharedDeps.web, refusal: webRefusal },
         pdfs,
         searchEngine,
       })
