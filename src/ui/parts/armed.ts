@@ -14,7 +14,7 @@ let decidedAt = -Infinity
  * counts now, and begins the pause before the next one.
  */
 export function useArmed(card: RefObject<HTMLElement | null>, content: string) {
-  const [armed, setArmed] = useState<string>()
+  const [armedContent, setArmed] = useState<string>()
   const stands = useRef({ top: NaN, since: Infinity })
   /** Returns since when the card is where it is: cards move when another one disappears, and when rows arrive. */
   const look = (): number => {
@@ -36,5 +36,5 @@ export function useArmed(card: RefObject<HTMLElement | null>, content: string) {
     decidedAt = now
     return true
   }
-  return { isArmed: armed === content, decides }
+  return { isArmed: armedContent === content, decides }
 }

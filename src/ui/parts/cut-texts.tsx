@@ -11,8 +11,8 @@ type CutPlace = NonNullable<Event['cut_texts']>[number]
 export function CutTexts({ event }: { readonly event: Event | undefined }) {
   return (
     <>
-      {event?.cut_texts?.map((cut) => (
-        <CutText key={cut.pointer} event={event} cut={cut} />
+      {event?.cut_texts?.map((cutText) => (
+        <CutText key={cutText.pointer} event={event} cut={cutText} />
       ))}
     </>
   )

@@ -65,7 +65,7 @@ function Palette() {
   const { palette } = texts.value
   const [text, setText] = useState('')
   const [index, setIndex] = useState(0)
-  const found = useLoaded(
+  const loadedEntries = useLoaded(
     async (signal) =>
       (await client().conversations.summaries({ sort: 'updated_at', limit: 8, ...(text && { q: text }) }, { signal }))
         .items,
@@ -74,10 +74,10 @@ function Palette() {
   const events = useLoaded((signal) => findEvents(text, 5, signal), [text])
   const entries = [
     ...places().filter(({ name }) => name.toLowerCase().includes(text.toLowerCase())),
-    ...(found.value ?? []).map(entryOf),
+    ...(loadedEntries.value ?? []).map(entryOf),
     ...(events.value ?? []).map(eventEntryOf),
   ]
-  const chosen = Math.min(index, entries.length - 1)
+  const chosenIndex = Math.min(index, entries.length - 1)
   const go = (entry: Entry | undefined) => {
     dialog.value = undefined
     entry?.go()
@@ -86,9 +86,9 @@ function Palette() {
     const step = event.key === 'ArrowDown' ? 1 : event.key === 'ArrowUp' ? -1 : 0
     if (step !== 0) {
       event.preventDefault()
-      setIndex((chosen + step + entries.length) % Math.max(1, entries.length))
+      setIndex((chosenIndex + step + entries.length) % Math.max(1, entries.length))
     }
-    if (event.key === 'Enter') go(entries[chosen])
+    if (event.key === 'Enter') go(entries[chosenIndex])
   }
   return (
     <Modal label={palette}>
@@ -98,7 +98,7 @@ function Palette() {
         role="combobox"
         aria-expanded="true"
         aria-controls="palette"
-        aria-activedescendant={`palette-${chosen}`}
+        aria-activedescendant={`palette-${chosenIndex}`}
         placeholder={palette}
         aria-label={palette}
         value={text}
@@ -111,7 +111,7 @@ function Palette() {
             key={entry.key}
             id={`palette-${place}`}
             role="option"
-            aria-selected={place === chosen}
+            aria-selected={place === chosenIndex}
             onClick={() => go(entry)}
           >
             {entry.name}
@@ -136,10 +136,10 @@ function places(): Entry[] {
   ]
 }
 
-const eventEntryOf = (found: FoundEvent): Entry => ({
-  key: found.event_id,
-  name: short(found.title === undefined ? found.snippet : `${found.title}: ${found.snippet}`),
-  go: () => (location.hash = addressOfFound(found)),
+const eventEntryOf = (foundEvent: FoundEvent): Entry => ({
+  key: foundEvent.event_id,
+  name: short(foundEvent.title === undefined ? foundEvent.snippet : `${foundEvent.title}: ${foundEvent.snippet}`),
+  go: () => (location.hash = addressOfFound(foundEvent)),
 })
 
 const entryOf = ({ id, title, preview }: ConversationSummary): Entry => ({

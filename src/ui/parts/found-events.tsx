@@ -16,15 +16,15 @@ export function FoundEvents({ q }: { readonly q: string }) {
   return (
     <section class="found" aria-label={texts.value.foundEvents} data-found>
       <h2>{texts.value.foundEvents}</h2>
-      {value.map((found) => (
-        <a class="summary" key={found.event_id} href={addressOfFound(found)}>
+      {value.map((foundEvent) => (
+        <a class="summary" key={foundEvent.event_id} href={addressOfFound(foundEvent)}>
           <span class="top">
-            <span class="name quiet">{short(found.title ?? texts.value.untitled, 60)}</span>
-            <time class="number quiet" dateTime={found.timestamp}>
-              {age(found.timestamp, now.value)}
+            <span class="name quiet">{short(foundEvent.title ?? texts.value.untitled, 60)}</span>
+            <time class="number quiet" dateTime={foundEvent.timestamp}>
+              {age(foundEvent.timestamp, now.value)}
             </time>
           </span>
-          <Snippet event={found} />
+          <Snippet event={foundEvent} />
         </a>
       ))}
     </section>

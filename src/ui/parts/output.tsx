@@ -21,14 +21,14 @@ export function Output({ text, label, language }: OutputProps) {
   const [isWhole, setWhole] = useState(false)
   const lines = useMemo(() => text.split('\n'), [text])
   const isLong = lines.length > FIRST_LINES || text.length > FIRST_CHARS
-  const shown = isWhole || !isLong ? text : lines.slice(0, FIRST_LINES).join('\n').slice(0, FIRST_CHARS)
-  const runs = useMemo(() => ansiRuns(shown), [shown])
+  const shownText = isWhole || !isLong ? text : lines.slice(0, FIRST_LINES).join('\n').slice(0, FIRST_CHARS)
+  const runs = useMemo(() => ansiRuns(shownText), [shownText])
   // What has the colours of a terminal keeps them.
-  const isCode = language !== undefined && !shown.includes('\u001B')
+  const isCode = language !== undefined && !shownText.includes('\u001B')
   if (text.trim() === '') return <p class="quiet">{texts.value.noOutput}</p>
   return (
     <>
-      {isCode && <Code text={shown} language={language} label={label} />}
+      {isCode && <Code text={shownText} language={language} label={label} />}
       {!isCode && (
         <pre class="code" tabIndex={0} aria-label={label ?? texts.value.output}>
           {runs.map((run, index) =>

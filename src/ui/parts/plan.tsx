@@ -11,12 +11,12 @@ type PlannedTask = { readonly title: string; readonly status: string }
 export function Plan({ rows }: { readonly rows: readonly ChatRow[] }) {
   const tasks = planIn(rows)
   if (tasks.length === 0) return null
-  const done = tasks.filter(({ status }) => status === 'done').length
+  const doneCount = tasks.filter(({ status }) => status === 'done').length
   const current = tasks.find(({ status }) => status === 'in_progress')
   return (
     <details class="plan">
       <summary>
-        {texts.value.plan} <span class="number">{`${done}/${tasks.length}`}</span>{' '}
+        {texts.value.plan} <span class="number">{`${doneCount}/${tasks.length}`}</span>{' '}
         {current && <span class="quiet">{short(current.title)}</span>}
       </summary>
       <ol>

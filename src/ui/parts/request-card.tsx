@@ -92,7 +92,7 @@ const openCalls = ({ payload }: Pick<OpenRequestOf<'permission'>, 'payload'>) =>
 
 function Permission({ request, send, canSend }: Answering & { readonly request: OpenRequestOf<'permission'> }) {
   const { allow, allowAlways, deny, fewRights } = texts.value
-  const [unread, setUnread] = useState<ReadonlySet<string>>(
+  const [unreadIds, setUnread] = useState<ReadonlySet<string>>(
     () => new Set(request.payload.tool_uses.filter(isLong).map(({ tool_use_id }) => tool_use_id)),
   )
   const open = openCalls(request)
@@ -106,12 +106,12 @@ function Permission({ request, send, canSend }: Answering & { readonly request: 
     }))
     void send({ kind: 'permission', decisions })
   }
-  const canAllow = canSend && unread.size === 0
-  if (!may('approve')) return <Calls request={request} unread={unread} note={fewRights} />
-  const read = (id: string) => setUnread(new Set([...unread].filter((other) => other !== id)))
+  const canAllow = canSend && unreadIds.size === 0
+  if (!may('approve')) return <Calls request={request} unread={unreadIds} note={fewRights} />
+  const markRead = (id: string) => setUnread(new Set([...unreadIds].filter((other) => other !== id)))
   return (
     <>
-      <Calls request={request} unread={unread} onRead={read} />
+      <Calls request={request} unread={unreadIds} onRead={markRead} />
       <div class="actions">
         <button type="button" class="primary" data-key="a" disabled={!canAllow} onClick={() => decide('allow')}>
           {allow} <KeyHint name="a" />
@@ -168,13 +168,13 @@ type OpenForm = OpenRequestOf<'question'> | OpenRequestOf<'elicitation'>
 
 function Questions({ request, send, canSend }: Answering & { readonly request: OpenForm }) {
   const { questions } = request.payload
-  const [chosen, setChosen] = useState<Readonly<Record<number, readonly string[]>>>({})
+  const [chosenLabels, setChosen] = useState<Readonly<Record<number, readonly string[]>>>({})
   if (!may('write')) return <p class="quiet">{texts.value.fewRights}</p>
-  const answered = Object.entries(chosen).filter(([, labels]) => labels.some((label) => /\S/.test(label)))
+  const answeredEntries = Object.entries(chosenLabels).filter(([, labels]) => labels.some((label) => /\S/.test(label)))
   const submit = (event?: Event) => {
     event?.preventDefault()
     const answers = Object.fromEntries(
-      answered.map(([index, labels]) => [index, labels.length === 1 ? (labels[0] ?? '') : [...labels]]),
+      answeredEntries.map(([index, labels]) => [index, labels.length === 1 ? (labels[0] ?? '') : [...labels]]),
     )
     void send({ kind: request.kind, answers })
   }
@@ -186,12 +186,12 @@ function Questions({ request, send, canSend }: Answering & { readonly request: O
           id={`${request.request_id}-${index}`}
           question={question}
           hasKeys={index === 0}
-          chosen={chosen[index] ?? []}
-          choose={(labels) => setChosen({ ...chosen, [index]: labels })}
+          chosen={chosenLabels[index] ?? []}
+          choose={(labels) => setChosen({ ...chosenLabels, [index]: labels })}
         />
       ))}
       <div class="actions">
-        <button type="submit" class="primary" disabled={!canSend || answered.length === 0}>
+        <button type="submit" class="primary" disabled={!canSend || answeredEntries.length === 0}>
           {texts.value.answer}
         </button>
       </div>

@@ -37,11 +37,11 @@ const END_PX = 40
 export function VirtualRows<Row>(props: Props<Row>) {
   const { rows, keyOf, draw, label, follows = false, after, target, role = 'list' } = props
   const scroller = useRef<HTMLDivElement>(null)
-  const [, redraw] = useReducer((drawn: number) => drawn + 1, 0)
+  const [, redraw] = useReducer((drawCount: number) => drawCount + 1, 0)
   const latest = useRef(props)
   latest.current = props
   // A list that follows begins at its end: before it is there, its first rows are not what somebody reads.
-  const begun = useRef(false)
+  const hasBegun = useRef(false)
   const isAtEnd = useRef(follows)
   const options = {
     count: rows.length,
@@ -60,8 +60,8 @@ export function VirtualRows<Row>(props: Props<Row>) {
     onChange: (list: Virtualizer<HTMLDivElement, HTMLElement>) => {
       redraw(undefined)
       isAtEnd.current = list.isAtEnd(END_PX)
-      begun.current ||= !follows || isAtEnd.current
-      if (begun.current) notice(list, latest.current)
+      hasBegun.current ||= !follows || isAtEnd.current
+      if (hasBegun.current) notice(list, latest.current)
     },
   }
   const [list] = useState(() => new Virtualizer<HTMLDivElement, HTMLElement>(options))
@@ -87,9 +87,9 @@ export function VirtualRows<Row>(props: Props<Row>) {
         {list.getVirtualItems().map(({ key, index, start }) => {
           const row = rows[index]
           return (
-            <Placed key={key} index={index} start={start} measure={list.measureElement} isRow={role === 'list'}>
+            <PlacedRow key={key} index={index} start={start} measure={list.measureElement} isRow={role === 'list'}>
               {row !== undefined && draw(row)}
-            </Placed>
+            </PlacedRow>
           )
         })}
       </Space>
@@ -125,7 +125,7 @@ type PlacedProps = {
   readonly children: ComponentChildren
 }
 
-function Placed({ index, start, measure, isRow, children }: PlacedProps) {
+function PlacedRow({ index, start, measure, isRow, children }: PlacedProps) {
   return (
     <div
       class="placed"

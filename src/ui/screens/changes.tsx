@@ -208,11 +208,11 @@ function CommentBox({
 
 function withComment(
   comments: readonly Comment[],
-  { key, path, number, text: quoted }: Line,
+  { key, path, number, text: quotedText }: Line,
   text: string | undefined,
 ): Comment[] {
   const others = comments.filter((comment) => comment.key !== key)
-  return text === undefined || text === '' ? others : [...others, { key, path, number, quoted, text }]
+  return text === undefined || text === '' ? others : [...others, { key, path, number, quoted: quotedText, text }]
 }
 
 function messageOfComments(comments: readonly Comment[]): string {

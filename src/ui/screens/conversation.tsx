@@ -30,10 +30,10 @@ const isAllowed = (tab: Tab): boolean => {
 export function Conversation({ id }: { readonly id: string }) {
   const [open, setOpen] = useState<OpenConversation>()
   useEffect(() => {
-    const opened = new OpenConversation(id)
-    setOpen(opened)
-    void opened.open()
-    return () => opened.close()
+    const openedConversation = new OpenConversation(id)
+    setOpen(openedConversation)
+    void openedConversation.open()
+    return () => openedConversation.close()
   }, [id])
   const tab: Tab = TABS.find((name) => name === route.value.path[2]) ?? 'chat'
   if (!open || open.id !== id) return null

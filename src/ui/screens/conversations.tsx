@@ -30,12 +30,17 @@ export function Conversations() {
   const { conversations, search, noConversations } = texts.value
   const [q, setQ] = useState(route.value.query.get('q') ?? '')
   const [status, setStatus] = useState<Filter>()
-  const [archived, setArchived] = useState(false)
-  const query: Query = { sort: 'updated_at', archived, ...(q && { q }), ...(status && { status: [status] }) }
+  const [showsArchived, setArchived] = useState(false)
+  const query: Query = {
+    sort: 'updated_at',
+    archived: showsArchived,
+    ...(q && { q }),
+    ...(status && { status: [status] }),
+  }
   const list = usePages(query)
-  const [selected, setSelected] = useState<ReadonlySet<string>>(new Set())
+  const [selectedIds, setSelected] = useState<ReadonlySet<string>>(new Set())
   const select = (id: string, isOn: boolean) =>
-    setSelected(new Set([...selected].filter((other) => other !== id).concat(isOn ? [id] : [])))
+    setSelected(new Set([...selectedIds].filter((other) => other !== id).concat(isOn ? [id] : [])))
   return (
     <section class="page filled">
       <h1>{conversations}</h1>
@@ -48,9 +53,13 @@ export function Conversations() {
           value={q}
           onInput={({ currentTarget }) => setQ(currentTarget.value)}
         />
-        <Filters q={q} status={status} archived={archived} setStatus={setStatus} setArchived={setArchived} />
-        {selected.size > 0 && (
-          <Selected ids={selected} archived={archived} done={() => (setSelected(new Set()), list.again())} />
+        <Filters q={q} status={status} archived={showsArchived} setStatus={setStatus} setArchived={setArchived} />
+        {selectedIds.size > 0 && (
+          <SelectedActions
+            ids={selectedIds}
+            archived={showsArchived}
+            done={() => (setSelected(new Set()), list.again())}
+          />
         )}
       </div>
       {list.fault && <p class="fault">{list.fault}</p>}
@@ -64,7 +73,7 @@ export function Conversations() {
           estimate={57}
           label={conversations}
           onEnd={() => void list.more()}
-          draw={(summary) => <Row summary={summary} isSelected={selected.has(summary.id)} select={select} />}
+          draw={(summary) => <Row summary={summary} isSelected={selectedIds.has(summary.id)} select={select} />}
         />
       )}
     </section>
@@ -105,7 +114,7 @@ function usePages(query: Query) {
   const isReading = useRef(false)
   useEffect(() => {
     const abort = new AbortController()
-    const read = async () => {
+    const readPage = async () => {
       const page = await client().conversations.summaries({ ...query, limit: PAGE }, { signal: abort.signal })
       setFault(undefined)
       setRows((before = []) => {
@@ -115,7 +124,7 @@ function usePages(query: Query) {
         return isLonger ? [...page.items, ...before.filter(({ id }) => !fresh.has(id))] : page.items
       })
     }
-    read().catch((error: unknown) => !abort.signal.aborted && setFault(messageOf(error)))
+    readPage().catch((error: unknown) => !abort.signal.aborted && setFault(messageOf(error)))
     return () => abort.abort()
   }, [key, listVersion.value, round])
   const more = async () => {
@@ -125,8 +134,8 @@ function usePages(query: Query) {
       const page = await client().conversations.summaries({ ...query, limit: 5 * PAGE, page_id: next.current })
       next.current = page.next_page_id ?? undefined
       setRows((before = []) => {
-        const known = new Set(before.map(({ id }) => id))
-        return [...before, ...page.items.filter(({ id }) => !known.has(id))]
+        const knownIds = new Set(before.map(({ id }) => id))
+        return [...before, ...page.items.filter(({ id }) => !knownIds.has(id))]
       })
     } catch (error) {
       setFault(messageOf(error))
@@ -179,7 +188,7 @@ function Filters({ q, status, archived, setStatus, setArchived }: FilterProps) {
 
 type SelectedProps = { readonly ids: ReadonlySet<string>; readonly archived: boolean; readonly done: () => void }
 
-function Selected({ ids, archived, done }: SelectedProps) {
+function SelectedActions({ ids, archived, done }: SelectedProps) {
   const { selected, archive, restore, archivedCount } = texts.value
   const set = async (isArchived: boolean) => {
     for (const id of ids) await client().conversation(id).updateConfig({ archived: isArchived })

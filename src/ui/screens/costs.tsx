@@ -25,11 +25,11 @@ export function Costs() {
     async (signal) => {
       const isHourly = days === 1
       const bucket = isHourly ? ('hour' as const) : ('day' as const)
-      const [spent, conversations] = await Promise.all([
+      const [spending, conversations] = await Promise.all([
         costsOf(days, { by, bucket, limit: GROUPS }, signal),
         costsOf(days, { by: 'conversation', limit: CONVERSATIONS }, signal),
       ])
-      return { spent, conversations, isHourly, by }
+      return { spent: spending, conversations, isHourly, by }
     },
     [days, by],
   )
@@ -64,7 +64,7 @@ export function Costs() {
           </select>
         </label>
       </div>
-      <WhenLoaded of={report} draw={(value) => <Spent {...value} />} />
+      <WhenLoaded of={report} draw={(value) => <SpentCosts {...value} />} />
     </section>
   )
 }
@@ -76,7 +76,7 @@ type SpentProps = {
   readonly by: Kind
 }
 
-function Spent({ spent, conversations, isHourly, by }: SpentProps) {
+function SpentCosts({ spent, conversations, isHourly, by }: SpentProps) {
   const { noCosts, answers, tokensIn, tokensOut, amount, unpriced, costGroups, costOf } = texts.value
   const { total, items } = spent
   if (total.answers === 0) return <p class="quiet">{noCosts}</p>

@@ -66,18 +66,18 @@ function About({ info }: { readonly info: Info }) {
 }
 
 async function pauseEverything(): Promise<void> {
-  let paused = 0
+  let pausedCount = 0
   for await (const { id } of client().conversations.summaries({ status: ['running'], limit: 200 })) {
     await client().conversation(id).pause()
-    paused += 1
+    pausedCount += 1
   }
-  notify(texts.value.pausedAll(paused))
+  notify(texts.value.pausedAll(pausedCount))
 }
 
 function Keys() {
   const { apiKeys, lastUsed, never, revoke, revokeSure, shownOnce } = texts.value
   const [version, setVersion] = useState(0)
-  const [made, setMade] = useState<string>()
+  const [createdKey, setMade] = useState<string>()
   const keys = useLoaded(
     (signal) =>
       client()
@@ -90,7 +90,7 @@ function Keys() {
     await client().keys.delete(id)
     setVersion(version + 1)
   }
-  const added = (key: string) => {
+  const onAdded = (key: string) => {
     setMade(key)
     setVersion(version + 1)
   }
@@ -118,12 +118,12 @@ function Keys() {
           </ul>
         )}
       />
-      {made && (
+      {createdKey && (
         <p role="status">
-          {shownOnce} <code class="secret">{made}</code>
+          {shownOnce} <code class="secret">{createdKey}</code>
         </p>
       )}
-      <MakeKey added={added} />
+      <MakeKey added={onAdded} />
     </>
   )
 }
@@ -132,8 +132,8 @@ function MakeKey({ added }: { readonly added: (key: string) => void }) {
   const { makeKey, keyName, scopes } = texts.value
   const make = async (form: HTMLFormElement) => {
     const data = new FormData(form)
-    const chosen = SCOPES.filter((scope) => data.get(scope) !== null)
-    added((await client().keys.create({ name: textIn(data, 'name'), scopes: chosen })).key)
+    const chosenScopes = SCOPES.filter((scope) => data.get(scope) !== null)
+    added((await client().keys.create({ name: textIn(data, 'name'), scopes: chosenScopes })).key)
     form.reset()
   }
   return (

@@ -19,7 +19,7 @@ type Span = {
 
 export function Timeline({ open }: { readonly open: OpenConversation }) {
   const { onlyFailed, models, tools, pauses, tabs } = texts.value
-  const [failed, setFailed] = useState(false)
+  const [hasFailed, setFailed] = useState(false)
   const spans = open.rows.value.flatMap(spanOf)
   const longest = Math.max(1, ...spans.filter(({ kind }) => kind !== 'pause').map(({ ms }) => ms))
   const sum = (kind: Span['kind']) => duration(spans.reduce((ms, span) => ms + (span.kind === kind ? span.ms : 0), 0))
@@ -36,12 +36,16 @@ export function Timeline({ open }: { readonly open: OpenConversation }) {
           {pauses} <strong class="number">{sum('pause')}</strong>
         </span>
         <label class="option">
-          <input type="checkbox" checked={failed} onChange={({ currentTarget }) => setFailed(currentTarget.checked)} />{' '}
+          <input
+            type="checkbox"
+            checked={hasFailed}
+            onChange={({ currentTarget }) => setFailed(currentTarget.checked)}
+          />{' '}
           {onlyFailed}
         </label>
       </div>
       <VirtualRows
-        rows={failed ? spans.filter(({ isFailed }) => isFailed) : spans}
+        rows={hasFailed ? spans.filter(({ isFailed }) => isFailed) : spans}
         keyOf={({ key }) => key}
         estimate={29}
         label={tabs.timeline}

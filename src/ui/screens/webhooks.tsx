@@ -16,7 +16,7 @@ export function Webhooks() {
   const { webhooks, failing, others, noFailures, noWebhooks } = texts.value
   const [version, setVersion] = useState(0)
   const lists = useLoaded(
-    async (signal) => ({ failing: await listed(true, signal), others: await listed(false, signal) }),
+    async (signal) => ({ failing: await listStates(true, signal), others: await listStates(false, signal) }),
     [version],
   )
   const again = () => setVersion((before) => before + 1)
@@ -25,14 +25,14 @@ export function Webhooks() {
       <h1>{webhooks}</h1>
       <WhenLoaded
         of={lists}
-        draw={(found) => (
+        draw={(foundStates) => (
           <>
             <h2>{failing}</h2>
-            {found.failing.length === 0 && <p class="quiet">{noFailures}</p>}
-            <States states={found.failing} onChange={again} />
+            {foundStates.failing.length === 0 && <p class="quiet">{noFailures}</p>}
+            <States states={foundStates.failing} onChange={again} />
             <h2>{others}</h2>
-            {found.others.length === 0 && <p class="quiet">{noWebhooks}</p>}
-            <States states={found.others} onChange={again} />
+            {foundStates.others.length === 0 && <p class="quiet">{noWebhooks}</p>}
+            <States states={foundStates.others} onChange={again} />
           </>
         )}
       />
@@ -40,14 +40,14 @@ export function Webhooks() {
   )
 }
 
-async function listed(isFailing: boolean, signal: AbortSignal): Promise<CallbackState[]> {
-  const found: CallbackState[] = []
+async function listStates(isFailing: boolean, signal: AbortSignal): Promise<CallbackState[]> {
+  const foundStates: CallbackState[] = []
   // Pages can be short.
   for await (const state of client().conversations.callbacks({ failing: isFailing }, { signal })) {
-    found.push(state)
-    if (found.length === MOST) break
+    foundStates.push(state)
+    if (foundStates.length === MOST) break
   }
-  return found
+  return foundStates
 }
 
 type StatesProps = { readonly states: readonly CallbackState[]; readonly onChange: () => void }
@@ -94,14 +94,17 @@ function State({ state, onChange }: { readonly state: CallbackState; readonly on
           )}
         </div>
       )}
-      <Failed failed={failed} redeliver={(seq) => callbacks.redeliver(callback.id, { from_seq: seq }).then(onChange)} />
+      <FailedDeliveries
+        failed={failed}
+        redeliver={(seq) => callbacks.redeliver(callback.id, { from_seq: seq }).then(onChange)}
+      />
     </>
   )
 }
 
 type FailedProps = { readonly failed: readonly Delivery[]; readonly redeliver: (seq: number) => Promise<unknown> }
 
-function Failed({ failed, redeliver }: FailedProps) {
+function FailedDeliveries({ failed, redeliver }: FailedProps) {
   const { skipped, deliverFrom } = texts.value
   if (failed.length === 0) return null
   return (

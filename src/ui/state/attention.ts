@@ -16,13 +16,13 @@ const DOTTED = `data:image/svg+xml,${encodeURIComponent(
 
 /** Returns what ends it. */
 export function callForAttention(): () => void {
-  let seen: ReadonlySet<string> | undefined
+  let seenIds: ReadonlySet<string> | undefined
   return effect(() => {
     const requests = forPeople.value
     document.title = requests && requests.length > 0 ? `(${requests.length}) ${NAME}` : NAME
     if (!requests) return
-    const before = seen
-    seen = new Set(requests.map(({ request }) => request.request_id))
+    const before = seenIds
+    seenIds = new Set(requests.map(({ request }) => request.request_id))
     showDot(requests.length > 0)
     if (notifications.peek() === 'off' || !before || !document.hidden) return
     for (const waiting of requests)
@@ -44,11 +44,11 @@ function notifyOf({ conversation_id, title, request }: WaitingRequest): void {
   const { needsYou, asks } = texts.value
   const isHidden = hidesContent.value === 'on'
   const body = isHidden ? '' : `${asks[request.kind]}: ${visible(questionOf(request))}`.slice(0, MAX_TEXT)
-  const shown = new Notification(isHidden || title === undefined ? needsYou : visible(title), {
+  const notification = new Notification(isHidden || title === undefined ? needsYou : visible(title), {
     body,
     tag: request.request_id,
   })
-  shown.addEventListener('click', () => {
+  notification.addEventListener('click', () => {
     window.focus()
     show('c', conversation_id)
   })

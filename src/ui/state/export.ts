@@ -21,14 +21,14 @@ function partOf(event: Event): string | undefined {
   switch (event.type) {
     case 'UserMessage': {
       const texts = event.content.map((part) => (part.type === 'text' ? part.text : `[image: ${part.media_type}]`))
-      return `## User\n\n${quoted(texts.join('\n\n'))}`
+      return `## User\n\n${quote(texts.join('\n\n'))}`
     }
     case 'AssistantMessage':
-      return event.text === '' ? undefined : `## Agent\n\n${quoted(event.text)}`
+      return event.text === '' ? undefined : `## Agent\n\n${quote(event.text)}`
     case 'ToolUse':
-      return `**${short(event.name)}**\n\n${fenced(titleOf(event.input))}`
+      return `**${short(event.name)}**\n\n${fenceText(titleOf(event.input))}`
     case 'ToolResult':
-      return fenced((event.error_message ?? outputText(event.output)).slice(0, MAX_OUTPUT_CHARS))
+      return fenceText((event.error_message ?? outputText(event.output)).slice(0, MAX_OUTPUT_CHARS))
     case 'ErrorEvent':
       return `Error: ${short(event.message)}`
     default:
@@ -37,14 +37,14 @@ function partOf(event: Event): string | undefined {
 }
 
 /** What was said cannot look like a heading of the document. In Markdown, a carriage return alone ends a line, too. */
-const quoted = (text: string): string =>
+const quote = (text: string): string =>
   visibleProse(text)
     .split(/\r\n?|\n/)
     .map((line) => `> ${line}`)
     .join('\n')
 
 /** A fence that is longer than any in the text. */
-function fenced(text: string): string {
+function fenceText(text: string): string {
   const longest = Math.max(2, ...[...text.matchAll(/`+/g)].map(([ticks]) => ticks.length))
   const fence = '`'.repeat(longest + 1)
   return `${fence}\n${text}\n${fence}`

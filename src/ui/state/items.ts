@@ -89,8 +89,8 @@ export class Items {
       // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- only such events end a row
       this.#ends.set(key, event as Ending)
       const index = rows.findLastIndex((other) => other.kind !== 'event' && other.key === key)
-      const ended = rows[index]
-      if (ended) rows[index] = this.#ended(ended)
+      const endedRow = rows[index]
+      if (endedRow) rows[index] = this.#ended(endedRow)
     }
     return rows
   }

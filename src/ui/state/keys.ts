@@ -20,7 +20,7 @@ export function listenToKeys(): () => void {
       return
     }
     if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing || dialog.value !== undefined) return
-    if (event.key === 'Escape') return pressed('[data-escape]')
+    if (event.key === 'Escape') return press('[data-escape]')
     if (singleKeys.value === 'off' || isTyping(event.target)) return
     const isChord = event.timeStamp < chordEnds
     chordEnds = event.key === 'g' ? event.timeStamp + CHORD_MS : 0
@@ -86,6 +86,6 @@ function nextRequest(): void {
   if (waiting) show()
 }
 
-function pressed(selector: string): void {
+function press(selector: string): void {
   document.querySelector<HTMLElement>(selector)?.click()
 }

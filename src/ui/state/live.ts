@@ -49,8 +49,8 @@ export async function followServer(signal: AbortSignal): Promise<void> {
   // A login sees nothing of the one before it.
   waiting.value = undefined
   announcement.value = ''
-  const readRequests = bundled(() => refreshRequests())
-  const readLists = bundled(async () => void (listVersion.value += 1), LIST_PAUSE_MS)
+  const readRequests = bundle(() => refreshRequests())
+  const readLists = bundle(async () => void (listVersion.value += 1), LIST_PAUSE_MS)
   // Also before there is a connection. What happens between the two readings is in the second one.
   const stopReading = effect(() => {
     if (connections.value > 0) readLists()
@@ -78,7 +78,7 @@ export async function refreshRequests(): Promise<void> {
 }
 
 /** Calls at once, and again when it was called meanwhile: never two at a time. */
-function bundled(work: () => Promise<void>, pauseMs = 0): () => void {
+function bundle(work: () => Promise<void>, pauseMs = 0): () => void {
   let isActive = false
   let isWanted = false
   const go = async () => {
@@ -86,7 +86,7 @@ function bundled(work: () => Promise<void>, pauseMs = 0): () => void {
     do {
       isWanted = false
       await work().catch((error: unknown) => void messageOf(error))
-      await new Promise((done) => setTimeout(done, pauseMs))
+      await new Promise((resolve) => setTimeout(resolve, pauseMs))
     } while (isWanted)
     isActive = false
   }

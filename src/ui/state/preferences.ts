@@ -14,10 +14,10 @@ const isLanguage = (value: string): value is PageLanguage => Object.hasOwn(LANGU
 const isLook = (value: string): value is PageLook => LOOKS.some((look) => look === value)
 
 const choice = <T extends string>(name: string, accept: (value: string) => value is T, otherwise: T) => {
-  const stored = rememberedValue(name)
-  const chosen = signal<T>(stored !== undefined && accept(stored) ? stored : otherwise)
-  effect(() => remember(name, chosen.value))
-  return chosen
+  const storedValue = rememberedValue(name)
+  const chosenValue = signal<T>(storedValue !== undefined && accept(storedValue) ? storedValue : otherwise)
+  effect(() => remember(name, chosenValue.value))
+  return chosenValue
 }
 const isOnOff = (value: string): value is 'on' | 'off' => value === 'on' || value === 'off'
 

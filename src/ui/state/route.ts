@@ -8,10 +8,10 @@ addEventListener('hashchange', () => (hash.value = location.hash))
 
 export const route = computed<Route>(() => {
   const [path = '', query = ''] = hash.value.replace(/^#\/?/, '').split('?', 2)
-  return { path: path.split('/').filter(Boolean).map(decoded), query: new URLSearchParams(query) }
+  return { path: path.split('/').filter(Boolean).map(decodePart), query: new URLSearchParams(query) }
 })
 
-function decoded(part: string): string {
+function decodePart(part: string): string {
   try {
     return decodeURIComponent(part)
   } catch {

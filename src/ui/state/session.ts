@@ -27,7 +27,7 @@ export const lostSince = signal<number | undefined>(undefined)
 export const connections = signal(0)
 
 /** The first frame of a connection says that it has opened. */
-function noticed(source: StreamSource): StreamSource {
+function withNotice(source: StreamSource): StreamSource {
   return async function* (request) {
     let isOpen = false
     for await (const frame of source(request)) {
@@ -46,7 +46,7 @@ const VALUE = 'login'
 
 const clientWith = (headers: Readonly<Record<string, string>>): AgentServerClient => {
   const options = { baseUrl: BASE_URL, headers }
-  return createClient({ ...options, streamSource: noticed(webSocketSource(options)) })
+  return createClient({ ...options, streamSource: withNotice(webSocketSource(options)) })
 }
 
 /** Throws an `AgentServerError`. The key is not kept. */
@@ -54,9 +54,9 @@ export async function logIn(
   credential: { readonly key: string } | { readonly code: string },
   isReader = false,
 ): Promise<void> {
-  const made = await clientWith({}).logins.create({ ...credential, ...(isReader && { scopes: ['read'] }) })
-  remember(VALUE, made.value)
-  await begin(made.value)
+  const createdLogin = await clientWith({}).logins.create({ ...credential, ...(isReader && { scopes: ['read'] }) })
+  remember(VALUE, createdLogin.value)
+  await begin(createdLogin.value)
 }
 
 /** What a link with a one-time code ends with, before the code. */
@@ -75,8 +75,8 @@ export async function resume(): Promise<void> {
 }
 
 /** Returns a handler that throws what it gets, unless it is a refusal that is `expected`. */
-const unless = (expected: boolean) => (error: unknown) => {
-  if (!expected || !isRefused(error)) throw error
+const unless = (expectation: boolean) => (error: unknown) => {
+  if (!expectation || !isRefused(error)) throw error
 }
 
 async function begin(value: string): Promise<void> {

@@ -21,7 +21,7 @@ export function ansiRuns(output: string): StyledText[] {
   for (const match of output.matchAll(ESCAPES)) {
     push(runs, output.slice(end, match.index), style)
     end = match.index + match[0].length
-    if (match[2] === 'm' && /^[\d;:]*$/.test(match[1] ?? '')) style = styled(style, match[1] ?? '')
+    if (match[2] === 'm' && /^[\d;:]*$/.test(match[1] ?? '')) style = styleAfter(style, match[1] ?? '')
   }
   push(runs, output.slice(end), style)
   return runs
@@ -30,17 +30,17 @@ export function ansiRuns(output: string): StyledText[] {
 function push(runs: StyledText[], text: string, { bold, dim, underline, color }: Style): void {
   if (text === '') return
   const names = [bold && 'bold', dim && 'dim', underline && 'underline', color !== undefined && `ansi-${color}`]
-  const shown = visible(text.split('\n').map(lastState).join('\n'))
-  runs.push({ text: shown, className: names.filter(Boolean).join(' ') })
+  const shownText = visible(text.split('\n').map(lastState).join('\n'))
+  runs.push({ text: shownText, className: names.filter(Boolean).join(' ') })
 }
 
 /** A progress bar writes over its line: what a terminal shows in the end. */
 function lastState(line: string): string {
-  const written = line.replace(/\r$/, '')
-  return written.slice(written.lastIndexOf('\r') + 1)
+  const writtenLine = line.replace(/\r$/, '')
+  return writtenLine.slice(writtenLine.lastIndexOf('\r') + 1)
 }
 
-function styled(before: Style, codes: string): Style {
+function styleAfter(before: Style, codes: string): Style {
   const style = { ...before }
   const numbers = codes.split(/[;:]/).map(Number)
   for (let i = 0; i < numbers.length; i++) {

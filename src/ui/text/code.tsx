@@ -13,7 +13,7 @@ type ColouredCode = { readonly text: string; readonly runs: readonly CodeRun[] }
 type Props = { readonly text: string; readonly language: string | undefined; readonly label?: string | undefined }
 
 export function Code({ text, language, label }: Props) {
-  const [coloured, setColoured] = useState<ColouredCode>()
+  const [colouredCode, setColoured] = useState<ColouredCode>()
   useEffect(() => {
     if (!language || text.length > MAX_CHARS) return undefined
     let isOver = false
@@ -30,7 +30,7 @@ export function Code({ text, language, label }: Props) {
       clearTimeout(timer)
     }
   }, [text, language])
-  const runs = coloured?.text === text ? coloured.runs : [{ text, scope: undefined }]
+  const runs = colouredCode?.text === text ? colouredCode.runs : [{ text, scope: undefined }]
   return (
     <pre class="code" tabIndex={label === undefined ? undefined : 0} aria-label={label}>
       {runs.map((run, index) =>

@@ -103,7 +103,8 @@ export const ENGLISH = {
   fullOutput: (path: string) => `The complete output is in ${path}.`,
   retrying: (model: string, seconds: string) => `The model request failed${model}; retry in ${seconds}.`,
   ended: (reason: string, steps: number) => `Ended: ${reason}, ${steps === 1 ? '1 step' : `${steps} steps`}`,
-  changed: (files: number, added: number, removed: number) => `${files} files, +${added} −${removed}`,
+  changed: (files: number, addedLines: number, removedLines: number) =>
+    `${files} files, +${addedLines} −${removedLines}`,
   deleted: 'This conversation was deleted.',
   linkTo: 'Link to this event',
   copyCurl: 'Copy as curl',

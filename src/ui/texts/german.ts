@@ -106,7 +106,7 @@ export const GERMAN: Texts = {
   fullOutput: (path) => `Die ganze Ausgabe steht in ${path}.`,
   retrying: (model, seconds) => `Die Anfrage an das Modell ist gescheitert${model}; neuer Versuch in ${seconds}.`,
   ended: (reason, steps) => `Ende: ${reason}, ${steps === 1 ? '1 Schritt' : `${steps} Schritte`}`,
-  changed: (files, added, removed) => `${files} Dateien, +${added} −${removed}`,
+  changed: (files, addedLines, removedLines) => `${files} Dateien, +${addedLines} −${removedLines}`,
   deleted: 'Diese Unterhaltung wurde gelöscht.',
   linkTo: 'Link auf dieses Ereignis',
   copyCurl: 'Als curl kopieren',
