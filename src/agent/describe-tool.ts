@@ -26,16 +26,16 @@ export function createDescriber({ tools, changing, settings }: DescriberDeps): (
   if (!changing && !task) return () => fixedTools
   let agents = task?.description
   let seenSettings = settings?.()
-  let [listed, all]: [readonly Tool[], readonly ModelTool[]] = [[], fixedTools]
+  let [listedTools, all]: [readonly Tool[], readonly ModelTool[]] = [[], fixedTools]
   return () => {
     const current = settings?.()
     const now = {
       agents: current === undefined || current !== seenSettings ? task?.description : agents,
-      listed: changing?.listed ?? listed,
+      listed: changing?.listed ?? listedTools,
     }
     if (now.agents !== agents) fixedTools = tools.map(describeTool)
-    if (now.agents !== agents || now.listed !== listed) all = [...fixedTools, ...now.listed.map(describeTool)]
-    ;({ agents, listed } = now)
+    if (now.agents !== agents || now.listed !== listedTools) all = [...fixedTools, ...now.listed.map(describeTool)]
+    ;({ agents, listed: listedTools } = now)
     seenSettings = current
     return all
   }

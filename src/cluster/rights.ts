@@ -8,7 +8,7 @@ export type Rights = { readonly fingerprint: string; readonly access: Access }
 
 const SCHEME = 'Instance '
 
-const Sent = z.object({
+const SentRights = z.object({
   fingerprint: z.string(),
   key: z.object({ id: z.string(), name: z.string() }).optional(),
   scopes: z.array(Scope),
@@ -37,7 +37,7 @@ export function rightsHeader({ fingerprint, access }: Rights): string {
 export function readRights(header: string | undefined): Rights | undefined {
   if (!header?.startsWith(SCHEME)) return undefined
   const text = Buffer.from(header.slice(SCHEME.length), 'base64url').toString()
-  const { fingerprint, key, scopes, conversations, userId, profiles, loginId } = Sent.parse(JSON.parse(text))
+  const { fingerprint, key, scopes, conversations, userId, profiles, loginId } = SentRights.parse(JSON.parse(text))
   const limits = {
     conversations: conversations && new Set(conversations),
     userId,

@@ -19,8 +19,10 @@ const StreamTypeName = z
 const Seq = z.coerce.number().int().nonnegative()
 
 /** Refuses a name that no event has: it would never match. */
-function typeNames<const T extends string>(known: z.ZodEnum<{ [K in T]: K }>) {
-  return listOf(known, MAX_TYPES).describe('Only these types. Repeat the parameter, or separate names with commas.')
+function typeNames<const T extends string>(knownTypes: z.ZodEnum<{ [K in T]: K }>) {
+  return listOf(knownTypes, MAX_TYPES).describe(
+    'Only these types. Repeat the parameter, or separate names with commas.',
+  )
 }
 
 const EventFilter = {

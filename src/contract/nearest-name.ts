@@ -4,9 +4,9 @@
 const MAX_CHANGES = 2
 
 /** The known name that differs in the fewest letters, at most two and at most half of them; undefined when none is near. */
-export function nearestName(name: string, known: readonly string[]): string | undefined {
+export function nearestName(name: string, knownNames: readonly string[]): string | undefined {
   const most = Math.min(MAX_CHANGES, Math.floor(name.length / 2))
-  const [nearest] = known
+  const [nearest] = knownNames
     // Each other letter is a change. This also bounds the time: the name may be a text of megabytes.
     .filter((candidate) => Math.abs(candidate.length - name.length) <= most)
     .map((candidate) => ({ candidate, changes: changesBetween(name, candidate) }))
@@ -24,8 +24,8 @@ function changesBetween(a: string, b: string): number {
     const row = [i]
     for (let j = 1; j <= b.length; j++) {
       const isSwap = a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1]
-      const replaced = at(last, j - 1) + (a[i - 1] === b[j - 1] ? 0 : 1)
-      row.push(Math.min(at(last, j) + 1, at(row, j - 1) + 1, replaced, isSwap ? at(before, j - 2) + 1 : Infinity))
+      const replaceCost = at(last, j - 1) + (a[i - 1] === b[j - 1] ? 0 : 1)
+      row.push(Math.min(at(last, j) + 1, at(row, j - 1) + 1, replaceCost, isSwap ? at(before, j - 2) + 1 : Infinity))
     }
     rows.push(row)
   }

@@ -170,8 +170,12 @@ const FIELDS_OF_FREE_NAMES = new Set<PropertyKey>([
 ])
 
 /** `fields`: the existing fields at `root`, if they are known. */
-export function describeIssue(given: Issue, root: readonly string[], fields: readonly string[] = []): IssueDescription {
-  const issue = innermost(given)
+export function describeIssue(
+  givenIssue: Issue,
+  root: readonly string[],
+  fields: readonly string[] = [],
+): IssueDescription {
+  const issue = innermost(givenIssue)
   const free = issue.path.findIndex((name) => FIELDS_OF_FREE_NAMES.has(name))
   const path = free < 0 ? issue.path : issue.path.slice(0, free + 1)
   const message =
@@ -192,8 +196,8 @@ const MAX_COMPARED = 100
 function unknownFields({ keys = [] }: Issue, fields: readonly string[]): string {
   if (fields.length === 0) return 'has an unknown field; /docs lists the fields'
   const nearest = keys.slice(0, MAX_COMPARED).map((name) => nearestName(name, fields))
-  const meant = new Set(nearest.filter((name) => name !== undefined))
-  if (meant.size > 0) return `has an unknown field; did you mean ${[...meant].join(', ')}?`
+  const meantNames = new Set(nearest.filter((name) => name !== undefined))
+  if (meantNames.size > 0) return `has an unknown field; did you mean ${[...meantNames].join(', ')}?`
   return `has an unknown field; the fields are ${fields.join(', ')}`
 }
 

@@ -32,7 +32,7 @@ export const PutProfile = ConversationFields.extend({ description: Description }
   })
 export type PutProfile = z.infer<typeof PutProfile>
 
-const Changed = {
+const ChangeTimes = {
   created_at: z.iso.datetime().optional().describe('Absent: the profile `default` that nobody has stored.'),
   updated_at: z.iso.datetime().optional(),
 }
@@ -40,7 +40,7 @@ const Changed = {
 export const Profile = ConversationFields.extend({
   name: ProfileName,
   description: Description,
-  ...Changed,
+  ...ChangeTimes,
   llm_config: LlmConfig.optional().describe('Secret values are masked.'),
   mcp: ShownMcp.optional().describe('Credentials are masked.'),
 }).meta({
@@ -59,7 +59,7 @@ export const Profile = ConversationFields.extend({
 export type Profile = z.infer<typeof Profile>
 
 export const ProfileList = z
-  .object({ items: z.array(z.object({ name: ProfileName, description: Description, ...Changed })) })
+  .object({ items: z.array(z.object({ name: ProfileName, description: Description, ...ChangeTimes })) })
   .meta({
     id: 'ProfileList',
     examples: [{ items: [{ name: 'default', description: 'The settings of the server.' }] }],

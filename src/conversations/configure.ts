@@ -54,12 +54,12 @@ export async function configureConversation(
 ): Promise<ConfigureReport> {
   const llm = update.llm_config ? parseLlmUpdate(update.llm_config) : undefined
   await checkSettings(update, { deps, redact: parts.redact })
-  let dropped: ConfigureReport['dropped'] = []
+  let drops: ConfigureReport['dropped'] = []
   await parts.actor.configure(async (state) => {
     if (update.after_seq !== undefined) refuseRewound(state, update.after_seq)
     const storedLlm = state.settings.llm_config
     const change = llm && parts.secrets.withoutStoredKey(changeOf(storedLlm, llm.config), storedLlm)
-    dropped = change?.dropped ?? []
+    drops = change?.dropped ?? []
     // Redact the new credentials first: another field may repeat them.
     if (llm) parts.secrets.hideLlm(llm.config)
     const mcp = update.mcp && readMcp(update.mcp, state.settings.mcp)
@@ -84,7 +84,7 @@ export async function configureConversation(
   const ofBudget = concernsBudget(update) ? checkBudget(settings, deps.models, parts.redact) : []
   const ofHooks = hookWarnings([...eachHook(update.hooks ?? {})])
   const ofAgents = agentsWarning(update.agents, settings.tools)
-  return { warnings: [...(llm?.warnings ?? []), ...ofTools, ...ofHooks, ...ofBudget, ...ofAgents], dropped }
+  return { warnings: [...(llm?.warnings ?? []), ...ofTools, ...ofHooks, ...ofBudget, ...ofAgents], dropped: drops }
 }
 
 /** Throws a `Problem` for agents that cannot be used with the configuration after the update. */

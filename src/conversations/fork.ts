@@ -71,7 +71,7 @@ export async function forkConversation(
   const own = storage.conversation(id)
   await own.reserve()
   const guests = { storage, workdirBase: workdirRules.base }
-  let copied: string | undefined
+  let copy: string | undefined
   // A directory that was created for the original is removed with the last conversation that shares it.
   const sharedWorkdir = request.workdir === 'share' && now.made_workdir === now.workdir ? now.made_workdir : undefined
   try {
@@ -80,25 +80,25 @@ export async function forkConversation(
     const { made_workdir: _, idempotency: __, external_id: ___, title: formerTitle, ...keptSettings } = now
     const warnings = [...llm.warnings]
     if (request.workdir === 'copy') {
-      copied = await makeWorkdir(deps, id)
+      copy = await makeWorkdir(deps, id)
       await own.markCopying()
       const { base, forbidden } = workdirRules
       const without = await Promise.all([base, ...forbidden].map((path) => realpath(path)))
-      warnings.push(...(await copyTree(now.workdir, copied, { signal, without })).map(redact))
+      warnings.push(...(await copyTree(now.workdir, copy, { signal, without })).map(redact))
     }
     if (Object.values(secrets).some((group) => Object.keys(group).length > 0)) {
       await own.writeSecrets(secrets)
     }
-    const forkFiles = await makeForkFiles(deps, source, { directory: own.directory, copied, throughSeq, signal })
+    const forkFiles = await makeForkFiles(deps, source, { directory: own.directory, copied: copy, throughSeq, signal })
     warnings.push(...forkFiles.warnings)
     const title = request.title === undefined ? formerTitle : redact(request.title)
     const settings = {
       ...keptSettings,
       llm_config,
       ...(title !== undefined && { title }),
-      ...withoutUndefined({ made_workdir: copied ?? sharedWorkdir }),
+      ...withoutUndefined({ made_workdir: copy ?? sharedWorkdir }),
       ...(idempotency && { idempotency: { ...keptOf(idempotency), ...(warnings.length > 0 && { warnings }) } }),
-      workdir: copied ?? now.workdir,
+      workdir: copy ?? now.workdir,
     }
     const forkedLog = createForkedLog({
       log,
@@ -112,7 +112,7 @@ export async function forkConversation(
     const storedLog = await own.copyLog(forkedLog.events, forkedLog.ending)
     return { conversation: await openStored(deps, { stored: storedLog, onChange }), warnings }
   } catch (error) {
-    await removeFork(own, copied)
+    await removeFork(own, copy)
     if (sharedWorkdir !== undefined) await leaveWorkdir(storage.sharedWorkdirs, sharedWorkdir, id)
     else if (request.workdir === 'share') await leaveAsGuest(guests, now.workdir, id)
     throw error

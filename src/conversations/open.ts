@@ -25,10 +25,10 @@ export async function openConversation(
   id: string,
   { onChange, onReleased }: OpenOptions,
 ): Promise<Conversation> {
-  const { log: stored, repaired, isReleased } = await deps.storage.conversation(id).openLog()
+  const { log: storedLog, repaired, isReleased } = await deps.storage.conversation(id).openLog()
   if (isReleased) onReleased(id)
   if (repaired) deps.logger.warn({ conversation_id: id }, repaired)
-  return await openStored(deps, { stored, cachedState: await readSnapshot(deps.storage, id), onChange })
+  return await openStored(deps, { stored: storedLog, cachedState: await readSnapshot(deps.storage, id), onChange })
 }
 
 export type StoredConversation = {

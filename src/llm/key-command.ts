@@ -18,7 +18,7 @@ const MARGIN_MS = 60_000
 const MAX_PRINTED = 100
 const MAX_LINE_CHARS = 500
 
-const Printed = z.object({
+const PrintedKey = z.object({
   key: z.string(),
   /** ISO 8601, or seconds since 1970. */
   expires_at: z.union([z.iso.datetime({ offset: true }), z.number()]).optional(),
@@ -93,14 +93,14 @@ function readOutput({ stdout, stderr, end }: ProgramOutput, printedKeys: Readonl
   return { key, until: now + Math.min(remainingMs - Math.min(MARGIN_MS, remainingMs / 2), LONGEST_LIFE_MS) }
 }
 
-function parsePrinted(text: string, fail: (why: string) => LlmError): z.infer<typeof Printed> {
+function parsePrinted(text: string, fail: (why: string) => LlmError): z.infer<typeof PrintedKey> {
   let json: unknown
   try {
     json = JSON.parse(text)
   } catch {
     throw fail('it printed something that begins with { and is not JSON')
   }
-  const { success, data } = Printed.safeParse(json)
+  const { success, data } = PrintedKey.safeParse(json)
   if (success) return data
   throw fail('it printed JSON that is not {"key": "…", "expires_at": "…"}, with an ISO 8601 time or Unix seconds')
 }

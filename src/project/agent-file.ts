@@ -10,7 +10,7 @@ import { modeOfFile } from './settings-file.ts'
 
 type NamedFrontmatter = Frontmatter & { readonly name: string; readonly path: string }
 
-const Parsed = Definition.omit({ description: true })
+const ParsedAgent = Definition.omit({ description: true })
 
 /**
  * Undefined if the file is not trusted: its agent is listed, and cannot be called. Returns a sentence for a file that is
@@ -33,7 +33,7 @@ export function readAgent(
   const fault = rules.map((rule) => parseRule(rule)).find((rule) => typeof rule === 'string')
   if (typeof fault === 'string') return `disallowedTools: ${fault}`
   const steps = fields.get('maxTurns')
-  const parseResult = Parsed.safeParse({
+  const parseResult = ParsedAgent.safeParse({
     prompt: body.trim(),
     ...(fields.has('tools') && { tools: toolsOf(fields.get('tools'), canonicalRule) }),
     ...(rules.length > 0 && { disallowed_tools: rules }),

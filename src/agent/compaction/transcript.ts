@@ -11,11 +11,11 @@ const FIRST_PART = 0.2
 export function partsOfText(messages: readonly ModelMessage[], maxChars: number): string[] {
   const [first, ...rest] = messages.map(textOf)
   if (first === undefined) return []
-  const begin = cut(first, Math.max(Math.floor(maxChars * FIRST_PART), 1))
+  const begin = cutText(first, Math.max(Math.floor(maxChars * FIRST_PART), 1))
   let remainingChars = maxChars - begin.length
   const keptTexts: string[] = []
   for (const text of rest.toReversed()) {
-    const part = cut(text, keptTexts.length === 0 ? Math.min(MAX_PART_CHARS, remainingChars) : MAX_PART_CHARS)
+    const part = cutText(text, keptTexts.length === 0 ? Math.min(MAX_PART_CHARS, remainingChars) : MAX_PART_CHARS)
     remainingChars -= part.length
     if (remainingChars < 0) break
     keptTexts.unshift(part)
@@ -29,7 +29,7 @@ function textOf(message: ModelMessage): string {
       return `User: ${message.content.map((part) => (part.type === 'text' ? part.text : '[an image]')).join('\n')}`
     case 'assistant': {
       const calls = message.toolCalls.map(
-        (call) => `Agent calls ${call.name} with ${cut(call.arguments, MAX_PART_CHARS / 4)}`,
+        (call) => `Agent calls ${call.name} with ${cutText(call.arguments, MAX_PART_CHARS / 4)}`,
       )
       return [...(message.text ? [`Agent: ${message.text}`] : []), ...calls].join('\n')
     }
@@ -38,7 +38,7 @@ function textOf(message: ModelMessage): string {
   }
 }
 
-function cut(text: string, maxChars: number): string {
+function cutText(text: string, maxChars: number): string {
   if (text.length <= maxChars) return text
   const half = Math.max(Math.floor(maxChars / 2), 0)
   return `${text.slice(0, half).toWellFormed()} […] ${text.slice(text.length - half).toWellFormed()}`

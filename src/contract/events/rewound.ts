@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { byUser, Envelope, KeyFields } from './envelope.ts'
 
 /** What the agent had at the event that the conversation went back to, as far as its state is not the one of now. */
-const Restored = z.object({
+const RestoredState = z.object({
   last_outputs: z.record(z.string(), z.unknown()).optional().describe('The task list of the agent.'),
   forgotten: z
     .object({ seq: z.int().positive(), through_seq: z.int().positive() })
@@ -28,7 +28,7 @@ export const Rewound = Envelope.extend({
   by: z.string().optional().describe('The name of the API key of the client. Absent for the master key.'),
   closed: ClosedByRewind,
   processes_left: z.int().nonnegative().describe('Processes in the background that still run.'),
-  restored: Restored,
+  restored: RestoredState,
   ...KeyFields,
 })
   .meta({ id: 'Rewound' })

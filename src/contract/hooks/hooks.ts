@@ -158,16 +158,16 @@ export function* eachHook(hooks: Hooks, root = 'hooks'): Generator<PlacedHook> {
 
 /** The same hooks with masked secrets, as they are stored in the log and shown. */
 export function maskHooks(hooks: Hooks): Hooks {
-  const masked = (hook: Hook): Hook => {
+  const maskHook = (hook: Hook): Hook => {
     if (hook.type === 'command') return hook
     const headers =
       hook.headers && Object.fromEntries(Object.keys(hook.headers).map((name) => [name.toLowerCase(), MASK]))
     return { ...hook, ...(hook.secret !== undefined && { secret: MASK }), ...(headers && { headers }) }
   }
-  const shown: Hooks = {}
+  const shownHooks: Hooks = {}
   for (const point of HOOK_POINTS) {
     const groups = hooks[point]
-    if (groups) shown[point] = groups.map((group) => ({ ...group, hooks: group.hooks.map(masked) }))
+    if (groups) shownHooks[point] = groups.map((group) => ({ ...group, hooks: group.hooks.map(maskHook) }))
   }
-  return shown
+  return shownHooks
 }

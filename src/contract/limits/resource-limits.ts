@@ -21,8 +21,8 @@ export type RequestedLimits = z.infer<typeof RequestedLimits>
 const Limit = z.number().positive().nullable()
 
 /** `cgroup_v2` and `cgroup_v1`: enforced by the kernel. `watchdog`: the server checks, and ends what uses too much. */
-const Bound = z.enum(['cgroup_v2', 'cgroup_v1', 'watchdog', 'none'])
-export type Bound = z.infer<typeof Bound>
+const Bounding = z.enum(['cgroup_v2', 'cgroup_v1', 'watchdog', 'none'])
+export type Bound = z.infer<typeof Bounding>
 
 export const ResourceLimits = z
   .object({
@@ -32,8 +32,8 @@ export const ResourceLimits = z
     disk_bytes: Limit.describe('OPENHANDS_LIMIT_DISK; null: no limit.'),
     enforced_by: z
       .object({
-        memory: Bound,
-        processes: Bound,
+        memory: Bounding,
+        processes: Bounding,
         cpu: z
           .enum(['cgroup_v2', 'cgroup_v1', 'priority'])
           .describe('`priority`: `cpus` has no effect; commands only have lower priority than the server.'),

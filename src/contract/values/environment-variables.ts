@@ -35,7 +35,7 @@ export function faultOfName(name: string): string | undefined {
     return `a name must be that of an environment variable: a letter or "_", then letters, digits and "_", at most ${MAX_NAME_LENGTH} characters`
   }
   if (RESERVED_NAMES.has(name)) return `the name ${name} is reserved`
-  const prefix = RESERVED_PREFIXES.find((reserved) => name.startsWith(reserved))
+  const prefix = RESERVED_PREFIXES.find((reservedPrefix) => name.startsWith(reservedPrefix))
   return prefix && `names that begin with ${prefix} are reserved`
 }
 

@@ -123,8 +123,8 @@ export const MAX_TOKENS = 1e12
 /** No sum exceeds the safe integers, whatever an older log contains. */
 export function addUsage(a: Usage, b: Usage): Usage {
   const add = (name: keyof Usage) => {
-    const logged = Math.min(Math.max(b[name] ?? 0, 0), MAX_TOKENS)
-    return Math.min((a[name] ?? 0) + logged, Number.MAX_SAFE_INTEGER)
+    const loggedTokens = Math.min(Math.max(b[name] ?? 0, 0), MAX_TOKENS)
+    return Math.min((a[name] ?? 0) + loggedTokens, Number.MAX_SAFE_INTEGER)
   }
   const cacheWrites = add('cache_write_tokens')
   return {

@@ -199,8 +199,8 @@ export function changesOf(checkedChanges: NewChanges): Record<string, unknown> {
     ...sentFields
   } = update
   const llm_config = llm && Object.keys(llm.update).length ? maskLlmConfig(llm.update) : undefined
-  const dropped = llm?.dropped.length ? llm.dropped : undefined
-  const derivedValues: { readonly [K in DerivedName & NameIn<'update'>]: unknown } = {
+  const drops = llm?.dropped.length ? llm.dropped : undefined
+  const ownValues: { readonly [K in DerivedName & NameIn<'update'>]: unknown } = {
     llm_config,
     workdir,
     additional_directories: additionalDirectories,
@@ -211,7 +211,7 @@ export function changesOf(checkedChanges: NewChanges): Record<string, unknown> {
     permission_mode: mode && modeNamed(mode),
   }
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- texts only: the shape stays
-  return withoutUndefined({ ...(mapStrings(sentFields, redact) as typeof sentFields), ...derivedValues, dropped })
+  return withoutUndefined({ ...(mapStrings(sentFields, redact) as typeof sentFields), ...ownValues, dropped: drops })
 }
 
 /** Returns the visible fields of a configuration, by name. */

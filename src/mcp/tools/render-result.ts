@@ -40,7 +40,7 @@ export async function renderResult(
   }
   // By the specification a server also sends it as text; some do not.
   if (structuredContent !== undefined && texts.join('').trim() === '') texts.push(JSON.stringify(structuredContent))
-  const { text, isCut, path } = await bound(texts.join('\n'), options)
+  const { text, isCut, path } = await boundText(texts.join('\n'), options)
   const shownText = asUntrusted(options.source, text)
   return {
     output: images.length > 0 ? [{ type: 'text', text: shownText }, ...images] : shownText,
@@ -93,7 +93,7 @@ function asUntrusted(source: string, text: string): string {
 }
 
 /** Keeps the beginning and the end. Redacted while it is whole: cut off, a secret would not be found. */
-async function bound(
+async function boundText(
   whole: string,
   { keptBytes, redact, save }: RenderOptions,
 ): Promise<{ text: string; isCut: boolean; path: string | undefined }> {

@@ -14,7 +14,7 @@ export const EARLIER: readonly string[] = [KEYS, DELETED, SHARED]
 /** What a key says is checked by its reader. */
 const ApiKey = z.looseObject({ id: z.uuid(), last_used_at: z.iso.datetime().optional() })
 const KeyFile = z.object({ version: z.literal(1), keys: z.array(ApiKey) })
-const Created = z.object({ key: z.string(), bodyHash: z.string(), id: z.uuid(), at: z.iso.datetime() })
+const CreatedKey = z.object({ key: z.string(), bodyHash: z.string(), id: z.uuid(), at: z.iso.datetime() })
 
 /** Files read concurrently. */
 const CONCURRENCY = 64
@@ -56,7 +56,7 @@ async function readKeyFile(path: string): Promise<StoredCredential[]> {
 /** Returns undefined for a torn file. */
 function readCreated(text: string): CreationKey | undefined {
   try {
-    return Created.parse(JSON.parse(text))
+    return CreatedKey.parse(JSON.parse(text))
   } catch {
     return undefined
   }
