@@ -1,7 +1,8 @@
-/** `npm run check:prose`: fails if the documentation, the API descriptions, the sources or the names of tests contain a phrase of `prose.ts`, a name in any of the code one of its vague words, or a declaration in `src` a bare participle as its name. */
+/** `npm run check:prose`: fails if the documentation, the API descriptions, the sources or the names of tests contain a phrase of `prose.ts`, a name in any of the code one of its vague words, or a declaration, a parameter or a local variable in `src` a bare participle as its name. */
 import { globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
+import { findBareLocals } from './bare-names.ts'
 import type { Finding } from './prose.ts'
 import {
   findBareNames,
@@ -34,6 +35,7 @@ const findings = [
   ...findIn(['src/**/*.{ts,tsx}'], identifiersOf, findBareNames).filter(
     ({ path }) => !path.startsWith('src/contract/'),
   ),
+  ...findIn(['src/**/*.{ts,tsx}'], (text) => text, findBareLocals),
 ]
 
 for (const finding of findings) console.error(describe(finding))
@@ -42,13 +44,17 @@ if (findings.length > 0) process.exitCode = 1
 
 type FileFinding = Finding & { readonly path: string }
 
-function findIn(patterns: readonly string[], wordsOf: (text: string) => string, find = findPhrases): FileFinding[] {
+function findIn(
+  patterns: readonly string[],
+  wordsOf: (text: string) => string,
+  find: (text: string, path: string) => Finding[] = findPhrases,
+): FileFinding[] {
   const paths = globSync([...patterns], { cwd: root }).filter((path) => !EXEMPT.has(path))
   // A wrong glob pattern would find nothing, and the check would pass.
   if (paths.length === 0) throw new Error(`There are no files ${patterns.join(', ')} in ${root}.`)
   return paths.toSorted().flatMap((path) => {
     const text = readFileSync(join(root, path), 'utf8')
-    return find(wordsOf(text)).map((finding) => ({ ...finding, path }))
+    return find(wordsOf(text), path).map((finding) => ({ ...finding, path }))
   })
 }
 

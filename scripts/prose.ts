@@ -139,7 +139,7 @@ export function findNames(text: string): Finding[] {
 }
 
 /** Participles that say what happened, and not to what: the name of a type, of an export or of a field has a noun. */
-const PARTICIPLES =
+export const PARTICIPLES =
   '(?:[A-Z]?[a-z]+ed)|(?![A-Z]{2})(?i:begun|bound|chosen|cut|done|drawn|found|given|gone|held|hidden|hit|kept|known|laid|left|lent|lost|made|met|read|said|seen|sent|shown|spent|taken|written)'
 
 /** In a field, those without which a reader knows nothing. Names such as `removed` and `allowed` are terms of the API. */

@@ -81,7 +81,7 @@ const TYPES = new Set(['TSTypeAliasDeclaration', 'TSInterfaceDeclaration', 'TSEn
 
 const isNode = (value: unknown): value is Node => typeof value === 'object' && value !== null && 'type' in value
 
-function* descend(value: unknown, parent?: Node): Generator<[node: Node, parent: Node | undefined]> {
+export function* descend(value: unknown, parent?: Node): Generator<[node: Node, parent: Node | undefined]> {
   if (Array.isArray(value)) for (const item of value) yield* descend(item, parent)
   else if (isNode(value)) {
     yield [value, parent]
@@ -105,7 +105,7 @@ function declaredTypes(declaration: unknown): string[] {
 }
 
 /** Line numbers from 1, of offsets in the text. */
-function lineCounter(text: string): (offset: number) => number {
+export function lineCounter(text: string): (offset: number) => number {
   const starts = [...text.matchAll(/\n/g)].map(({ index }) => index + 1)
   return (offset) => {
     let [low, high] = [0, starts.length]

@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
 import { describe, expect, onTestFinished, test } from 'vitest'
+import { findBareLocals } from '../../scripts/bare-names.ts'
 import {
   findBareNames,
   findNames,
@@ -79,6 +80,34 @@ describe('a bare participle is refused as the name of', () => {
     'export const isRefused = true',
   ])('none of these: %s', (source) => {
     expect(findBareNames(identifiersOf(source))).toEqual([])
+  })
+})
+
+describe('a bare participle is refused inside a function as the name of', () => {
+  test.each([
+    ['a variable', 'let left = 1'],
+    ['a function', 'const f = () => {\n  function parsed() {}\n}'],
+    ['a parameter', 'const f = (given: string, { known: [kept] = [] }: Options, ...asked: string[]) => {}'],
+    ['a parameter of a method', 'class Log {\n  append(stored: number): void {}\n}'],
+    ['what a loop takes', 'for (const { 0: found } of matches) use(found)'],
+    ['what a pattern renames or collects', 'const { text: said, ...shown } = message'],
+  ])('%s', (_, source) => {
+    expect(findBareLocals(source, 'a.ts')).not.toEqual([])
+  })
+
+  test.each([
+    ['a name with a noun', 'const keptKeys = (givenKey: string) => keyOf(givenKey)'],
+    ['a field of that name', 'const f = ({ archived }: View) => ({ archived, removed: 1 }).removed'],
+    ['a verb', 'const f = (read: (path: string) => string) => read(path)'],
+    ['a noun', 'const feed = openFeed()'],
+  ])('not: %s', (_, source) => {
+    expect(findBareLocals(source, 'a.ts')).toEqual([])
+  })
+
+  test('a component, with its line', () => {
+    expect(findBareLocals('\nconst draw = () => ids.map((found) => <b>{found}</b>)', 'a.tsx')).toMatchObject([
+      { line: 2, found: 'found' },
+    ])
   })
 })
 
@@ -171,6 +200,15 @@ describe('the command', () => {
       })
     },
   )
+})
+
+test('the command fails for a bare participle as a local variable of src, and not of a test', async () => {
+  const files = { 'README.md': 'Hello.', 'openapi/openapi.json': '{}', 'test/a.test.ts': 'let left = 1' }
+  expect(await check({ ...files, 'src/a.ts': 'let leftBytes = 1' })).toMatchObject({ code: 0 })
+  expect(await check({ ...files, 'src/a.ts': 'let left = 1' })).toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining('src/a.ts:1: "left"'),
+  })
 })
 
 async function check(files: Record<string, string>): Promise<{ code: number; stderr: string }> {
