@@ -3,7 +3,7 @@
  * directory is swapped for, nothing outside is changed.
  */
 import { constants } from 'node:fs'
-import { chmod, lstat, mkdir, open, rename, rmdir, symlink, unlink } from 'node:fs/promises'
+import { chmod, lstat, mkdir, open, readlink, rename, rmdir, symlink, unlink } from 'node:fs/promises'
 import { codeOf } from '../../lib/error-code.ts'
 import type { OpenedPath } from '../../files/jail/opened-path.ts'
 import { openAt, openUnmoved, within } from '../../files/jail/opened-path.ts'
@@ -11,12 +11,15 @@ import type { FileRules } from '../../files/jail/file-gate.ts'
 import { readRules } from '../../files/jail/file-gate.ts'
 import type { UnfinishedFiles } from '../../files/jail/unfinished-files.ts'
 import type { GitStore } from './git-store.ts'
+import { objectName } from './git-objects.ts'
 import { parentOf } from './manifest.ts'
 import type { Change, RootPlan } from './plan-restore.ts'
+import { readUpTo } from './read-up-to.ts'
 import type { RootKeys } from './root-keys.ts'
 import type { ShownPaths } from './shown-paths.ts'
 import { forEachBlob } from './stored-snapshots.ts'
-import { toBytes } from './tree-entry.ts'
+import type { TreeEntry } from './tree-entry.ts'
+import { isSameStat, MAX_FILE_BYTES, toBytes } from './tree-entry.ts'
 
 export type RestoreTools = {
   readonly store: GitStore
@@ -71,7 +74,10 @@ class Restore {
   async run(plan: RootPlan): Promise<RestoreOutcome> {
     const { removed, removedDirectories, madeDirectories, written, changedDirectories } = plan
     for (const path of removed)
-      await this.#attempt(path, (parent, name) => unlink(entryIn(parent, name)).catch(unlessGone))
+      await this.#attempt(path, async (parent, name) => {
+        await refuseChanged(entryIn(parent, name), plan.now.get(path))
+        await unlink(entryIn(parent, name)).catch(unlessGone)
+      })
     for (const path of removedDirectories)
       await this.#attempt(path, (parent, name) => rmdir(entryIn(parent, name)).catch(unlessGone))
     for (const { path } of madeDirectories)
@@ -81,7 +87,11 @@ class Restore {
       written.map(({ entry }) => entry.blob),
       async (content, index) => {
         const change = written[index]
-        if (change) await this.#attempt(change.path, (parent, name) => this.#write(parent, name, change, content))
+        if (change)
+          await this.#attempt(change.path, async (parent, name) => {
+            await refuseChanged(entryIn(parent, name), plan.now.get(change.path))
+            await this.#write(parent, name, change, content)
+          })
       },
     )
     // Last and from below: a directory may be one that nothing can be written to.
@@ -91,8 +101,6 @@ class Restore {
   }
 
   async #write(parent: OpenedPath, name: Buffer, { entry }: Change, content: Buffer): Promise<void> {
-    const existing = await lstat(entryIn(parent, name)).catch(unlessGone)
-    if (existing?.isDirectory()) throw Object.assign(new Error('a directory is in its place'), { code: 'EISDIR' })
     const temporary = await this.#tools.unfinished.note(parent, 'edit')
     const draft = entryIn(parent, Buffer.from(temporary))
     try {
@@ -138,6 +146,25 @@ class Restore {
     }
     return place
   }
+}
+
+/**
+ * Throws if the file differs from what the plan was made for: no snapshot has what somebody has written since. What was removed
+ * meanwhile is written anyway.
+ */
+async function refuseChanged(path: Buffer, planned: TreeEntry | undefined): Promise<void> {
+  const found = await lstat(path).catch(unlessGone)
+  if (!found) return
+  if (found.isDirectory()) throw Object.assign(new Error('a directory is in its place'), { code: 'EISDIR' })
+  const kind = found.isSymbolicLink() ? 'symlink' : 'file'
+  if (planned?.kind === kind && planned.seen && isSameStat(planned.seen, found)) return
+  const content = planned?.kind === kind ? await contentOf(path, kind) : undefined
+  if (!content || objectName('blob', content) !== planned?.blob) throw refusal('somebody has changed it meanwhile')
+}
+
+async function contentOf(path: Buffer, kind: 'symlink' | 'file'): Promise<Buffer | undefined> {
+  if (kind === 'symlink') return await readlink(path, { encoding: 'buffer' })
+  return (await readUpTo(path, { limit: MAX_FILE_BYTES + 1 }))?.content
 }
 
 const refusal = (why: string) => Object.assign(new Error(why), { code: 'REFUSED' })

@@ -17,6 +17,8 @@ export type RootPlan = {
   readonly changedDirectories: readonly Change[]
   /** What no restore touches, since one of the two snapshots does not contain it. */
   readonly leftOut: readonly LeftOut[]
+  /** What the tree was when the plan was made. */
+  readonly now: RootTree['entries']
 }
 
 export type Change = { readonly path: string; readonly entry: TreeEntry; readonly isNew: boolean }
@@ -56,6 +58,7 @@ function planRoot(root: string, now: RootTree, target: RootTree): RootPlan {
   const byPath = (a: { path: string }, b: { path: string }) => (a.path < b.path ? -1 : 1)
   return {
     root,
+    now: now.entries,
     removed: removedPaths.toSorted(),
     removedDirectories: removedDirectories.toSorted().toReversed(),
     madeDirectories: createdEntries.toSorted(byPath),

@@ -20,10 +20,8 @@ import { RuleFiles } from './rule-files.ts'
 import type { KnownTracked } from './tracked-files.ts'
 import { TrackedFiles } from './tracked-files.ts'
 import type { FileStat, LeftOut, LeftOutReason, RootTree, TreeEntry } from './tree-entry.ts'
-import { isSameStat, MODE_BITS, settledStat, shownPath } from './tree-entry.ts'
+import { isSameStat, MAX_FILE_BYTES, MODE_BITS, settledStat, shownPath } from './tree-entry.ts'
 
-/** Larger files are left out. */
-const MAX_FILE_BYTES = 10 * 1024 ** 2
 /** What one snapshot has at most; `pathBytes`: of all paths together, which are in memory and in one answer of git. */
 export const MAX_TREE: TreeBudget = { entries: 200_000, pathBytes: 48 * 1024 ** 2 }
 /** The system opens no longer path. */

@@ -1,6 +1,8 @@
 /** What a snapshot knows of a tree: its entries by path. Paths are bytes as characters (latin1), so that any name is one. */
 import type { Stats } from 'node:fs'
 
+/** Larger files are left out. */
+export const MAX_FILE_BYTES = 10 * 1024 ** 2
 /** The mode bits that a snapshot keeps. */
 export const MODE_BITS = 0o7777
 

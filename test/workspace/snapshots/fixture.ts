@@ -47,8 +47,10 @@ export async function openBench(additional: readonly string[] = []) {
       await keepSnapshot(store, id, look.written.commit)
       return look
     },
-    async restore(commit: string) {
+    /** `meanwhile`: what somebody else does once the plan is made. */
+    async restore(commit: string, meanwhile: () => void = () => {}) {
       const plans = planRestore((await looks.look()).trees, await readSnapshot(store, commit))
+      meanwhile()
       const tools = { store, unfinished, mayWrite: (path: string) => !hidden.has(path) }
       const restored = []
       for (const plan of plans) restored.push(await applyRestore(plan, tools))

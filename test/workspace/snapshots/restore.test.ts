@@ -129,6 +129,29 @@ test('a restore follows no link that has taken the place of a directory', async 
   expect(fs.lstatSync(`${workdir}/d`).isDirectory()).toBe(true)
 })
 
+test('what somebody changes during a restore stays, and the answer lists it', async () => {
+  await using bench = await openBench()
+  const at = (name: string) => `${bench.workdir}/${name}`
+  for (const name of ['edited', 'gone', 'touched']) fs.writeFileSync(at(name), 'first')
+  fs.symlinkSync('first', at('link'))
+  const { written } = await bench.keep('first')
+  for (const name of ['edited', 'touched', 'added']) fs.writeFileSync(at(name), 'second')
+  fs.rmSync(at('gone'))
+  fs.rmSync(at('link'))
+  fs.symlinkSync('second', at('link'))
+  const { failed } = await bench.restore(written.commit, () => {
+    for (const name of ['edited', 'added', 'gone']) fs.writeFileSync(at(name), 'by hand')
+    fs.rmSync(at('link'))
+    fs.symlinkSync('by-hand', at('link'))
+    fs.utimesSync(at('touched'), 1, 1)
+  })
+  const reason = 'somebody has changed it meanwhile'
+  expect(failed).toEqual(['added', 'edited', 'gone', 'link'].map((path) => ({ path, reason })))
+  for (const name of ['edited', 'added', 'gone']) expect(fs.readFileSync(at(name), 'utf8')).toBe('by hand')
+  expect(fs.readlinkSync(at('link'))).toBe('by-hand')
+  expect(fs.readFileSync(at('touched'), 'utf8')).toBe('first')
+})
+
 test('a snapshot says what it leaves out and why, and a restore leaves that alone', async () => {
   await using bench = await openBench()
   const { workdir } = bench
