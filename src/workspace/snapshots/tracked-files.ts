@@ -38,11 +38,7 @@ export class TrackedFiles {
     if (foundIndex === 'unchanged' && last) return new TrackedFiles(reading, last)
     if (!foundIndex || foundIndex === 'unchanged') return new TrackedFiles(reading, { seen: undefined, digest: '' }, [])
     const { seen, paths } = foundIndex
-    return new TrackedFiles(
-      reading,
-      { seen, digest: createHash('sha256').update(paths.join('\0')).digest('hex') },
-      paths,
-    )
+    return new TrackedFiles(reading, { seen, digest: await digestOf(paths, slices) }, paths)
   }
 
   /** A directory is tracked if a file below it is. */
@@ -57,6 +53,15 @@ export class TrackedFiles {
     const foundIndex = await readIndex({ root: this.#root, slices: this.#slices }, undefined)
     return foundIndex && foundIndex !== 'unchanged' ? foundIndex.paths : []
   }
+}
+
+async function digestOf(paths: readonly string[], slices: Slices): Promise<string> {
+  const hash = createHash('sha256')
+  for (let start = 0; start < paths.length; start += BATCH) {
+    await slices.rest()
+    hash.update(`${paths.slice(start, start + BATCH).join('\0')}\0`)
+  }
+  return hash.digest('hex')
 }
 
 type Reading = { readonly root: OpenDirectory; readonly slices: Slices }
@@ -89,7 +94,7 @@ async function readIndex(
     if (!read) return undefined
     const { size, mtimeMs, ctimeMs, ino } = read.stats
     const paths = await parseIndex(read.content, slices)
-    return paths && { seen: { size, mtimeMs, ctimeMs, ino }, paths: paths.toSorted() }
+    return paths && { seen: { size, mtimeMs, ctimeMs, ino }, paths }
   } catch {
     return undefined
   }
@@ -105,7 +110,7 @@ const [MAX_PATH_BYTES, MAX_ALL_BYTES] = [4096, 48 * 1024 ** 2]
 /** Entries that are read before others get a turn. */
 const BATCH = 256
 
-/** See gitformat-index(5). Undefined for what it does not describe, such as an index whose entries are in another file. */
+/** See gitformat-index(5); sorted. Undefined for what it does not describe, such as an index whose entries are in another file. */
 export async function parseIndex(content: Buffer, slices: Slices): Promise<string[] | undefined> {
   const version = content.length < HEADER_BYTES ? 0 : content.readUInt32BE(4)
   if (content.toString('latin1', 0, 4) !== 'DIRC' || version < 2 || version > 4) return undefined
@@ -130,6 +135,8 @@ export async function parseIndex(content: Buffer, slices: Slices): Promise<strin
     const path = keptText + content.toString('latin1', start, end)
     if (end < 0 || path === '' || path.length > MAX_PATH_BYTES || (bytes += path.length) > MAX_ALL_BYTES)
       return undefined
+    // Git refuses such an index, too.
+    if (path < former) return undefined
     if (!NO_FILES.has(mode)) files.push(path)
     former = path
     // Before version 4 an entry has a length that 8 divides, with at least one zero at its end.

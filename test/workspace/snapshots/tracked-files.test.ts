@@ -4,12 +4,13 @@ import fs from 'node:fs'
 import { dirname, join } from 'node:path'
 import { expect, test } from 'vitest'
 import { createSlices } from '../../../src/lib/time-slices.ts'
-import { parseIndex } from '../../../src/workspace/snapshots/tracked-files.ts'
+import { openRoot } from '../../../src/workspace/snapshots/open-directory.ts'
+import { parseIndex, TrackedFiles } from '../../../src/workspace/snapshots/tracked-files.ts'
 import { openBench } from './fixture.ts'
 
 type Tree = Readonly<Record<string, string>>
 
-function write(workdir: string, files: Tree): void {
+function write(workdir: string, files: Readonly<Record<string, string | Buffer>>): void {
   for (const [path, text] of Object.entries(files)) {
     fs.mkdirSync(dirname(join(workdir, path)), { recursive: true })
     fs.writeFileSync(join(workdir, path), text)
@@ -132,4 +133,22 @@ test('an index of any bytes, or of paths that are too long together, tracks noth
     'ac',
     'ac/d',
   ])
+  header.writeUInt32BE(2, 8)
+  expect(await parseIndex(Buffer.concat([header, entry(0, 'b'), entry(1, 'a')]), slices), 'not sorted').toBeUndefined()
+})
+
+test('others get their turns while a long index is read, and while what it tracks is compared', async () => {
+  await using bench = await openBench()
+  const entries = Array.from({ length: 10_000 }, (_, at) =>
+    Buffer.concat([Buffer.alloc(62), Buffer.of(at === 0 ? 0 : 5), Buffer.from(`${String(at).padStart(5, '0')}\0`)]),
+  )
+  const header = Buffer.alloc(12)
+  header.write('DIRC\0\0\0\x04', 0, 'latin1')
+  header.writeUInt32BE(entries.length, 8)
+  write(bench.workdir, { '.git/index': Buffer.concat([header, ...entries]) })
+  let turns = 0
+  using root = await openRoot(bench.workdir, false)
+  const tracked = await TrackedFiles.open(root, undefined, { rest: () => void turns++ })
+  expect(await tracked.has('09999', false)).toBe(true)
+  expect(turns).toBeGreaterThan((2 * entries.length) / 300)
 })
