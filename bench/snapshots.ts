@@ -1,12 +1,13 @@
 /** Snapshots of a workdir of 10,000 files and 100 MB, next to `git add -A && git write-tree` of the same tree, in turn. */
 import { execFileSync } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
-import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
 import { findGit } from '../src/workspace/git/run-git.ts'
 import { GitStore } from '../src/workspace/snapshots/git-store.ts'
+import { keepLast } from '../src/workspace/snapshots/stored-snapshots.ts'
 import { WorkdirLooks } from '../src/workspace/snapshots/workdir-looks.ts'
 import type { Row } from './table.ts'
 import { median } from './table.ts'
@@ -26,9 +27,10 @@ export async function benchSnapshots(): Promise<Row[]> {
   const [workdir, plain] = [join(home, 'work'), join(home, 'plain')]
   try {
     await makeTree(workdir)
+    const store = new GitStore(join(home, 'store'), git)
     const openLooks = () =>
       new WorkdirLooks({
-        store: new GitStore(join(home, 'store'), git),
+        store,
         keys: { keyOf: async (path) => path },
         roots: () => [workdir],
         readShown: async () => () => true,
@@ -43,7 +45,8 @@ export async function benchSnapshots(): Promise<Row[]> {
     }
     await wait(SETTLED_MS)
     const first = await alternating(FIRST_ROUNDS, own, bare, async () => {
-      for (const store of ['store', 'plain']) await rm(join(home, store), { recursive: true, force: true })
+      await store.remove()
+      await rm(plain, { recursive: true, force: true })
       execFileSync(git, ['init', '-q', '--bare', plain])
       looks = openLooks()
     })
@@ -53,10 +56,20 @@ export async function benchSnapshots(): Promise<Row[]> {
     const changed = await alternating(ROUNDS, own, bare, async (round) => {
       for (let file = 0; file < 10; file++) await writeFile(join(workdir, 'd1', `changed-${file}`), `${round}`)
     })
+    const { written } = await looks.look()
+    await keepLast(store, written.commit)
+    await store.run(['repack', '-a', '-d', '-q'])
+    const tree = execFileSync(git, ['write-tree'], { env, cwd: workdir, encoding: 'utf8' }).trim()
+    const names = ['-c', 'user.name=bench', '-c', 'user.email=bench@example.com']
+    const commit = execFileSync(git, [...names, 'commit-tree', '-m', 'bench', tree], { env, encoding: 'utf8' }).trim()
+    execFileSync(git, ['update-ref', 'refs/heads/bench', commit], { env })
+    execFileSync(git, ['gc', '-q', '--prune=now'], { env })
+    const [packed, gc] = [await sizeOfPacks(store.directory), await sizeOfPacks(plain)]
     return [
       row(`first snapshot of ${FILES} files, 100 MB: CPU`, first),
       row('the same tree again: CPU', unchanged),
       row('ten files changed: CPU', changed),
+      ['the packed store', `${(packed / 1e6).toFixed(1)} MB`, `${(packed / gc).toFixed(2)} of what \`git gc\` leaves`],
     ]
   } finally {
     await rm(home, { recursive: true, force: true })
@@ -71,6 +84,12 @@ async function makeTree(workdir: string): Promise<void> {
     await writeFile(join(directory, `f${file}.txt`), `${line}\n`.repeat(10))
   }
   await writeFile(join(workdir, '.gitignore'), '*.log\n')
+}
+
+async function sizeOfPacks(repository: string): Promise<number> {
+  const directory = join(repository, 'objects', 'pack')
+  const sizes = (await readdir(directory)).map(async (name) => (await stat(join(directory, name))).size)
+  return (await Promise.all(sizes)).reduce((a, b) => a + b, 0)
 }
 
 async function alternating(
