@@ -4,7 +4,7 @@
  */
 import fs, { constants } from 'node:fs'
 import type { Dirent, Stats } from 'node:fs'
-import { statfs } from 'node:fs/promises'
+import { readlink, statfs } from 'node:fs/promises'
 import { promisify } from 'node:util'
 import type { Slices } from '../../lib/time-slices.ts'
 import type { FileStat } from './tree-entry.ts'
@@ -68,10 +68,11 @@ async function localDiskOf(fd: number): Promise<number | undefined> {
   return LOCAL.has(type) ? dev : undefined
 }
 
-/** The caller disposes of it. */
+/** The caller disposes of it. Throws if the path leads elsewhere. */
 export async function openRoot(path: string, isKnown: boolean): Promise<OpenDirectory> {
   const fd = await openDescriptor(path, DIRECTORY)
   try {
+    if ((await readlink(`/proc/self/fd/${fd}`)) !== path) throw new Error(`${path} was moved meanwhile`)
     return new OpenDirectory({ path, quick: isKnown ? await localDiskOf(fd) : undefined }, fd)
   } catch (error) {
     fs.closeSync(fd)

@@ -116,11 +116,15 @@ export class WorkdirLooks {
   }
 }
 
-/** An additional directory that is gone, or in another one, has no tree; a workdir must be there. */
+/**
+ * An additional directory that is gone, or in another one, has no tree; a workdir must be there. They were real paths when they
+ * were given: one that leads elsewhere now was replaced by a link, perhaps to what nobody may read here.
+ */
 async function realRoots(given: readonly string[]): Promise<readonly string[]> {
   const found = await Promise.all(given.map((path) => realpath(path).catch(() => undefined)))
-  const [workdir] = found
-  if (workdir === undefined) throw new UnreadableTree('the workdir does not exist')
-  const all = [...new Set(found.filter((path) => path !== undefined))]
+  const [workdir] = given
+  if (workdir === undefined || found[0] === undefined) throw new UnreadableTree('the workdir does not exist')
+  if (found[0] !== workdir) throw new UnreadableTree('the path of the workdir leads elsewhere now')
+  const all = [...new Set(given.filter((path, index) => found[index] === path))]
   return all.filter((path) => path === workdir || !all.some((other) => other !== path && path.startsWith(`${other}/`)))
 }

@@ -170,3 +170,21 @@ test('a snapshot that is removed or damaged while it is read is not found, and t
   const range = { commits: [written.commit, next.commit] as const, paths: [] }
   await expect(differences(bench.store, range)).rejects.toMatchObject(missing)
 })
+
+test('a directory that a link has replaced is not read, neither a workdir nor an additional one', async () => {
+  await using bench = await openBench(['other'])
+  const { workdir, place } = bench
+  fs.mkdirSync(join(place, 'outside'))
+  fs.writeFileSync(join(place, 'outside/key'), 'secret')
+  fs.writeFileSync(join(workdir, 'a'), '1')
+  await bench.keep('one')
+  const replace = (path: string) => {
+    fs.renameSync(path, `${path}-moved`)
+    fs.symlinkSync(join(place, 'outside'), path)
+  }
+  replace(join(place, 'other'))
+  const { trees } = await bench.look()
+  expect([...trees.keys()]).toEqual([workdir])
+  replace(workdir)
+  await expect(bench.look()).rejects.toThrow('leads elsewhere')
+})
