@@ -26,7 +26,9 @@ describe('with an origin allowed', () => {
       expect({ status, text }, url).toEqual({ status: 204, text: '' })
       expect(headers['access-control-allow-origin']).toBe(ORIGIN)
       expect(headers['access-control-allow-methods']).toMatch(/GET.*POST.*PUT.*DELETE/)
-      expect(headers['access-control-allow-headers']).toMatch(/Authorization.*Idempotency-Key.*Last-Event-ID/)
+      expect(headers['access-control-allow-headers']).toMatch(
+        /Authorization.*Idempotency-Key.*Last-Event-ID.*X-Conversation-Id/,
+      )
       expect(headers['access-control-allow-credentials']).toBeUndefined()
     }
   })

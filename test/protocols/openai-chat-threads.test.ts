@@ -199,6 +199,24 @@ test('a call waits for a decision of another client, and the thread continues af
   expect((await chat.say('done?')).message.content).toBe('I know: touch once, done?.')
 })
 
+test('what a client takes back while it waits, or after it was stopped, ends', async () => {
+  const chat = new Chat('stopped')
+  await chat.say('touch nothing')
+  const { id } = await viewOf(chat)
+  const waiting = async () => (await server.call('GET', `/conversations/${id}/requests`)).body.items
+  const [former] = await waiting()
+  expect((await chat.sayAfter(0, 'touch nothing')).message.content).toContain('touch nothing')
+  expect(await waiting()).toMatchObject([{ request_id: expect.not.stringMatching(former.request_id) }])
+  const slow = chat.sayAfter(0, 'touch nothing').then(() => chat.sayAfter(0, 'slowly'))
+  await expect(slow).rejects.toMatchObject({ code: 'history_differs' })
+  const other = new Chat('paused')
+  const answer = other.say('slowly')
+  await expect.poll(async () => (await viewOf(other).catch(() => ({}))).status).toBe('running')
+  await server.call('POST', `/conversations/${(await viewOf(other)).id}/pause`, { interrupt: true })
+  expect((await answer).message.content).toMatch(/\(The agent was stopped\.\)$/)
+  expect((await other.say('and')).message.content).toBe('I know: slowly, and.')
+})
+
 test('a question is text, and the next message answers it', async () => {
   const chat = new Chat('asks')
   expect((await chat.say('which one')).message.content).toMatch(/Which database\?\n1\. SQLite\n2\. PostgreSQL/)
@@ -261,6 +279,9 @@ test('a function of the client is answered in its thread, also after a restart',
   await expect(new Chat('another').send(chat.messages, { tools: [LOOK_UP] })).rejects.toMatchObject({ status: 400 })
   const answer = await chat.send(chat.messages, { tools: [LOOK_UP] })
   expect(answer.message.content).toContain('it was shipped')
+  chat.messages.push(answer.message, { role: 'developer', content: 'Be brief.' })
+  expect((await chat.say('thanks')).message.content).toContain('system: Be brief.')
+  expect((await chat.say('again')).message.content).toMatch(/thanks.*again/)
 })
 
 test('a thread has one model, and is that of its user', async () => {

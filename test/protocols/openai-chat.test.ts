@@ -110,7 +110,7 @@ test('calls of tools of the server are lines of the reasoning, and never calls o
 test('a text that was cut off is said again in a stream, and is not in a whole answer', async () => {
   cuts = 0
   const chunks = await chunksOf(await follow('cut off'))
-  expect(textOf(chunks)).toMatch(/^one.*\n\n\(The answer was cut off, and begins again\.\)\n\nHello there\.$/s)
+  expect(textOf(chunks)).toMatch(/^one.*\n\n\(The text above was cut off, and does not count\.\)\n\nHello there\.$/s)
   cuts = 0
   expect((await ask('cut off')).choices[0]!.message.content).toBe('Hello there.')
 })

@@ -17,6 +17,19 @@ const REQUEST_HEADERS = ['Authorization', 'Content-Type', 'Idempotency-Key', 'La
   'If-Modified-Since',
   'If-Unmodified-Since',
   'If-Range',
+  'X-Conversation-Id',
+  // The client of OpenAI sends them with each request.
+  ...[
+    'Arch',
+    'Helper-Method',
+    'Lang',
+    'OS',
+    'Package-Version',
+    'Retry-Count',
+    'Runtime',
+    'Runtime-Version',
+    'Timeout',
+  ].map((name) => `X-Stainless-${name}`),
 ])
 const ANSWER_HEADERS = [
   'Location',

@@ -3,7 +3,7 @@ import type { EventOf } from '../../contract/events/event.ts'
 import type { Usage } from '../../contract/values/message.ts'
 import { NO_USAGE, addUsage } from '../../contract/values/message.ts'
 import type { TurnChange } from '../items/turn-changes.ts'
-import { BEGINS_AGAIN, STOPPED, jsonOf, lineOf, waitingWords } from './chat-words.ts'
+import { TAKEN_BACK, STOPPED, jsonOf, lineOf, waitingWords } from './chat-words.ts'
 import { OpenAiError } from './openai-error.ts'
 
 type ToolCall = {
@@ -152,7 +152,7 @@ export class ChatBuilder {
     const isNext = last?.id !== id
     if (last && !isNext) last.text += text
     else blocks.push({ id, text })
-    const notice = kind === 'content' && this.#isRetracted ? [BEGINS_AGAIN] : []
+    const notice = kind === 'content' && this.#isRetracted ? [TAKEN_BACK] : []
     const pieces = isNext && this.#isShown[kind] ? ['', ...notice, text] : [text]
     if (kind === 'content') this.#isRetracted = false
     this.#isShown[kind] = true

@@ -2,7 +2,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { accessOf } from '../../http/guards/authorize.ts'
 import { closeSignal } from '../../http/request/close-signal.ts'
-import { IdempotencyKey } from '../../contract/conversation.ts'
+import { KeyHeader } from '../../http/request/idempotency-key.ts'
 import { followTurn } from '../items/follow-turn.ts'
 import type { TurnStep } from '../items/follow-turn.ts'
 import type { ChatDelta } from './chat-builder.ts'
@@ -13,7 +13,7 @@ import type { ChatPlace, ChatTurn } from './chat-turn.ts'
 import { beginChat, placeFor } from './chat-turn.ts'
 import type { GatewayDeps } from './gateway-deps.ts'
 import { requireModel } from './models.ts'
-import { refusal } from './openai-error.ts'
+import { OpenAiError, refusal } from './openai-error.ts'
 import { clientToolsOf, outputSchemaOf, parseBody } from './response-request.ts'
 import { streamResponse } from './stream-response.ts'
 
@@ -40,6 +40,11 @@ export async function createChatCompletion(
     builder = builderFor(turn, ask)
     const send = ask.body.stream ? stream : answer
     return await send(turn, builder, ask, exchange)
+  } catch (error) {
+    // Clients of OpenAI repeat requests with this status, and this one would be refused again.
+    if (error instanceof OpenAiError && error.status === 409 && error.retryAfter === undefined)
+      void reply.header('x-should-retry', 'false')
+    throw error
   } finally {
     leave?.()
     release()
@@ -60,7 +65,7 @@ function askOf(request: FastifyRequest): ChatAsk {
     thread: threadIn(headers),
     access: accessOf(request),
     hashBody: request.server.hashBody,
-    key: key === undefined ? undefined : parseBody(IdempotencyKey, key),
+    key: parseBody(KeyHeader, { 'idempotency-key': key })['idempotency-key'],
     isRepeated: Number(headers['x-stainless-retry-count'] ?? 0) > 0,
   }
 }

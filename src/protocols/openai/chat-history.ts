@@ -11,7 +11,7 @@ import { readPages } from '../../events/read-pages.ts'
 import type { HashBody } from '../../security/body-hash.ts'
 import type { ChatMessages } from './chat-request.ts'
 import { textIn } from './chat-request.ts'
-import { BEGINS_AGAIN, STOPPED, jsonOf, waitingWords } from './chat-words.ts'
+import { TAKEN_BACK, jsonOf, waitingWords } from './chat-words.ts'
 
 /** What stands for a message of the user: `all` with everything before it, `own` alone. One for each key of the server. */
 export type MessageMarks = { readonly all: readonly string[]; readonly own: readonly string[] }
@@ -63,7 +63,7 @@ export function marksOf(
       answer = ''
     }
     asked = []
-    answer += parts.map(textIn).join('')
+    answer += `\n\n${parts.map(textIn).join('')}`
   }
   return { before: marks, now: add(newParts), answer }
 }
@@ -161,20 +161,25 @@ async function hasMessage({ log, state }: Conversation): Promise<boolean> {
   return false
 }
 
-const ANSWERS: ReadonlySet<string> = new Set(['AssistantMessage', 'Result', 'RequestOpened'])
+const ANSWERS: ReadonlySet<string> = new Set(['AssistantMessage', 'Result', 'RequestOpened', 'ModelRetry'])
+const WHOLE: ReadonlySet<string> = new Set(['completed', 'finished'])
 
 /**
  * Whether the client shows what the agent has answered to the message `seq`, or its beginning: somebody may have stopped reading.
- * What came before an answer that began again is in no log.
+ * Of an attempt that failed, or a run that was stopped, nobody knows what was shown.
  */
 async function hasAnswer({ id, log }: Conversation, seq: number, answer: string, beforeSeq?: number): Promise<boolean> {
-  const shown = answer.split(BEGINS_AGAIN).at(-1) ?? ''
+  const shown = answer.split(TAKEN_BACK).at(-1) ?? ''
   const wanted = shown.split('\n\n').map(comparable)
   if (wanted.every((piece) => piece === '')) return true
   let said = ''
   const range = { afterSeq: seq, types: ANSWERS, limit: PAGE, ...(beforeSeq !== undefined && { beforeSeq }) }
   for await (const { events } of readPages(log, range))
-    for (const { event } of events) said += comparable(textsOf(event, id).join(''))
+    for (const { event } of events) {
+      if (event.type === 'ModelRetry' && event.parent_tool_use_id === undefined) return true
+      if (event.type === 'Result' && !WHOLE.has(event.stop_reason)) return true
+      said += comparable(textsOf(event, id).join(''))
+    }
   let at = 0
   return wanted.every((piece) => {
     const found = said.indexOf(piece, at)
@@ -186,8 +191,9 @@ async function hasAnswer({ id, log }: Conversation, seq: number, answer: string,
 /** What an answer can have of an event. */
 function textsOf(event: Event, id: string): readonly string[] {
   if (event.type === 'AssistantMessage') return event.parent_tool_use_id === undefined ? [event.text] : []
+  if (event.type === 'RequestOpened' && event.kind === 'client_tool') return []
   if (event.type === 'RequestOpened') return [waitingWords(event, id), waitingWords(event, undefined)]
   if (event.type !== 'Result') return []
   const { final_text, structured_output: structured } = event
-  return [final_text, structured === undefined ? '' : jsonOf(structured), STOPPED]
+  return [final_text, structured === undefined ? '' : jsonOf(structured)]
 }

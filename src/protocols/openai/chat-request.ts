@@ -95,14 +95,12 @@ export type ChatMessages = {
 export function readMessages({ messages }: ChatRequest): ChatMessages {
   const all = messages.map(readMessage)
   const first = all.findIndex(({ role }) => role !== 'system')
-  const rest = first < 0 ? [] : all.slice(first)
-  const border = all.findLastIndex(({ role }) => role === 'assistant') + 1
-  const before = border > 0 ? all.slice(Math.max(first, 0), border) : []
-  const now = border > 0 ? all.slice(border) : rest
-  const newParts = now.flatMap(({ role, parts }) => {
-    if (role === 'tool') return []
-    return role === 'system' ? parts.map((part) => withRole('system', part)) : parts
-  })
+  const begun = first < 0 ? all.length : first
+  const border = Math.max(all.findLastIndex(({ role }) => role === 'assistant') + 1, begun)
+  // Later ones are read where they are.
+  const before = all.slice(begun, border).map(asOfUser)
+  const now = all.slice(border).map(asOfUser)
+  const newParts = now.flatMap(({ role, parts }) => (role === 'user' ? parts : []))
   const outputs = messages.slice(border).flatMap((message, at): CallOutput[] => {
     const parts = all[border + at]?.parts ?? []
     if (message.role !== 'tool') return []
@@ -110,9 +108,14 @@ export function readMessages({ messages }: ChatRequest): ChatMessages {
   })
   if (newParts.length + outputs.length === 0)
     throw refusal('messages', 'must end with a message of the user that has text or an image, or with results of tools')
-  const system = all.slice(0, Math.max(first, 0)).flatMap(({ parts }) => parts.map(textIn))
+  const system = all.slice(0, begun).flatMap(({ parts }) => parts.map(textIn))
   return { system: system.join('\n\n'), before, newParts, outputs }
 }
+
+const asOfUser = (message: ChatMessage): ChatMessage =>
+  message.role === 'system'
+    ? { ...message, role: 'user', parts: message.parts.map((part) => withRole('system', part)) }
+    : message
 
 function readMessage(message: z.infer<typeof Message>): ChatMessage {
   const calls = message.role === 'assistant' ? (message.tool_calls ?? []) : []

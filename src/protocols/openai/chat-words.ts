@@ -3,8 +3,8 @@ import type { EventOf } from '../../contract/events/event.ts'
 import { titleOf } from '../../contract/events/call-title.ts'
 import type { OpenRequest } from '../../contract/request.ts'
 
-/** What a stream has where an answer begins again. */
-export const BEGINS_AGAIN = '(The answer was cut off, and begins again.)'
+/** What a stream has after a text that the agent does not know. */
+export const TAKEN_BACK = '(The text above was cut off, and does not count.)'
 
 export const STOPPED = '(The agent was stopped.)'
 
