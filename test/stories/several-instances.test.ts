@@ -93,6 +93,23 @@ test('responses of the OpenAI API are read, continued and deleted through anothe
   expect((await owner.call('GET', path)).status).toBe(404)
 })
 
+test('a thread of Chat Completions is continued through another instance', async () => {
+  const llm_config = { model: 'scripted', base_url: stage.model.baseUrl, api_key: 'scripted-model-key' }
+  await owner.call('PUT', '/profiles/chat', { llm_config, permission_mode: 'bypass' })
+  const thread = { 'X-Conversation-Id': 'shared' }
+  const messages: object[] = []
+  const say = async (server: TestServer, content: string) => {
+    messages.push({ role: 'user', content })
+    const { body } = await server.call('POST', '/v1/chat/completions', { model: 'chat', messages }, thread)
+    expect(body.choices, JSON.stringify(body)).toMatchObject([{ finish_reason: 'stop' }])
+    messages.push(body.choices[0].message)
+    return body.id.replace(/_\d+$/, '')
+  }
+  const first = await say(owner, 'Hello')
+  expect(await say(asked, 'Hello again')).toBe(first)
+  expect(await say(owner, 'And again')).toBe(first)
+})
+
 test('uploads and downloads through another instance keep their bytes, also with Expect: 100-continue', async () => {
   const path = await create()
   const bytes = randomBytes(3_000_000)

@@ -50,6 +50,19 @@ export async function findOrCreate(
   )
 }
 
+/** Returns the id of the conversation that has this external id, on whatever instance; undefined if there is none. */
+export async function findExternal(
+  manager: Pick<ConversationManager, 'upToDate' | 'ownerOf'>,
+  named: ExternalName,
+): Promise<string | undefined> {
+  await manager.upToDate()
+  for (let generation = 0; generation < MAX_GENERATIONS; generation++) {
+    const id = idFor(named, generation)
+    if (manager.ownerOf(id)) return id
+  }
+  return undefined
+}
+
 /** Undefined: it was deleted meanwhile. Throws a `Problem` while another instance is creating it. */
 async function viewOf({ pages, upToDate }: Manager, id: string): Promise<ConversationView | undefined> {
   for (let remainingChecks = WAIT_MS / CHECK_MS; remainingChecks > 0; remainingChecks--) {

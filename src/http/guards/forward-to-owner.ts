@@ -78,7 +78,7 @@ export function forwardByBody(app: FastifyInstance, peers: Peers): void {
   app.addHook('preHandler', async (request, reply) => {
     const { conversationInBody } = request.routeOptions.config
     if (!conversationInBody || !request.access) return
-    const id = conversationInBody(request.body)
+    const id = await conversationInBody(request.body, request)
     const { cluster } = peers
     const owner = await (id === undefined ? cluster.successor() : cluster.ownerElsewhere(request.raw.socket, id))
     if (owner) await forward(request, reply, peers, owner, { id, body: JSON.stringify(request.body) })

@@ -5,8 +5,8 @@ declare module 'fastify' {
   interface FastifyContextConfig {
     /** Returns the conversation of a path outside of `/conversations`. */
     conversationOf?: (params: unknown) => string | undefined
-    /** Returns the conversation that the body names; undefined: the request makes one. */
-    conversationInBody?: (body: unknown) => string | undefined
+    /** Returns the conversation that the body or a header names; undefined: the request makes one. */
+    conversationInBody?: (body: unknown, request: FastifyRequest) => string | undefined | Promise<string | undefined>
   }
   interface FastifyRequest {
     /** The conversation that the handler has found or made, if the path names none. */

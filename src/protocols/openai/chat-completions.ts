@@ -6,7 +6,7 @@ import { KeyHeader } from '../../http/request/idempotency-key.ts'
 import { followTurn } from '../items/follow-turn.ts'
 import type { TurnStep } from '../items/follow-turn.ts'
 import type { ChatDelta } from './chat-builder.ts'
-import { ChatBuilder } from './chat-builder.ts'
+import { ChatBuilder, parseCallId } from './chat-builder.ts'
 import { formatOf, parseChat, readMessages } from './chat-request.ts'
 import type { ChatAsk } from './chat-ask.ts'
 import type { ChatPlace, ChatTurn } from './chat-turn.ts'
@@ -53,6 +53,19 @@ export async function createChatCompletion(
         request.log.error({ err: error }, 'the conversation of a request without a thread could not be deleted')
       })
   }
+}
+
+/** The conversation that a request continues; undefined if it makes one. */
+export async function conversationOfChat(
+  { manager }: GatewayDeps,
+  request: FastifyRequest,
+): Promise<string | undefined> {
+  const { messages, thread, access } = askOf(request)
+  const [first] = messages.outputs
+  if (first) return parseCallId(first.callId)?.conversationId
+  if (thread === undefined) return undefined
+  const { findExternal } = await import('../../conversations/profiles/external-ids.ts')
+  return await findExternal(manager, { external_id: thread, user_id: access.limits.userId })
 }
 
 function askOf(request: FastifyRequest): ChatAsk {

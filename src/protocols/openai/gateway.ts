@@ -3,12 +3,12 @@ import type { FastifyRequest } from 'fastify'
 import { accessOf } from '../../http/guards/authorize.ts'
 import { listModels, requireModel } from './models.ts'
 import type { GatewayDeps } from './gateway-deps.ts'
-import { createChatCompletion as createChat } from './chat-completions.ts'
+import * as chat from './chat-completions.ts'
 import * as responses from './responses.ts'
 import { sendError as send } from './openai-error.ts'
 
 export const sendError = send
-export const createChatCompletion = createChat
+export const { createChatCompletion, conversationOfChat } = chat
 export const { createResponse, getResponse, cancelResponse, deleteResponse, listInputItems } = responses
 
 export async function models(deps: GatewayDeps, request: FastifyRequest): Promise<object> {

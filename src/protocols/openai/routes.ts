@@ -38,7 +38,11 @@ export const openAiRoutes: FastifyPluginAsync<GatewayDeps> = async (app, deps) =
   const creating = { ...asking, conversationInBody: conversationContinued }
   add(['POST', '/v1/responses'], creating, (gateway, request, reply) => gateway.createResponse(deps, request, reply))
   const chat = '/v1/chat/completions'
-  add(['POST', chat], asking, (gateway, request, reply) => gateway.createChatCompletion(deps, request, reply))
+  const chatting = {
+    ...asking,
+    conversationInBody: async (_: unknown, request: FastifyRequest) => (await load()).conversationOfChat(deps, request),
+  }
+  add(['POST', chat], chatting, (gateway, request, reply) => gateway.createChatCompletion(deps, request, reply))
   const one = '/v1/responses/:response_id'
   const own = { conversationOf: conversationOfResponse }
   const readingOne = { ...reading, ...own }
