@@ -1,6 +1,4 @@
 /** The Chat Completions API, as the client of OpenAI uses it, on a real server: answers, streams, tools and errors. */
-import { access } from 'node:fs/promises'
-import { join } from 'node:path'
 import OpenAI from 'openai'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { ScriptedQuestion, ScriptedTurn } from '../../src/llm/scripted/script.ts'
@@ -27,6 +25,13 @@ function turnFor({ messages }: ScriptedQuestion['body']): ScriptedTurn {
       calls: [
         { name: 'Bash', arguments: { command: said.replaceAll(/.*(touch \w+).*/gs, '$1') } },
         { name: 'Bash', arguments: { command: 'echo done' } },
+      ],
+    }
+  if (said.includes('mixed'))
+    return {
+      calls: [
+        { name: 'Bash', arguments: { command: 'touch mixed' } },
+        { name: 'look_up', arguments: { number: '17' } },
       ],
     }
   if (said.includes('both'))
@@ -159,6 +164,25 @@ test('a call needs its result, and nothing is stored for one that does not wait'
   await expect(again(result(id))).rejects.toMatchObject({ status: 400, param: 'tool_call_id' })
 })
 
+test('a call of a function that the client has not seen ends with its next message', async () => {
+  const headers = { 'X-Conversation-Id': 'unseen' }
+  const messages: OpenAI.ChatCompletionMessageParam[] = [{ role: 'user', content: 'mixed' }]
+  const say = async () =>
+    (await openai.chat.completions.create({ model: 'coder', messages, tools: [LOOK_UP] }, { headers })).choices[0]!
+  messages.push((await say()).message)
+  const { items } = (await server.call('GET', '/requests')).body
+  const { conversation_id: id, request } = items.find(({ request: { kind } }: any) => kind === 'permission') // eslint-disable-line typescript/no-explicit-any
+  const [{ tool_use_id, input_hash }] = request.payload.tool_uses
+  const decisions = [{ tool_use_id, input_hash, behavior: 'allow' }]
+  await server.call('POST', `/conversations/${id}/requests/${request.request_id}`, { kind: 'permission', decisions })
+  const waiting = async () => (await server.call('GET', `/conversations/${id}/requests`)).body.items
+  await expect.poll(waiting).toMatchObject([{ kind: 'client_tool' }])
+  messages.push({ role: 'user', content: 'Hello' })
+  expect(await say()).toMatchObject({ finish_reason: 'stop', message: { content: 'Hello there.' } })
+  expect(await waiting()).toEqual([])
+  await server.call('DELETE', `/conversations/${id}`)
+})
+
 test('an output schema gives JSON that fits it', async () => {
   const schema = { type: 'object', properties: { count: { type: 'number' } }, required: ['count'] }
   const response_format = { type: 'json_schema', json_schema: { name: 'counted', schema } }
@@ -261,5 +285,4 @@ test('a key needs both scopes, and uses its profiles only', async () => {
   await expect(say(await ofScope(['write']), 'coder')).rejects.toMatchObject({ status: 403 })
   await expect(say(await ofScope(['read']), 'coder')).rejects.toMatchObject({ status: 403 })
   await expect(say(clientWith('wrong'), 'coder')).rejects.toMatchObject({ status: 401, code: 'invalid_api_key' })
-  expect(await access(join(server.dataDir, 'gone')).catch(() => 'no')).toBe('no')
 })

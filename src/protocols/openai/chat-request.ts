@@ -89,6 +89,8 @@ export type ChatMessages = {
   /** What is to be answered. */
   readonly newParts: readonly UserPart[]
   readonly outputs: readonly CallOutput[]
+  /** The calls that the client has been asked for, as it says. */
+  readonly callIds: ReadonlySet<string>
 }
 
 /** Throws an `OpenAiError`. */
@@ -108,8 +110,10 @@ export function readMessages({ messages }: ChatRequest): ChatMessages {
   })
   if (newParts.length + outputs.length === 0)
     throw refusal('messages', 'must end with a message of the user that has text or an image, or with results of tools')
+  const asked = messages.flatMap((message) => (message.role === 'assistant' ? (message.tool_calls ?? []) : []))
+  const callIds = new Set(asked.map(({ id }) => id))
   const system = all.slice(0, begun).flatMap(({ parts }) => parts.map(textIn))
-  return { system: system.join('\n\n'), before, newParts, outputs }
+  return { system: system.join('\n\n'), before, newParts, outputs, callIds }
 }
 
 const asOfUser = (message: ChatMessage): ChatMessage =>

@@ -18,7 +18,7 @@ import { earlierTurnOf } from './chat-retries.ts'
 import { importOf } from './chat-import.ts'
 import type { ChatMarks } from './chat-history.ts'
 import { formatMark, marksOf, placeOf } from './chat-history.ts'
-import type { ChatRequest } from './chat-request.ts'
+import type { ChatMessages, ChatRequest } from './chat-request.ts'
 import { formatOf, toolChoiceOf } from './chat-request.ts'
 import { waitingWords } from './chat-words.ts'
 import type { GatewayDeps } from './gateway-deps.ts'
@@ -110,6 +110,7 @@ async function begin(conversation: Conversation, ask: ChatAsk, marks: ChatMarks)
   if (outputs.length === 0) {
     const waiting = waitingError(conversation)
     if (waiting) throw waiting
+    await endUnseen(conversation, messages)
   }
   const answers = answersTo(conversation, outputs)
   await useTools(conversation, access, toolsOf(body))
@@ -149,6 +150,14 @@ function otherHistory(isShort: boolean): OpenAiError {
     ? 'The conversation has messages that are not in this request.'
     : 'The conversation does not have the messages of this request, or has others.'
   return new OpenAiError(409, `${why} ${advice}`, { code: 'history_differs', param: 'messages' })
+}
+
+/** Calls of functions that the client has not seen, because another client decided about the calls before them. */
+async function endUnseen(conversation: Conversation, { callIds }: ChatMessages): Promise<void> {
+  const seen = new Set([...callIds].map((id) => toolUseOf(conversation, id)))
+  const open = conversation.requests.list().filter(({ kind }) => kind === 'client_tool')
+  if (open.length > 0 && open.every(({ tool_use_ids }) => tool_use_ids.every((id) => !seen.has(id))))
+    await conversation.pause({ interrupt: true })
 }
 
 type Answer = { readonly requestId: string; readonly answer: AnswerRequest }
