@@ -7,20 +7,97 @@ import type { PostgresSession } from './session.ts'
 import { FIFTH_MIGRATION } from './fifth-migration.ts'
 import { FIRST_MIGRATION } from './first-migration.ts'
 import { SIXTH_MIGRATION } from './sixth-migration.ts'
-import { SECOND_MIGRATION } from './second-migration.ts'
 import { THIRD_MIGRATION } from './third-migration.ts'
-import { FOURTH_MIGRATION } from './fourth-migration.ts'
 import { SEVENTH_MIGRATION } from './seventh-migration.ts'
-import { EIGHTH_MIGRATION } from './eighth-migration.ts'
-import { ELEVENTH_MIGRATION } from './eleventh-migration.ts'
-import { NINTH_MIGRATION } from './ninth-migration.ts'
-import { TENTH_MIGRATION } from './tenth-migration.ts'
-import { TWELFTH_MIGRATION } from './twelfth-migration.ts'
 
 /** Names the database in the data directories that were used with it. A copy of the database keeps it. */
 const IDENTITY_MIGRATION = `
   create table database_identity (id uuid not null default gen_random_uuid());
   insert into database_identity default values`
+
+/** Workdirs are named as in the tables of files, so that both can be copied to each other. */
+const SECOND_MIGRATION = `
+update shared_workdirs set workdir = encode(sha256(convert_to(workdir, 'UTF8')), 'hex')`
+
+/** Each instance has an address at which the others reach it. */
+const FOURTH_MIGRATION = 'alter table incarnations add column address text'
+
+/** Logins are stored as API keys are. */
+const EIGHTH_MIGRATION = `
+create table logins (
+  id text primary key,
+  number bigint not null generated always as identity,
+  value text not null,
+  used_at text
+);
+create table login_version (
+  version bigint not null,
+  changed_by uuid
+);
+insert into login_version values (1)`
+
+/** What each answer of a model took. It has no reference to the conversations, because it stays without them. */
+const NINTH_MIGRATION = `
+create table usage_conversations (
+  id uuid primary key,
+  through_seq bigint not null,
+  user_id text,
+  labels text[] not null
+);
+create table usage_answers (
+  conversation_id uuid not null,
+  at bigint not null,
+  seq bigint not null,
+  model text not null,
+  input_tokens double precision not null,
+  output_tokens double precision not null,
+  cached_tokens double precision not null,
+  cache_write_tokens double precision not null,
+  cost_usd double precision,
+  primary key (at, conversation_id, seq)
+)`
+
+/** The words of events, for the search. They are made again from the events. */
+const TENTH_MIGRATION = `
+create table search_heads (
+  conversation_id uuid primary key references conversations on delete cascade,
+  seq bigint not null
+);
+create table search_words (
+  conversation_id uuid not null references conversations on delete cascade,
+  seq bigint not null,
+  number bigint not null generated always as identity,
+  at bigint not null,
+  words tsvector not null,
+  primary key (conversation_id, seq)
+);
+create index search_words_words on search_words using gin (words)`
+
+/** Profiles are stored as API keys are. */
+const ELEVENTH_MIGRATION = `
+create table profiles (
+  id text primary key,
+  number bigint not null generated always as identity,
+  value text not null,
+  used_at text
+);
+create table profile_version (
+  version bigint not null,
+  changed_by uuid
+);
+insert into profile_version values (1)`
+
+/** The idempotency keys of creates, so that one of several instances executes each. */
+const TWELFTH_MIGRATION = `
+create table creation_claims (
+  key text primary key,
+  body_hash text not null,
+  -- It exists when the request has succeeded.
+  conversation_id uuid not null,
+  owner bigint not null,
+  at timestamptz not null default now()
+);
+create index creation_claims_at on creation_claims (at)`
 
 const MIGRATIONS: readonly string[] = [
   FIRST_MIGRATION,
