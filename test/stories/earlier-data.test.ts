@@ -1,6 +1,7 @@
 /**
  * A data directory of an earlier version: `data-format-1.json` has the files that were written by a server of commit f6bcd13d, which was killed
- * while a permission, a question, a client tool, a host and a subagent waited; one conversation has answered ones.
+ * while a permission, a question, a client tool, a host and a subagent waited; one conversation has answered ones. The
+ * conversation in which a form of an MCP server waited is derived from the one with the question.
  */
 import { mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
@@ -12,8 +13,8 @@ import { answersIn, openedIn } from '../support/answering.ts'
 import { decisionsFor } from '../support/answering-over-http.ts'
 import { startServer } from '../support/server.ts'
 
-/** The text of each file, by its path. */
-const FIXTURE: Readonly<Record<string, string>> = JSON.parse(
+/** The text of each file that a server wrote, by its path. */
+const WRITTEN: Readonly<Record<string, string>> = JSON.parse(
   await readFile(join(import.meta.dirname, 'data-format-1.json'), 'utf8'),
 )
 /** Where that server had its workdirs. */
@@ -28,6 +29,22 @@ const IDS = {
   client_tool: '01a21000-00be-73d7-a0b2-2bd09155de7e',
   network: '01a21000-0146-760c-8267-5e008997a464',
   subagent: '01a21000-0232-73cf-b02d-92ad0f399c56',
+  form: '01a21000-0300-7188-a983-fe352699c056',
+}
+
+/** The text of each file, by its path. */
+const FIXTURE: Readonly<Record<string, string>> = { ...WRITTEN, ...filesOfForm() }
+
+/** That version stored the question of a running call as any other, and the status stayed `running`. */
+function filesOfForm(): Record<string, string> {
+  const files = Object.entries(WRITTEN).filter(([path]) => path.includes(IDS.question))
+  const ofForm = files.map(([path, text]) => {
+    const lines = text.replaceAll('"name":"AskUserQuestion"', '"name":"mcp__odd__ask"').split('\n')
+    // A space at the end of a line joins it with the next one.
+    const shown = path.endsWith('.jsonl') ? `${lines.slice(0, -2).join('\n').trimEnd()}\n` : text
+    return [path.replace(IDS.question, IDS.form), shown.replaceAll(IDS.question, IDS.form)] as const
+  })
+  return Object.fromEntries(ofForm)
 }
 
 const model = await startScriptedModel(() => ({ text: 'Done.' }))
@@ -123,6 +140,20 @@ test('what survives a restart is listed with the oldest first, and the others ar
   expect(waited).toMatchObject({ tool_use_ids: ['call_1'], payload: { name: 'look_up', input: { n: 1 } } })
   const late = await answer(IDS.client_tool, waited!.request_id, { kind: 'client_tool', output: 'late' })
   expect([late.status, late.body.error]).toEqual([409, 'request_closed'])
+})
+
+test('a form of a call that was running ends with the call', async () => {
+  const events = await eventsOf(IDS.form)
+  const [form] = openedIn(events, 'question')
+  expect(form).toMatchObject({ tool_use_ids: ['call_1'] })
+  expect(events.filter(({ type }) => type === 'ToolResult')).toMatchObject([
+    { tool_use_id: 'call_1', is_error: true, error_type: 'interrupted' },
+  ])
+  expect((await call('GET', `/conversations/${IDS.form}`)).body.status).toBe('paused')
+  expect((await call('GET', `/conversations/${IDS.form}/requests`)).body.items).toEqual([])
+  const late = await answer(IDS.form, form!.request_id, { kind: 'question', answers: { 'Which?': 'B' } })
+  expect([late.status, late.body.error]).toEqual([409, 'request_closed'])
+  expect(await eventsOf(IDS.form)).toEqual(events)
 })
 
 describe('an answer now', () => {
