@@ -9,8 +9,7 @@ import { DecideNetworkRequest } from './values/network.ts'
 import { listOf, PageLimit } from './values/page.ts'
 import { AskedToolUse, Behavior, DecidePermission } from './values/permission.ts'
 import type { RequestKind } from './values/request-kinds.ts'
-import { REQUEST_KINDS, RequestKindName } from './values/request-kinds.ts'
-import { Json, OfRequest, STORED_PAYLOADS } from './values/request-payloads.ts'
+import { Json, OfRequest, REQUEST_KINDS, RequestKindName, STORED_PAYLOADS } from './values/request-kinds.ts'
 import { AnswerQuestion } from './values/question.ts'
 
 /** What each kind shows. */

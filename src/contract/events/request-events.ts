@@ -1,8 +1,8 @@
 /** The events of requests to the outside: what waits for a user or a program, the answer, or the end without one. */
 import { z } from 'zod'
 import { Decision, Hash } from '../values/permission.ts'
-import type { StoredKind } from '../values/request-payloads.ts'
-import { OfRequest, STORED_KINDS, STORED_PAYLOADS } from '../values/request-payloads.ts'
+import type { StoredKind } from '../values/request-kinds.ts'
+import { OfRequest, STORED_KINDS, STORED_PAYLOADS } from '../values/request-kinds.ts'
 import { Answers } from '../values/question.ts'
 import { byEnvironment, Envelope, InRun, InSubagent } from './envelope.ts'
 
