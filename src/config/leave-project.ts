@@ -3,6 +3,7 @@
  * wrote it could turn off the sandbox, or send the key of the model elsewhere.
  */
 import { resolve } from 'node:path'
+import { leaveDirectory } from '../lib/start-process.ts'
 import { ensureWritable } from './config.ts'
 import { readSecretPipes } from './environment.ts'
 import { defaultDataDir } from './paths.ts'
@@ -22,7 +23,7 @@ export async function leaveProject({ createsIt, signal }: Leaving): Promise<stri
     if (path && RELATIVE.test(name)) process.env[name] = resolve(path)
   const dataDir = process.env.OPENHANDS_DATA_DIR || defaultDataDir()
   if (createsIt) await ensureWritable(dataDir, 'OPENHANDS_DATA_DIR')
-  process.chdir(createsIt ? dataDir : '/')
+  leaveDirectory(createsIt ? dataDir : '/')
   // A remote server gets no other secret.
   await readSecretPipes(createsIt ? undefined : ['OPENHANDS_MASTER_KEY'], signal)
   return dataDir

@@ -7,6 +7,7 @@
 import { execFile, spawn } from 'node:child_process'
 import type { ChildProcess, ExecFileOptions, SpawnOptions } from 'node:child_process'
 import { accessSync, constants } from 'node:fs'
+import { homedir } from 'node:os'
 import { isAbsolute, join } from 'node:path'
 import { promisify } from 'node:util'
 import { codeOf } from './error-code.ts'
@@ -165,11 +166,14 @@ export class HostEnvironment {
 
   /**
    * All of a person's own environment, for a program that the person has chosen, such as an editor. Never for an agent. The
-   * search path has absolute entries only, here as well.
+   * search path has absolute entries only, here as well, and none of the project: npx and virtual environments put those first,
+   * and agents can write there.
    */
   static ofPerson(own: Readonly<Record<string, string | undefined>>): HostEnvironment {
     const set = Object.entries(own).filter((entry): entry is [string, string] => entry[1] !== undefined)
-    return new HostEnvironment(withSearchPath(Object.fromEntries(set)))
+    const directories = own['PATH']?.split(':') ?? []
+    const path = directories.filter((directory) => !isOfPackage(directory) && !isOfProject(directory)).join(':')
+    return new HostEnvironment(withSearchPath({ ...Object.fromEntries(set), PATH: path }))
   }
 
   /** For a Node with these options, which must be literal text in the source code. */
@@ -199,12 +203,31 @@ export class HostEnvironment {
   }
 }
 
+/** Where the process was before. */
+const left = new Set<string>()
+
+/** Changes the current directory. The one that the process leaves is still that of the project. */
+export function leaveDirectory(to: string): void {
+  left.add(process.cwd())
+  process.chdir(to)
+}
+
+/** Whether it is below the directory of the process, now or before. A directory with the home in it is no project. */
+function isOfProject(directory: string): boolean {
+  const projects = [process.cwd(), ...left].filter((project) => !isInside(homedir(), project))
+  return projects.some((project) => isInside(directory, project))
+}
+
+const isInside = (path: string, directory: string): boolean =>
+  `${path}/`.startsWith(directory === '/' ? '/' : `${directory}/`)
+
+const isOfPackage = (directory: string): boolean => /\/node_modules(\/|$)/.test(directory)
+
 /** Ignores program directories of packages and projects (npm puts those first on PATH): agents can write there. */
 export function findProgram(name: string, path: string): string | undefined {
   const project = process.cwd()
-  const isOfProject = (directory: string) =>
-    /\/node_modules(\/|$)/.test(directory) || (project !== '/' && `${directory}/`.startsWith(`${project}/`))
-  const directories = path.split(':').filter((directory) => isAbsolute(directory) && !isOfProject(directory))
+  const isIgnored = (directory: string) => isOfPackage(directory) || (project !== '/' && isInside(directory, project))
+  const directories = path.split(':').filter((directory) => isAbsolute(directory) && !isIgnored(directory))
   const candidates = directories.map((directory) => join(directory, name))
   return candidates.find((candidate) => {
     try {

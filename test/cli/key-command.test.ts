@@ -180,6 +180,38 @@ test('no program that is started has a key in its environment', async () => {
   }
 })
 
+test('a command that is named without a directory is no program of the project, which agents can write', async () => {
+  await using model = await guardedModel('printed-by-the-person', 'Hello.')
+  const own = join(home, 'own-bin')
+  const project = join(home, 'with-programs')
+  const [packages, environment] = [join(project, 'node_modules/.bin'), join(project, '.venv/bin')]
+  for (const directory of [own, packages, environment]) await mkdir(directory, { recursive: true })
+  for (const directory of [packages, environment])
+    await program(join(directory, 'print-it').slice(home.length + 1), 'echo printed-by-an-agent')
+  await program('own-bin/print-it', 'echo printed-by-the-person')
+  const env = {
+    HOME: home,
+    OPENHANDS_DATA_DIR: join(home, 'programs'),
+    LLM_MODEL: 'scripted',
+    LLM_BASE_URL: model.baseUrl,
+    LLM_API_KEY_COMMAND: '["print-it"]',
+  }
+  const PATH = [packages, environment, own, process.env['PATH']].join(':')
+  expect(await runCommand(['-p', 'hello'], { cwd: project, env: { ...env, PATH } })).toMatchObject({
+    stdout: 'Hello.\n',
+  })
+  // In the home of the person, programs are the person's own.
+  const atHome = {
+    ...env,
+    OPENHANDS_DATA_DIR: join(tmpdir(), 'programs-at-home'),
+    PATH: `${own}:${process.env['PATH']}`,
+  }
+  expect(await runCommand(['-p', '--cwd', project, 'hello'], { cwd: home, env: atHome })).toMatchObject({
+    stdout: 'Hello.\n',
+  })
+  await rm(atHome.OPENHANDS_DATA_DIR, { recursive: true })
+})
+
 test('an editor gets no key, and nothing else is started with the environment of the person', () => {
   const variables = { ...KEYS, LLM_API_KEY: 'secret-value-of-LLM_API_KEY', EDITOR: 'vi' }
   for (const [name, value] of Object.entries(variables)) vi.stubEnv(name, value)
