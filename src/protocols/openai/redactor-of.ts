@@ -8,5 +8,8 @@ export async function redactorOf(
   request: FastifyRequest,
 ): Promise<(text: string) => string> {
   const id = request.conversationId ?? namedConversation(request)
-  return id === undefined ? (text) => text : await manager.redactFor(id)
+  const owner = id === undefined ? undefined : manager.ownerOf(id)
+  // What it hides says what the secrets are: a key learns nothing of conversations that it does not see.
+  if (id === undefined || !owner || !request.access?.sees(owner)) return (text) => text
+  return await manager.redactFor(id)
 }
