@@ -2,12 +2,13 @@
  * The bare git repository that holds the snapshots of one conversation: the only file that runs git for them. Git is given
  * bytes and never a workdir, so nothing that a workdir contains (configuration, hooks, filters, attributes) has any effect.
  */
-import { readdir, rm, stat, writeFile } from 'node:fs/promises'
+import { readdir, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { makeDirectories } from '../../files/make-directories.ts'
 import type { Readable, Writable } from 'node:stream'
 import { Problem } from '../../contract/problem.ts'
 import { codeOf, ignoreMissing } from '../../lib/error-code.ts'
+import { replaceFile } from '../../lib/durable-file.ts'
 import { HostEnvironment, startProcess } from '../../lib/start-process.ts'
 import type { ChildProcess } from '../../lib/start-process.ts'
 import { findGit } from '../git/run-git.ts'
@@ -82,7 +83,8 @@ export class GitStore {
     if (await this.exists()) return
     for (const path of ['', 'objects', 'objects/pack', 'refs', 'refs/heads', 'refs/snapshots', 'info'])
       await makeDirectories(join(this.directory, path), 0o700)
-    const write = (name: string, text: string) => writeFile(join(this.directory, name), text, { mode: 0o600 })
+    // Durable: an empty HEAD after a loss of power would be a store that git does not read.
+    const write = (name: string, text: string) => replaceFile(join(this.directory, name), text)
     await write('config', CONFIG)
     await write('info/attributes', ATTRIBUTES)
     await write('HEAD', 'ref: refs/heads/none\n')

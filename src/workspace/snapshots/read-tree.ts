@@ -284,7 +284,8 @@ class TreeReader {
   }
 }
 
-const UNREADABLE: ReadonlySet<string> = new Set(['EACCES', 'EPERM', 'ELOOP', 'EINVAL', 'ENXIO', 'ENODEV', 'EIO'])
+/** `EAGAIN`: a program has a lease on it, see https://man7.org/linux/man-pages/man2/fcntl.2.html. */
+const UNREADABLE: ReadonlySet<string> = new Set('EACCES EPERM ELOOP EINVAL ENXIO ENODEV EIO EAGAIN ESTALE'.split(' '))
 const RULES_FILE = '.gitignore'
 /** Names that are looked at before others get a turn. */
 const BATCH = 64

@@ -1,6 +1,7 @@
 /** Reads snapshots from the store: their trees, and the content of their files. */
 import { readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
+import { makeDirectories } from '../../files/make-directories.ts'
 import { Problem } from '../../contract/problem.ts'
 import { replaceFile } from '../../lib/durable-file.ts'
 import { ignoreMissing } from '../../lib/error-code.ts'
@@ -17,8 +18,12 @@ export const keepSnapshot = (store: GitStore, id: string, commit: string): Promi
   writeRef(refOf(store, id), commit)
 
 /** The next repack keeps what this commit leads to, though no snapshot has it. */
-export const keepLast = (store: GitStore, commit: string): Promise<void> =>
-  writeRef(join(store.directory, 'refs', 'heads', 'last'), commit)
+export async function keepLast(store: GitStore, commit: string): Promise<void> {
+  const directory = join(store.directory, 'refs', 'heads')
+  // Stores of earlier versions have none.
+  await makeDirectories(directory, 0o700)
+  await writeRef(join(directory, 'last'), commit)
+}
 
 /** Git takes the draft for a lock, and `clean` removes it. */
 const writeRef = (path: string, commit: string) => replaceFile(path, `${commit}\n`, { draft: `${path}.lock` })

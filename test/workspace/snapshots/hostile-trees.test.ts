@@ -1,5 +1,6 @@
 /** Snapshots of trees that were made to do harm. */
-import { execFileSync } from 'node:child_process'
+import { execFileSync, spawn } from 'node:child_process'
+import { once } from 'node:events'
 import * as fs from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
@@ -187,4 +188,23 @@ test('a directory that a link has replaced is not read, neither a workdir nor an
   expect([...trees.keys()]).toEqual([workdir])
   replace(workdir)
   await expect(bench.look()).rejects.toThrow('leads elsewhere')
+})
+
+test('a file on which a program has a lease is left out, and all others are in the snapshot', async () => {
+  await using bench = await openBench()
+  const path = join(bench.workdir, 'leased')
+  fs.writeFileSync(path, 'x')
+  fs.writeFileSync(join(bench.workdir, 'other'), 'x')
+  const lines = ['import fcntl, signal, sys', 'signal.signal(signal.SIGIO, signal.SIG_IGN)', 'file = open(sys.argv[1])']
+  lines.push('fcntl.fcntl(file, fcntl.F_SETLEASE, fcntl.F_WRLCK)', 'print("leased", flush=True)', 'sys.stdin.read()')
+  const holder = spawn('python3', ['-c', lines.join('\n').replace('argv[1])', 'argv[1], "r+")'), path])
+  try {
+    await once(holder.stdout, 'data')
+    const { trees } = await bench.look()
+    expect(trees.get(bench.workdir)!.leftOut).toEqual([{ path: 'leased', reason: 'unreadable' }])
+    expect([...trees.get(bench.workdir)!.entries.keys()]).toEqual(['other'])
+  } finally {
+    holder.stdin.end()
+    await once(holder, 'close')
+  }
 })
