@@ -18,6 +18,8 @@ afterAll(() => stage[Symbol.asyncDispose]())
 
 function turnFor(body: ScriptedQuestion['body']) {
   if (body.messages.at(-1)?.role === 'tool') return { text: 'Done.' }
+  if (textsOf(body).includes('write a file'))
+    return { calls: [{ name: 'FileEditor', arguments: { command: 'create', path: 'new', file_text: 'original' } }] }
   const text = textsOf(body).find((each) => each.startsWith('run '))
   return text === undefined || body.messages.some(({ role }) => role === 'tool')
     ? { text: `I read: ${textsOf(body).join(' | ')}` }
@@ -121,6 +123,15 @@ describe('PostToolUse', () => {
     expect(typed(events, 'ToolResult')).toMatchObject([{ output: 'masked', context: 'PostToolUse hook: look again' }])
     expect(JSON.stringify(await stage.events(id))).not.toContain('"stdout":"original')
     expect(stage.model.requests.at(-1)!.body.messages.at(-1)!.content).toBe('masked\n\nPostToolUse hook: look again')
+  })
+
+  test('hides the patches of an edit with its output', async () => {
+    const plain = await stage.say(await stage.create({ hooks: {} }), 'write a file')
+    expect(typed(plain, 'ToolResult')).toMatchObject([{ changes: [{ patch: expect.stringContaining('original') }] }])
+    const hooks = at('PostToolUse', specific('PostToolUse', { updatedToolOutput: 'masked' }))
+    const [result] = typed(await stage.say(await stage.create({ hooks }), 'write a file'), 'ToolResult')
+    expect(result).toMatchObject({ output: 'masked' })
+    expect(result).not.toHaveProperty('changes')
   })
 
   test('exit code 2 tells the model why; a failed call has its own point', async () => {

@@ -11,7 +11,7 @@ export const FileEdit = z
       .string()
       .optional()
       .describe(
-        'In the format of git, redacted. Absent for a binary file, and beyond 64 KiB for all files of the call.',
+        'In the format of git, redacted. Absent for a binary file, outside of the workdir, and beyond 64 KiB for all files of the call.',
       ),
   })
   .meta({ id: 'FileEdit' })

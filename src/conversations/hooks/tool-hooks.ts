@@ -209,5 +209,7 @@ function hookedDraft(point: HookPoint, result: ResultDraft, runs: readonly HookR
   const context = [result.context ?? [], statements.map((text) => `${point} hook: ${text}`)].flat().join('\n')
   const output =
     point === 'PostToolUse' ? answers.findLast(({ updatedOutput }) => updatedOutput)?.updatedOutput : undefined
-  return { ...result, ...(output && { output: output.value }), ...(context && { context }) }
+  // A hook that hides something from the output hides it from the patches, too.
+  const { changes, ...rest } = result
+  return { ...rest, ...(output ? { output: output.value } : changes && { changes }), ...(context && { context }) }
 }

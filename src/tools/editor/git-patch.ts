@@ -15,44 +15,52 @@ export type PatchHead = { readonly path: string; readonly oldPath?: string | und
 /** Lines before and after each change. */
 const CONTEXT_LINES = 3
 
-/** Lines that differ. Beyond it the search for the shortest patch would take long: all lines in between are replaced. */
-const MAX_DIFFERENT_LINES = 1000
+/**
+ * Lines that differ. Beyond it the search for the shortest patch would take long, by the square of this number: all lines in
+ * between are replaced.
+ */
+const MAX_DIFFERENT_LINES = 200
 
-/** Characters that are compared line by line, in both contents together. */
-const MAX_COMPARED_CHARS = 512 * 1024
+/** Characters that are compared line by line, in both texts together. */
+const MAX_COMPARED_CHARS = 256 * 1024
 
 /** As git sees it, and what is no UTF-8 text too: a patch has one encoding. */
 export const isBinary = (content: Content): boolean =>
   content !== undefined && (content.includes(0) || !isUtf8(content))
 
 /**
- * `undefined` as a content: there is no such file. Resolves to undefined if too much is between the first and the last
- * difference.
+ * `undefined` as a text: there is no such file. Resolves to undefined if the patch would certainly have more than `maxChars`, if
+ * too much is between the first and the last difference, or if there is none.
  */
 export async function gitPatch(
-  before: Content,
-  after: Content,
+  before: string | undefined,
+  after: string | undefined,
   { path, oldPath, mode }: PatchHead,
+  maxChars: number,
 ): Promise<string | undefined> {
-  const old = before?.toString() ?? ''
-  // Each step takes a while for a file of many megabytes: yield between them.
-  await nextTurn()
-  const hunks = await hunksOf(old, after?.toString() ?? '')
-  if (!hunks) return undefined
+  const isWhole = before === undefined || after === undefined
+  if (isWhole && (before ?? after ?? '').length > maxChars) return undefined
+  const hunks = await hunksOf(before ?? '', after ?? '', maxChars)
+  if (!hunks || (hunks.length === 0 && !isWhole && oldPath === undefined)) return undefined
   return formatPatch({
     isGit: true,
-    oldFileName: before ? `a/${oldPath ?? path}` : '/dev/null',
-    newFileName: after ? `b/${path}` : '/dev/null',
+    oldFileName: before === undefined ? '/dev/null' : `a/${oldPath ?? path}`,
+    newFileName: after === undefined ? '/dev/null' : `b/${path}`,
     oldHeader: undefined,
     newHeader: undefined,
-    ...(!before && { isCreate: true, newMode: mode }),
-    ...(!after && { isDelete: true, oldMode: mode }),
+    ...(before === undefined && { isCreate: true, newMode: mode }),
+    ...(after === undefined && { isDelete: true, oldMode: mode }),
     ...(oldPath !== undefined && { isRename: true }),
     hunks: [...hunks],
   })
 }
 
-async function hunksOf(before: string, after: string): Promise<readonly StructuredPatchHunk[] | undefined> {
+async function hunksOf(
+  before: string,
+  after: string,
+  maxChars: number,
+): Promise<readonly StructuredPatchHunk[] | undefined> {
+  // Each step takes a while for a file of many megabytes: yield between them.
   await nextTurn()
   const { start, end, replacement } = difference(before, after)
   if (start === end && replacement === '') return []
@@ -60,15 +68,18 @@ async function hunksOf(before: string, after: string): Promise<readonly Structur
   const rest = contextEnd(before, end) - end
   const old = before.slice(from, end + rest)
   const now = after.slice(from, start + replacement.length + rest)
-  if (old.length + now.length > MAX_COMPARED_CHARS) return undefined
+  const length = old.length + now.length
+  if (length > MAX_COMPARED_CHARS) return undefined
   const options = { context: CONTEXT_LINES, maxEditLength: MAX_DIFFERENT_LINES }
-  const { hunks } = structuredPatch('', '', old, now, '', '', options) ?? { hunks: [replacedWhole(old, now)] }
+  const shortest = structuredPatch('', '', old, now, '', '', options)
+  if (!shortest && length > maxChars) return undefined
+  const { hunks } = shortest ?? { hunks: [replacedWhole(old, now)] }
   await nextTurn()
-  const skipped = countLines(before.slice(0, from))
+  const linesBefore = countLines(before.slice(0, from))
   return hunks.map((hunk) => ({
     ...hunk,
-    oldStart: hunk.oldStart + skipped,
-    newStart: hunk.newStart + skipped,
+    oldStart: hunk.oldStart + linesBefore,
+    newStart: hunk.newStart + linesBefore,
   }))
 }
 
@@ -91,11 +102,11 @@ function replacedWhole(old: string, now: string): StructuredPatchHunk {
     newStart: 1,
     oldLines: countLines(old),
     newLines: countLines(now),
-    lines: [...signed(old, '-'), ...signed(now, '+')],
+    lines: [...withSign(old, '-'), ...withSign(now, '+')],
   }
 }
 
-function signed(text: string, sign: '-' | '+'): string[] {
+function withSign(text: string, sign: '-' | '+'): string[] {
   if (text === '') return []
   const isOpen = !text.endsWith('\n')
   const lines = (isOpen ? text : text.slice(0, -1)).split('\n').map((line) => sign + line)

@@ -54,7 +54,7 @@ export class AgentFiles {
   readonly #onChanged: AgentFilesDeps['onFileChanged']
   readonly #turns = new Queue({ limit: 1 })
   /** By the call that changes files now. */
-  #written: ChangedFile[] = []
+  #changedFiles: ChangedFile[] = []
 
   constructor({ files, stateDirectory, sealer, redact, onFileChanged }: AgentFilesDeps) {
     this.redact = redact
@@ -65,16 +65,21 @@ export class AgentFiles {
   }
 
   /** Runs work that changes files, after earlier such work, and says what it has changed. See `toOutcome`. */
-  change({ workdir }: Pick<ToolContext, 'workdir'>, work: () => Promise<ToolOutcome>): Promise<ToolOutcome> {
-    return this.#turns.run(async () => {
-      const written: ChangedFile[] = []
-      this.#written = written
-      const outcome = await toOutcome(work)
-      if (written.length === 0) return outcome
-      const { fileEditsOf } = await import('../editor/file-edits.ts')
-      const changes = await fileEditsOf(written, { workdir, redact: this.redact })
-      return changes.length > 0 ? { ...outcome, changes } : outcome
-    })
+  change(
+    { workdir, signal }: Pick<ToolContext, 'workdir' | 'signal'>,
+    work: () => Promise<ToolOutcome>,
+  ): Promise<ToolOutcome> {
+    return this.#turns
+      .run(async () => {
+        const outcome = await toOutcome(work)
+        const changedFiles = this.#changedFiles
+        if (changedFiles.length === 0) return outcome
+        this.#changedFiles = []
+        const { fileEditsOf } = await import('../editor/file-edits.ts')
+        const changes = await fileEditsOf(changedFiles, { workdir, redact: this.redact, signal })
+        return changes.length > 0 ? { ...outcome, changes } : outcome
+      })
+      .finally(() => (this.#changedFiles = []))
   }
 
   look(path: string, maxBytes: number = MAX_FILE_BYTES): Promise<FoundEntry> {
@@ -167,8 +172,8 @@ export class AgentFiles {
     if (place.kind !== 'missing') await (content ? this.#files.replace(place, content) : this.#files.remove(place))
     else if (content) await this.#files.create(place, content, mode)
     const { path } = place
-    const used = place.kind === 'file' ? place.mode : (mode ?? 0)
-    this.#written.push({ path, before: contentOf(place), after: content, oldPath, mode: used })
+    const fileMode = place.kind === 'file' ? place.mode : (mode ?? 0)
+    this.#changedFiles.push({ path, before: contentOf(place), after: content, oldPath, mode: fileMode })
     this.#onChanged?.(place.path, place.kind === 'missing' ? 'add' : content ? 'change' : 'unlink')
     if (content) await this.#seenFiles.note(place.path, content)
   }

@@ -7,6 +7,7 @@ import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { FileEdit } from '../../../src/contract/events/file-edit.ts'
 import type { ToolOutcome } from '../../../src/state/tool-call.ts'
+import { fileEditsOf } from '../../../src/tools/editor/file-edits.ts'
 import { gitPatch } from '../../../src/tools/editor/git-patch.ts'
 import { createEdit, createMultiEdit } from '../../../src/tools/files/edit.ts'
 import { createFileEditor } from '../../../src/tools/files/file-editor.ts'
@@ -135,10 +136,10 @@ test('a call that fails, or changes nothing, has no changes', async () => {
   expect(await call(patchOf('*** Update File: a', '-one', '+one'))).not.toHaveProperty('changes')
 })
 
-test('a file outside the workdir has its absolute path', async () => {
+test('a file outside the workdir has its absolute path, and no patch, which git would not apply', async () => {
   const { call, workdir } = await openFiles(createWrite)
   const path = join(workdir, '../beside')
-  expect(changesIn(await call({ file_path: path, content: 'x\n' }))).toMatchObject([{ path, operation: 'add' }])
+  expect(changesIn(await call({ file_path: path, content: 'x\n' }))).toEqual([{ path, operation: 'add' }])
   expect(await readFile(path, 'utf8')).toBe('x\n')
 })
 
@@ -148,6 +149,40 @@ test('secrets are redacted in patches and paths', async () => {
   expect(change!.path).toBe('<secret:PIN>')
   expect(change!.patch).toContain('+<secret:PIN>\n')
   expect(JSON.stringify(change)).not.toContain('hunter2-hunter2')
+})
+
+test('a secret of several short lines is redacted, although each line of a patch has a sign before it', async () => {
+  const redact = async (text: string) => text.replaceAll('apple\nriver\n', '<secret:WORDS>\n')
+  const file = {
+    path: '/w/a',
+    before: Buffer.from('one\n'),
+    after: Buffer.from('one\napple\nriver\nend\n'),
+    mode: 0o644,
+  }
+  const signal = new AbortController().signal
+  const [edit] = await fileEditsOf([file], { workdir: '/w', redact, signal })
+  expect(edit!.patch).toContain(' one\n+<secret:WORDS>\n+end\n')
+  expect(edit!.patch).not.toMatch(/apple|river/)
+})
+
+test('a redaction that makes a patch longer counts for its limit, which is in bytes', async () => {
+  const signal = new AbortController().signal
+  const editOf = async (content: string, redact: (text: string) => Promise<string>) => {
+    const file = { path: '/w/a', before: undefined, after: Buffer.from(content), mode: 0o644 }
+    return (await fileEditsOf([file], { workdir: '/w', redact, signal }))[0]!
+  }
+  const lines = 'secret\n'.repeat(4000)
+  expect(await editOf(lines, async (text) => text)).toHaveProperty('patch')
+  expect(await editOf(lines, async (text) => text.replaceAll('secret', '<secret:LONG_NAME>'))).not.toHaveProperty(
+    'patch',
+  )
+  expect(await editOf('€'.repeat(30_000), async (text) => text)).not.toHaveProperty('patch')
+})
+
+test('after an interrupt files are listed without the work of their patches', async () => {
+  const file = { path: '/w/a', before: undefined, after: Buffer.from('x\n'), mode: 0o644 }
+  const edits = await fileEditsOf([file], { workdir: '/w', redact: async (text) => text, signal: AbortSignal.abort() })
+  expect(edits).toEqual([{ operation: 'add', path: 'a' }])
 })
 
 test('a file that is no UTF-8 text is binary, and has no patch', async () => {
@@ -184,7 +219,7 @@ test('property: git makes the new text of the old one with the patch', async () 
     fc.pre(before !== '' && after !== '')
     await writeFile(path, before)
     const head = { path: 'f', mode: '100644' }
-    const patch = await gitPatch(Buffer.from(before), Buffer.from(after), head)
+    const patch = await gitPatch(before, after, head, 65_536)
     if (before !== after) execFileSync('git', ['apply', '--unidiff-zero', '-'], { cwd: directory, input: patch })
     expect(await readFile(path, 'utf8')).toBe(after)
   })
@@ -204,10 +239,8 @@ test('a patch of many changes replaces all lines between them, and git applies i
 test('no step of a patch grows with the lines of the file', async () => {
   const growth = await growthOfSteps(async (times) => {
     const text = 'x\n'.repeat(250_000 * times)
-    const patch = await gitPatch(Buffer.from(`${text}one\n${text}`), Buffer.from(`${text}two\n${text}`), {
-      path: 'f',
-      mode: '100644',
-    })
+    const head = { path: 'f', mode: '100644' }
+    const patch = await gitPatch(`${text}one\n${text}`, `${text}two\n${text}`, head, 65_536)
     expect(patch).toContain('-one\n+two\n')
   })
   expect(growth).toBeLessThan(3)
