@@ -43,8 +43,8 @@ const SETTINGS_OF_OPEN_WEBUI = {
 
 /** On the network of the host, so that it reaches a server that listens on localhost. */
 function openWebUi(url: string): string {
-  const fixed = Object.entries(SETTINGS_OF_OPEN_WEBUI).map(([name, value]) => `-e ${name}=${value}`)
-  const settings = [`-e OPENAI_API_BASE_URL=${quote(url)}`, '-e OPENAI_API_KEY="$KEY"', ...fixed]
+  const fixedOptions = Object.entries(SETTINGS_OF_OPEN_WEBUI).map(([name, value]) => `-e ${name}=${value}`)
+  const settings = [`-e OPENAI_API_BASE_URL=${quote(url)}`, '-e OPENAI_API_KEY="$KEY"', ...fixedOptions]
   const rest = ['-v open-webui:/app/backend/data', 'ghcr.io/open-webui/open-webui:main']
   return `docker run -d --network=host ${[...settings, ...rest].join(' ')}\n`
 }

@@ -204,17 +204,17 @@ export class HostEnvironment {
 }
 
 /** Where the process was before. */
-const left = new Set<string>()
+const formerDirectories = new Set<string>()
 
 /** Changes the current directory. The one that the process leaves is still that of the project. */
 export function leaveDirectory(to: string): void {
-  left.add(process.cwd())
+  formerDirectories.add(process.cwd())
   process.chdir(to)
 }
 
-/** Whether it is below the directory of the process, now or before. A directory with the home in it is no project. */
+/** Whether it is below the directory of the process, now or before. A directory with the home in it does not count. */
 function isOfProject(directory: string): boolean {
-  const projects = [process.cwd(), ...left].filter((project) => !isInside(homedir(), project))
+  const projects = [process.cwd(), ...formerDirectories].filter((project) => !isInside(homedir(), project))
   return projects.some((project) => isInside(directory, project))
 }
 

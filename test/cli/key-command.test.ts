@@ -180,7 +180,7 @@ test('no program that is started has a key in its environment', async () => {
   }
 })
 
-test('a command that is named without a directory is no program of the project, which agents can write', async () => {
+test('a command that is named without a directory is not a program of the project, which agents can write', async () => {
   await using model = await guardedModel('printed-by-the-person', 'Hello.')
   const own = join(home, 'own-bin')
   const project = join(home, 'with-programs')

@@ -256,7 +256,9 @@ test('a decision needs the scope approve, and a key sees its own conversations',
   await expect(stranger.responses.cancel(asked.id)).rejects.toMatchObject({ status: 404 })
   // What a redactor hides would say what the secrets of the conversation are.
   const conversationId = asked.id.slice('resp_'.length).replace(/^(.{8})(.{4})(.{4})(.{4})(.{12}).*/, '$1-$2-$3-$4-$5')
-  const { status } = await server.call('PUT', `/conversations/${conversationId}/secrets`, { secrets: { PIN: '123456789012' } })
+  const { status } = await server.call('PUT', `/conversations/${conversationId}/secrets`, {
+    secrets: { PIN: '123456789012' },
+  })
   expect(status).toBe(200)
   const guess = `${asked.id.replace(/_\d+[abs]*$/, '')}_123456789012`
   await expect(stranger.responses.retrieve(guess)).rejects.toThrow('123456789012')

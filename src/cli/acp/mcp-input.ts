@@ -5,17 +5,17 @@ import type { McpInput, McpServerInput } from '../../contract/mcp/mcp-server.ts'
 /** Returns undefined if there are none. Names that the server does not take, or that two servers would have, are changed. */
 export function mcpOf(servers: readonly McpServer[] = []): McpInput | undefined {
   if (servers.length === 0) return undefined
-  const named = new Map<string, McpServerInput>()
-  for (const server of servers) named.set(freeName(server.name, named), inputOf(server))
-  return { mcpServers: Object.fromEntries(named) }
+  const serversByName = new Map<string, McpServerInput>()
+  for (const server of servers) serversByName.set(freeName(server.name, serversByName), inputOf(server))
+  return { mcpServers: Object.fromEntries(serversByName) }
 }
 
 const MAX_NAME_CHARS = 32
 
-function freeName(name: string, taken: ReadonlyMap<string, unknown>): string {
+function freeName(name: string, usedNames: ReadonlyMap<string, unknown>): string {
   for (let number = 1; ; number++) {
-    const found = nameOf(name, number === 1 ? '' : `-${number}`)
-    if (!taken.has(found)) return found
+    const candidate = nameOf(name, number === 1 ? '' : `-${number}`)
+    if (!usedNames.has(candidate)) return candidate
   }
 }
 

@@ -43,7 +43,7 @@ async function takeBack(conversation: ConversationHandle, id: string, refusal: A
     return refusal
   } catch (error) {
     const isRead = error instanceof AgentServerError && error.code === 'already_read'
-    const stored = isRead ? 'The run of another program has read the message' : 'The message is stored without a run'
-    return new Error(`${stored}: do not send it again. ${refusal.message}`, { cause: refusal })
+    const advice = isRead ? 'The run of another program has read the message' : 'The message is stored without a run'
+    return new Error(`${advice}: do not send it again. ${refusal.message}`, { cause: refusal })
   }
 }

@@ -66,22 +66,23 @@ export class ConversationSearch implements AsyncDisposable {
     const ids = isVisible && [...this.#listed()].filter((one) => isVisible(one)).map(({ id }) => id)
     const wantedPage = { words, limit: query.limit + 1, after, ids, signal }
     // A damaged index is removed when that is found out, and made again.
-    const { places: found, isComplete } = await this.#find(wantedPage).catch((error: unknown) => {
+    const { places: foundPlaces, isComplete } = await this.#find(wantedPage).catch((error: unknown) => {
       if (signal?.aborted) throw error
       return this.#find(wantedPage)
     })
-    const page = found.slice(0, query.limit)
+    const page = foundPlaces.slice(0, query.limit)
     const last = page.at(-1)?.place
     return {
       items: await this.#itemsOf(page, words),
-      next_page_id: last && found.length > page.length ? encodePageId([String(last.at), String(last.number)]) : null,
+      next_page_id:
+        last && foundPlaces.length > page.length ? encodePageId([String(last.at), String(last.number)]) : null,
       is_complete: isComplete,
     }
   }
 
   async #find({ signal, ...query }: WordQuery & Pick<SearchOptions, 'signal'>): Promise<FoundPlaces> {
-    const indexed = this.#indexed()
-    const isComplete = (await settlesWithin(WAIT_MS, indexed)) && (await indexed)
+    const indexing = this.#indexed()
+    const isComplete = (await settlesWithin(WAIT_MS, indexing)) && (await indexing)
     signal?.throwIfAborted()
     try {
       return { places: await this.#deps.index.find(query), isComplete }

@@ -84,7 +84,7 @@ export function addAccess(app: FastifyInstance): void {
 
 const limitHook =
   (limit: ProfileLimit): preHandlerHookHandler =>
-  ({ access, body }, _reply, done) => {
+  ({ access, body }, _reply, next) => {
     if (access?.limits.profiles) limitToProfiles(access, limit, body)
-    done()
+    next()
   }

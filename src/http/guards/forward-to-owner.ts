@@ -97,11 +97,14 @@ export async function forward(
 ): Promise<void> {
   const { raw, access, keyFingerprint = '' } = request
   if (!access) return
-  const { 'content-length': _, ...unsized } = raw.headers
+  const { 'content-length': _, ...otherHeaders } = raw.headers
   const forwarding = {
     method: request.method,
     path: request.url,
-    headers: { ...withoutConnection(typeof sentBody === 'string' ? unsized : raw.headers), 'x-request-id': request.id },
+    headers: {
+      ...withoutConnection(typeof sentBody === 'string' ? otherHeaders : raw.headers),
+      'x-request-id': request.id,
+    },
     body: sentBody,
     signal: closeSignal(reply),
   }

@@ -173,11 +173,11 @@ export function limitAs(access: Access, route: keyof typeof LIMITS, body: unknow
   if (!isHarmless(limit)) limitToProfiles(access, limit, body)
 }
 
-function refuseBesides(allowed: Readonly<Record<string, true>>, body: unknown): void {
-  const refused = Object.entries(body ?? {}).filter(
-    ([name, value]) => value !== undefined && !Object.hasOwn(allowed, name),
+function refuseBesides(allowedNames: Readonly<Record<string, true>>, body: unknown): void {
+  const refusedFields = Object.entries(body ?? {}).filter(
+    ([name, value]) => value !== undefined && !Object.hasOwn(allowedNames, name),
   )
-  if (refused.length === 0) return
-  const names = refused.map(([name]) => name).join(', ')
+  if (refusedFields.length === 0) return
+  const names = refusedFields.map(([name]) => name).join(', ')
   throw new Problem('forbidden', `This key is limited to profiles, which say everything else. Leave out ${names}.`)
 }

@@ -23,8 +23,8 @@ const CHANGING: ReadonlySet<string> = new Set(['POST', 'PUT', 'PATCH', 'DELETE']
 /** Logs a change, and a refused key. Call it when the answer is known: the client may have left, and reads none. */
 export function logChange(request: FastifyRequest, reply: FastifyReply): void {
   if (!isAudited(request)) return
-  const named = ConversationUuid.safeParse(request.conversationId ?? namedConversation(request))
-  const conversation_id = named.success ? named.data : conversationIn(reply)
+  const conversationId = ConversationUuid.safeParse(request.conversationId ?? namedConversation(request))
+  const conversation_id = conversationId.success ? conversationId.data : conversationIn(reply)
   request.log.info({ ...factsOf(request, reply), conversation_id }, 'audit')
 }
 

@@ -45,18 +45,18 @@ export async function createConversationFor(
     throw refusal('input', 'answers something that no conversation waits for; send previous_response_id')
   if (input.parts.length === 0) throw refusal('input', 'has no text and no image; send a message')
   const tools = clientToolsOf(body)
-  const sent = {
+  const sentFields = {
     profile,
     ...(tools.length > 0 && { client_tools: tools }),
     ...(body.metadata && { metadata: body.metadata }),
   }
   const access = accessOf(request)
-  const wanted = createAs(access, parseBody(NewConversation, sent))
+  const createRequest = createAs(access, parseBody(NewConversation, sentFields))
   // A key that is limited to profiles must not change the system prompt: there the instructions are a part of the message.
   const isLimited = access.limits.profiles !== undefined
   const { instructions } = body
   const settings: CreateConversation = {
-    ...wanted,
+    ...createRequest,
     ...(!(await hasMode(deps, profile)) && { permission_mode: 'default' as const }),
     ...(instructions && !isLimited && { system_prompt_extensions: [instructions] }),
   }
@@ -107,8 +107,8 @@ async function continueIn(
   await useTools(conversation, access, clientToolsOf(body))
   const start = await answerAll(conversation, access, input)
   if (start === undefined && input.parts.length === 0) throw refusal('input', 'has no text, no image and no answer')
-  const said = input.parts.length > 0 ? await say(conversation, input.parts, body) : undefined
-  return { conversation, start: start ?? said ?? conversation.log.head, isNew }
+  const message = input.parts.length > 0 ? await say(conversation, input.parts, body) : undefined
+  return { conversation, start: start ?? message ?? conversation.log.head, isNew }
 }
 
 /** Whether somebody has continued the conversation after this event. */
@@ -123,8 +123,8 @@ async function forkAt(
   end: number,
 ): Promise<Conversation> {
   mayCreate(access)
-  const made = await manager.fork(id, ForkConversation.parse({ at_seq: end }))
-  return await manager.open(made.id)
+  const fork = await manager.fork(id, ForkConversation.parse({ at_seq: end }))
+  return await manager.open(fork.id)
 }
 
 export async function useTools(
@@ -179,10 +179,12 @@ async function answerAll(
     requestId: request.request_id,
     answer: answerTo(request, input),
   }))
-  const known = new Set(open.flatMap(({ request_id, tool_use_ids }) => tool_use_ids.map((id) => `${request_id} ${id}`)))
+  const callIds = new Set(
+    open.flatMap(({ request_id, tool_use_ids }) => tool_use_ids.map((id) => `${request_id} ${id}`)),
+  )
   for (const { id } of input.approvals) {
     const { requestId, toolUseId } = parseApprovalId(id) ?? {}
-    if (!known.has(`${requestId} ${toolUseId}`))
+    if (!callIds.has(`${requestId} ${toolUseId}`))
       throw refusal('approval_request_id', `${id.slice(0, 200)} does not wait for an answer`)
   }
   const calls = new Set(open.flatMap(({ tool_use_ids }) => tool_use_ids))
@@ -199,22 +201,22 @@ function answerTo(request: Waiting, { approvals, outputs }: ResponseInput): Answ
     throw stillWaits('The agent waits for a decision about a host. Decide with the API of the server.')
   if (request.kind === 'client_tool') {
     const [id = ''] = request.tool_use_ids
-    const given = outputs.find(({ callId }) => callId === id)
-    if (!given) throw new OpenAiError(400, `No tool output found for function call ${id}.`, { param: 'input' })
-    return parseBody(AnswerRequest, { kind: 'client_tool', output: given.output })
+    const answer = outputs.find(({ callId }) => callId === id)
+    if (!answer) throw new OpenAiError(400, `No tool output found for function call ${id}.`, { param: 'input' })
+    return parseBody(AnswerRequest, { kind: 'client_tool', output: answer.output })
   }
-  const asked = request.payload.tool_uses.filter(({ decision }) => decision === undefined)
-  const decisions = asked.map(({ tool_use_id, input_hash }) => {
-    const given = approvals.find(
+  const waitingCalls = request.payload.tool_uses.filter(({ decision }) => decision === undefined)
+  const decisions = waitingCalls.map(({ tool_use_id, input_hash }) => {
+    const answer = approvals.find(
       ({ id }) =>
         parseApprovalId(id)?.toolUseId === tool_use_id && parseApprovalId(id)?.requestId === request.request_id,
     )
-    if (!given)
+    if (!answer)
       throw stillWaits(
         'Tool calls wait for a decision. Send an mcp_approval_response for each of them, or cancel the response.',
       )
-    const message = given.reason
-    return given.approve
+    const message = answer.reason
+    return answer.approve
       ? { tool_use_id, input_hash, behavior: 'allow' as const }
       : { tool_use_id, input_hash, behavior: 'deny' as const, ...(message !== undefined && { message }) }
   })

@@ -131,8 +131,8 @@ export class ChatBuilder {
   }
 
   #end(result: EventOf<'Result'>, error: EventOf<'ErrorEvent'> | undefined): void {
-    const { structured_output: structured, final_text, stop_reason: reason, interrupted } = result
-    const text = structured === undefined ? final_text : jsonOf(structured)
+    const { structured_output: structuredOutput, final_text, stop_reason: reason, interrupted } = result
+    const text = structuredOutput === undefined ? final_text : jsonOf(structuredOutput)
     const last = this.#blocks.content.at(-1)?.text ?? ''
     if (/\S/.test(text) && text.trim() !== last.trim()) this.#write('content', result.id, text)
     if (interrupted || STOPS.has(reason)) this.#write('content', `${result.id} stopped`, STOPPED)

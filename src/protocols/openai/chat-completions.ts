@@ -98,9 +98,9 @@ function threadIn(headers: FastifyRequest['headers']): string | undefined {
 /** The stream is one of those of its conversation. */
 function enterStream({ streamSlots, metrics }: GatewayDeps, id: string): () => void {
   const leave = streamSlots.take(id)
-  const ended = metrics.streamOpened('sse')
+  const countEnd = metrics.streamOpened('sse')
   return () => {
-    ended({ lagged: false })
+    countEnd({ lagged: false })
     leave()
   }
 }

@@ -48,7 +48,7 @@ export function marksOf(
 ): ChatMarks {
   const marks: MessageMarks[] = []
   let answer = ''
-  let asked: UserPart[] = []
+  let askedParts: UserPart[] = []
   const add = (parts: readonly UserPart[]) => {
     const last = marks.at(-1)?.all
     const [one, two] = [hashesOf(hashBody, comparable(answer)), hashesOf(hashBody, parts)]
@@ -56,13 +56,13 @@ export function marksOf(
     return { all, own: two.map((own) => digest(own, 16)) }
   }
   for (const { role, parts } of before) {
-    if (role === 'user') asked.push(...parts)
+    if (role === 'user') askedParts.push(...parts)
     if (role !== 'assistant') continue
-    if (asked.length > 0) {
-      marks.push(add(asked))
+    if (askedParts.length > 0) {
+      marks.push(add(askedParts))
       answer = ''
     }
-    asked = []
+    askedParts = []
     answer += `\n\n${parts.map(textIn).join('')}`
   }
   return { before: marks, now: add(newParts), answer }
@@ -80,19 +80,19 @@ const HIDDEN = /<(details|think|reasoning)\b/g
 
 /** Clients show reasoning in the text, and leave it out later. Spaces are lost in many places. */
 function comparable(text: string): string {
-  let kept = ''
+  let keptText = ''
   let from = 0
-  const unclosed = new Set<string>()
+  const openTags = new Set<string>()
   for (const { 1: tag = '', index } of text.matchAll(HIDDEN)) {
-    if (index < from || unclosed.has(tag)) continue
+    if (index < from || openTags.has(tag)) continue
     const end = text.indexOf(`</${tag}>`, index)
-    if (end < 0) unclosed.add(tag)
+    if (end < 0) openTags.add(tag)
     else {
-      kept += text.slice(from, index)
+      keptText += text.slice(from, index)
       from = end + tag.length + 3
     }
   }
-  return (kept + text.slice(from)).replaceAll(/\s+/g, '')
+  return (keptText + text.slice(from)).replaceAll(/\s+/g, '')
 }
 
 /**
@@ -105,40 +105,41 @@ export type HistoryPlace =
 
 export async function placeOf(conversation: Conversation, { before, now, answer }: ChatMarks): Promise<HistoryPlace> {
   const last = before.at(-1)
-  const known: MarkedMessage[] = []
-  for await (const marked of markedIn(conversation)) {
+  const knownMessages: MarkedMessage[] = []
+  for await (const message of markedIn(conversation)) {
     // The newest: nothing else has to be read.
-    if (known.length === 0 && last?.all.includes(marked.all))
-      return { kind: (await hasAnswer(conversation, marked.seq, answer)) ? 'end' : 'other' }
-    known.push(marked)
+    if (knownMessages.length === 0 && last?.all.includes(message.all))
+      return { kind: (await hasAnswer(conversation, message.seq, answer)) ? 'end' : 'other' }
+    knownMessages.push(message)
   }
-  if (known.length === 0) {
+  if (knownMessages.length === 0) {
     const isNew = !(await hasMessage(conversation))
     return { kind: isNew ? 'new' : last ? 'other' : 'end' }
   }
-  return await earlierPlace(conversation, known, { before, now, answer })
+  return await earlierPlace(conversation, knownMessages, { before, now, answer })
 }
 
 /** `known`: newest first. */
 async function earlierPlace(
   conversation: Conversation,
-  known: readonly MarkedMessage[],
+  knownMessages: readonly MarkedMessage[],
   { before, now, answer }: ChatMarks,
 ): Promise<HistoryPlace> {
   const last = before.at(-1)
-  const at = known.findIndex(({ all }) => (last ? last.all.includes(all) : now.all.includes(all)))
-  const found = known[at]
-  if (found && !last && at === known.length - 1) return { kind: 'earlier', toSeq: found.seq - 1, isFirst: true }
-  const next = last && found ? known[at - 1] : undefined
-  if (found && next) {
-    if (!(await hasAnswer(conversation, found.seq, answer, next.seq))) return { kind: 'other' }
+  const at = knownMessages.findIndex(({ all }) => (last ? last.all.includes(all) : now.all.includes(all)))
+  const position = knownMessages[at]
+  if (position && !last && at === knownMessages.length - 1)
+    return { kind: 'earlier', toSeq: position.seq - 1, isFirst: true }
+  const next = last && position ? knownMessages[at - 1] : undefined
+  if (position && next) {
+    if (!(await hasAnswer(conversation, position.seq, answer, next.seq))) return { kind: 'other' }
     return { kind: 'earlier', toSeq: next.seq - 1, isFirst: false }
   }
   // A client that sends the newest messages of a long thread only.
-  const [newest] = known
-  const isWindow = before.length > 0 && before.length < known.length
+  const [newest] = knownMessages
+  const isWindow = before.length > 0 && before.length < knownMessages.length
   const newestFirst = before.toReversed()
-  if (newest && isWindow && newestFirst.every(({ own }, back) => own.includes(known[back]?.own ?? '')))
+  if (newest && isWindow && newestFirst.every(({ own }, back) => own.includes(knownMessages[back]?.own ?? '')))
     return { kind: (await hasAnswer(conversation, newest.seq, answer)) ? 'end' : 'other' }
   return { kind: 'other' }
 }
@@ -150,8 +151,8 @@ export async function* markedIn({ log, state }: Conversation): AsyncGenerator<Ma
     for (const { event } of events) {
       if (event.type === 'MessageWithdrawn') withdrawn.add(event.message_seq)
       if (event.type !== 'UserMessage' || withdrawn.has(event.seq) || !holds(state.rewound, event)) continue
-      const marked = parseMark(event.seq, event.idempotency_key)
-      if (marked) yield marked
+      const message = parseMark(event.seq, event.idempotency_key)
+      if (message) yield message
     }
 }
 
@@ -169,22 +170,22 @@ const WHOLE: ReadonlySet<string> = new Set(['completed', 'finished'])
  * Of an attempt that failed, or a run that was stopped, nobody knows what was shown.
  */
 async function hasAnswer({ id, log }: Conversation, seq: number, answer: string, beforeSeq?: number): Promise<boolean> {
-  const shown = answer.split(TAKEN_BACK).at(-1) ?? ''
-  const wanted = shown.split('\n\n').map(comparable)
-  if (wanted.every((piece) => piece === '')) return true
-  let said = ''
+  const shownText = answer.split(TAKEN_BACK).at(-1) ?? ''
+  const wantedPieces = shownText.split('\n\n').map(comparable)
+  if (wantedPieces.every((piece) => piece === '')) return true
+  let storedText = ''
   const range = { afterSeq: seq, types: ANSWERS, limit: PAGE, ...(beforeSeq !== undefined && { beforeSeq }) }
   for await (const { events } of readPages(log, range))
     for (const { event } of events) {
       if (event.type === 'ModelRetry' && event.parent_tool_use_id === undefined) return true
       if (event.type === 'Result' && !WHOLE.has(event.stop_reason)) return true
-      said += comparable(textsOf(event, id).join(''))
+      storedText += comparable(textsOf(event, id).join(''))
     }
   let at = 0
-  return wanted.every((piece) => {
-    const found = said.indexOf(piece, at)
-    at = found + piece.length
-    return found >= 0
+  return wantedPieces.every((piece) => {
+    const position = storedText.indexOf(piece, at)
+    at = position + piece.length
+    return position >= 0
   })
 }
 
@@ -194,6 +195,6 @@ function textsOf(event: Event, id: string): readonly string[] {
   if (event.type === 'RequestOpened' && event.kind === 'client_tool') return []
   if (event.type === 'RequestOpened') return [waitingWords(event, id), waitingWords(event, undefined)]
   if (event.type !== 'Result') return []
-  const { final_text, structured_output: structured } = event
-  return [final_text, structured === undefined ? '' : jsonOf(structured)]
+  const { final_text, structured_output: structuredOutput } = event
+  return [final_text, structuredOutput === undefined ? '' : jsonOf(structuredOutput)]
 }

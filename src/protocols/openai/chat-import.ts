@@ -9,23 +9,23 @@ const MAX_IMAGES = 20
 /** If they do not fit, the oldest are left out. */
 export function importOf(before: readonly ChatMessage[]): UserPart[] {
   if (before.length === 0) return []
-  const kept: string[] = []
-  let left = MAX_CHARS
+  const keptTexts: string[] = []
+  let room = MAX_CHARS
   for (const message of before.toReversed()) {
-    const text = shown(message)
+    const text = textOf(message)
     // Of the newest one, the end.
-    if (text.length > left && kept.length > 0) break
-    kept.unshift(text.slice(-MAX_CHARS).toWellFormed())
-    left -= text.length
+    if (text.length > room && keptTexts.length > 0) break
+    keptTexts.unshift(text.slice(-MAX_CHARS).toWellFormed())
+    room -= text.length
   }
-  const dropped = before.length - kept.length
-  const about = `Earlier messages, as the client has sent them${dropped > 0 ? `, without the oldest ${dropped}` : ''}:`
+  const droppedCount = before.length - keptTexts.length
+  const about = `Earlier messages, as the client has sent them${droppedCount > 0 ? `, without the oldest ${droppedCount}` : ''}:`
   const images = before.flatMap(({ parts }) => parts.filter(({ type }) => type === 'image')).slice(-MAX_IMAGES)
-  const text = [`<earlier_messages>\n${about}`, ...kept, '</earlier_messages>'].join('\n\n')
+  const text = [`<earlier_messages>\n${about}`, ...keptTexts, '</earlier_messages>'].join('\n\n')
   return [{ type: 'text', text }, ...images]
 }
 
-function shown({ role, parts, calls }: ChatMessage): string {
+function textOf({ role, parts, calls }: ChatMessage): string {
   const texts = [...parts.map(textIn), ...calls.map((call) => `(called ${call})`)]
   return `${role}: ${texts.join('\n').replaceAll('</earlier_messages>', '<\\/earlier_messages>')}`
 }

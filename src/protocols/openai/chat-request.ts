@@ -34,13 +34,13 @@ export type ChatRequest = z.infer<typeof ChatRequest>
 
 /** Throws an `OpenAiError` that names the field. */
 export function parseChat(body: unknown): ChatRequest {
-  const parsed = parseBody(ChatRequest, body)
+  const request = parseBody(ChatRequest, body)
   for (const [field, isMeant, advice] of REFUSED)
-    if (isMeant(parsed[field])) throw refusal(field, `is not supported; ${advice}`)
-  const other = parsed.tools?.find(({ type }) => type !== 'function')
+    if (isMeant(request[field])) throw refusal(field, `is not supported; ${advice}`)
+  const other = request.tools?.find(({ type }) => type !== 'function')
   if (other)
     throw refusal('tools', `has a tool of the type ${other.type.slice(0, 50)}, which is not supported; send functions`)
-  return parsed
+  return request
 }
 
 const isGiven = (value: unknown): boolean =>
@@ -97,10 +97,10 @@ export type ChatMessages = {
 export function readMessages({ messages }: ChatRequest): ChatMessages {
   const all = messages.map(readMessage)
   const first = all.findIndex(({ role }) => role !== 'system')
-  const begun = first < 0 ? all.length : first
-  const border = Math.max(all.findLastIndex(({ role }) => role === 'assistant') + 1, begun)
+  const begin = first < 0 ? all.length : first
+  const border = Math.max(all.findLastIndex(({ role }) => role === 'assistant') + 1, begin)
   // Later ones are read where they are.
-  const before = all.slice(begun, border).map(asOfUser)
+  const before = all.slice(begin, border).map(asOfUser)
   const now = all.slice(border).map(asOfUser)
   const newParts = now.flatMap(({ role, parts }) => (role === 'user' ? parts : []))
   const outputs = messages.slice(border).flatMap((message, at): CallOutput[] => {
@@ -110,9 +110,9 @@ export function readMessages({ messages }: ChatRequest): ChatMessages {
   })
   if (newParts.length + outputs.length === 0)
     throw refusal('messages', 'must end with a message of the user that has text or an image, or with results of tools')
-  const asked = messages.flatMap((message) => (message.role === 'assistant' ? (message.tool_calls ?? []) : []))
-  const callIds = new Set(asked.map(({ id }) => id))
-  const system = all.slice(0, begun).flatMap(({ parts }) => parts.map(textIn))
+  const askedParts = messages.flatMap((message) => (message.role === 'assistant' ? (message.tool_calls ?? []) : []))
+  const callIds = new Set(askedParts.map(({ id }) => id))
+  const system = all.slice(0, begin).flatMap(({ parts }) => parts.map(textIn))
   return { system: system.join('\n\n'), before, newParts, outputs, callIds }
 }
 
@@ -126,13 +126,15 @@ function readMessage(message: z.infer<typeof Message>): ChatMessage {
   return {
     role: message.role === 'developer' ? 'system' : message.role,
     parts: partsIn(message.content),
-    calls: calls.map(({ function: called }) => `${called?.name ?? 'a tool'} ${called?.arguments ?? ''}`),
+    calls: calls.map(
+      ({ function: calledFunction }) => `${calledFunction?.name ?? 'a tool'} ${calledFunction?.arguments ?? ''}`,
+    ),
   }
 }
 
 function partsIn(content: z.infer<typeof Content>): UserPart[] {
-  const given = typeof content === 'string' ? [{ type: 'text', text: content }] : (content ?? [])
-  return given.flatMap((part): UserPart[] => {
+  const givenParts = typeof content === 'string' ? [{ type: 'text', text: content }] : (content ?? [])
+  return givenParts.flatMap((part): UserPart[] => {
     if (part.type === 'image_url') return [imageOf(urlIn(part))]
     const text: unknown = part.type === 'refusal' ? Object(part)['refusal'] : Object(part)['text']
     if (part.type !== 'text' && part.type !== 'refusal')
@@ -143,8 +145,8 @@ function partsIn(content: z.infer<typeof Content>): UserPart[] {
 
 /** Some clients send the URL alone. */
 function urlIn(part: object): unknown {
-  const given: unknown = Object(part)['image_url']
-  return typeof given === 'string' ? given : Object(given)['url']
+  const givenParts: unknown = Object(part)['image_url']
+  return typeof givenParts === 'string' ? givenParts : Object(givenParts)['url']
 }
 
 export const textIn = (part: UserPart): string => (part.type === 'text' ? part.text : '[image]')

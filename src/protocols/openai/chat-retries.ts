@@ -18,13 +18,13 @@ export async function earlierTurnOf(
 ): Promise<number | undefined> {
   const { key, isRepeated, messages } = ask
   if (key !== undefined) {
-    const posted = conversation.state.postedKeys.findLast(
-      (known) => known.key.startsWith('chat ') && known.key.endsWith(` ${key}`),
+    const postedKey = conversation.state.postedKeys.findLast(
+      (entry) => entry.key.startsWith('chat ') && entry.key.endsWith(` ${key}`),
     )
-    const isCurrent = posted && Date.now() - Date.parse(posted.at) < KEY_LIFETIME_MS
+    const isCurrent = postedKey && Date.now() - Date.parse(postedKey.at) < KEY_LIFETIME_MS
     if (isCurrent) {
       const { bodyHash, formerHashes } = ask.hashBody('chat request', ask.body)
-      if ([bodyHash, ...formerHashes].includes(posted.bodyHash)) return posted.answer.seq
+      if ([bodyHash, ...formerHashes].includes(postedKey.bodyHash)) return postedKey.answer.seq
       throw new Problem(
         'idempotency_mismatch',
         'This Idempotency-Key was used with another body before; use a new key.',

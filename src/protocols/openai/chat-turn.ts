@@ -55,15 +55,15 @@ export async function placeFor(deps: GatewayDeps, ask: ChatAsk): Promise<ChatPla
 async function threadFor(deps: GatewayDeps, ask: ChatAsk): Promise<ChatPlace> {
   const { body, messages, thread, access } = ask
   const tools = toolsOf(body)
-  const sent = {
+  const sentFields = {
     profile: body.model,
     ...(thread !== undefined && { external_id: thread }),
     ...(tools.length > 0 && { client_tools: tools }),
     ...(body.metadata && { metadata: body.metadata }),
   }
-  const wanted = createAs(access, parseBody(NewConversation, sent))
+  const createRequest = createAs(access, parseBody(NewConversation, sentFields))
   const request = {
-    ...wanted,
+    ...createRequest,
     ...(!(await hasMode(deps, body.model)) && { permission_mode: 'default' as const }),
     ...(messages.system !== '' && !isLimited(access) && { system_prompt_extensions: [messages.system] }),
   }
@@ -154,9 +154,9 @@ function otherHistory(isShort: boolean): OpenAiError {
 
 /** Calls of functions that the client has not seen, because another client decided about the calls before them. */
 async function endUnseen(conversation: Conversation, { callIds }: ChatMessages): Promise<void> {
-  const seen = new Set([...callIds].map((id) => toolUseOf(conversation, id)))
+  const seenIds = new Set([...callIds].map((id) => toolUseOf(conversation, id)))
   const open = conversation.requests.list().filter(({ kind }) => kind === 'client_tool')
-  if (open.length > 0 && open.every(({ tool_use_ids }) => tool_use_ids.every((id) => !seen.has(id))))
+  if (open.length > 0 && open.every(({ tool_use_ids }) => tool_use_ids.every((id) => !seenIds.has(id))))
     await conversation.pause({ interrupt: true })
 }
 
@@ -165,15 +165,15 @@ type Answer = { readonly requestId: string; readonly answer: AnswerRequest }
 /** Each function that waits needs a result, or none is stored. */
 function answersTo(conversation: Conversation, outputs: readonly CallOutput[]): readonly Answer[] {
   const open = conversation.requests.list().filter(({ kind }) => kind === 'client_tool')
-  const given = new Map(outputs.map(({ callId, output }) => [toolUseOf(conversation, callId), output]))
-  const known = new Set(open.flatMap(({ tool_use_ids }) => tool_use_ids))
-  for (const { callId } of outputs) if (!known.has(toolUseOf(conversation, callId))) throw notWaiting(callId)
+  const outputById = new Map(outputs.map(({ callId, output }) => [toolUseOf(conversation, callId), output]))
+  const openIds = new Set(open.flatMap(({ tool_use_ids }) => tool_use_ids))
+  for (const { callId } of outputs) if (!openIds.has(toolUseOf(conversation, callId))) throw notWaiting(callId)
   return open.map(({ request_id: requestId, tool_use_ids: [id = ''] }) => {
-    if (!given.has(id))
+    if (!outputById.has(id))
       throw new OpenAiError(400, `A message of the role tool is missing for the call that ends with ${id}.`, {
         param: 'messages',
       })
-    return { requestId, answer: parseBody(AnswerRequest, { kind: 'client_tool', output: given.get(id) }) }
+    return { requestId, answer: parseBody(AnswerRequest, { kind: 'client_tool', output: outputById.get(id) }) }
   })
 }
 

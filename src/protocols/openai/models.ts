@@ -18,19 +18,19 @@ export async function listModels(
   access: Access,
   isWanted: SeesProfile = () => true,
 ): Promise<readonly ModelObject[]> {
-  const allowed = access.limits.profiles
-  const sees: SeesProfile = (name) => isWanted(name) && (allowed?.has(name) ?? true)
+  const allowedNames = access.limits.profiles
+  const sees: SeesProfile = (name) => isWanted(name) && (allowedNames?.has(name) ?? true)
   const items = await (await profiles()).names(sees)
   return items.map(({ name, created_at }) => {
-    const created = created_at === undefined ? 0 : Math.floor(Date.parse(created_at) / 1000)
-    return { id: name, object: 'model', created, owned_by: 'agent-server' }
+    const createdSeconds = created_at === undefined ? 0 : Math.floor(Date.parse(created_at) / 1000)
+    return { id: name, object: 'model', created: createdSeconds, owned_by: 'agent-server' }
   })
 }
 
 /** Throws the error of OpenAI for a model that does not exist, also for one that the key may not use. */
 export async function requireModel(deps: ModelDeps, access: Access, model: string): Promise<ModelObject> {
-  const [found] = await listModels(deps, access, (name) => name === model)
-  if (found) return found
+  const [wantedModel] = await listModels(deps, access, (name) => name === model)
+  if (wantedModel) return wantedModel
   throw new OpenAiError(404, `The model does not exist, or you have no access to it. GET /v1/models lists yours.`, {
     code: 'model_not_found',
     param: 'model',

@@ -71,16 +71,16 @@ export function sendError(
   reply: FastifyReply,
   redact: (text: string) => string,
 ): FastifyReply {
-  const { status, error: shown } = errorObject(error, request, redact)
-  const given =
+  const { status, error: errorBody } = errorObject(error, request, redact)
+  const givenSeconds =
     error instanceof OpenAiError ? error.retryAfter : error instanceof Problem ? retryAfterOf(error) : undefined
-  const seconds = given ?? (status === 503 ? 1 : undefined)
+  const seconds = givenSeconds ?? (status === 503 ? 1 : undefined)
   if (seconds !== undefined) void reply.header('retry-after', seconds)
   if (status === 401) void reply.header('www-authenticate', 'Bearer realm="agent-server"').header('connection', 'close')
   return reply
     .code(status)
     .type('application/json')
-    .send(JSON.stringify({ error: shown }))
+    .send(JSON.stringify({ error: errorBody }))
 }
 
 function retryAfterOf({ details }: Problem): number | undefined {

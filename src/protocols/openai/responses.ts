@@ -42,24 +42,24 @@ export async function createResponse(
   }
   const { previous_response_id: previous } = body
   request.conversationId = previous ? parseResponseId(previous)?.conversationId : undefined
-  const begun = previous
+  const turn = previous
     ? await continueConversation(deps, request, await beforeOf(deps, access, previous), body)
     : await createConversationFor(deps, request, profile, body)
-  const { conversation, start } = begun
-  const found = { conversation, id: { conversationId: conversation.id, start, ...flags } }
+  const { conversation, start } = turn
+  const response = { conversation, id: { conversationId: conversation.id, start, ...flags } }
   const release = deps.manager.hold(conversation.id)
   // A client that asks for it in the background reads it later.
-  let isDecided = body.store !== false || body.background === true || !begun.isNew
+  let isDecided = body.store !== false || body.background === true || !turn.isNew
   try {
-    const answer = await answerWith(deps, found, body, { request, reply })
+    const answer = await answerWith(deps, response, body, { request, reply })
     if (isDecided || answer === undefined || answer.status === 'in_progress') return answer
     isDecided = true
-    await deleteAtEnd(deps, found, request)
+    await deleteAtEnd(deps, response, request)
     return answer
   } finally {
     // Otherwise the client has left, and the agent still works.
     if (isDecided) release()
-    else void deleteAtEnd(deps, found, request).finally(release)
+    else void deleteAtEnd(deps, response, request).finally(release)
   }
 }
 
@@ -80,18 +80,18 @@ async function deleteAtEnd(
 /** Resolves to undefined if the answer was streamed, and the client has left. */
 async function answerWith(
   deps: GatewayDeps,
-  found: FoundResponse,
+  response: FoundResponse,
   body: ResponseRequest,
   { request, reply }: Pick<ResponseStream, 'request' | 'reply'>,
 ): Promise<ResponseObject | undefined> {
   const echo = { ...body, previous_response_id: body.previous_response_id ?? null }
-  if (body.stream) return await stream(deps, found, echo, { request, reply, after: -1 })
-  if (body.background) return await snapshot(found, echo)
+  if (body.stream) return await stream(deps, response, echo, { request, reply, after: -1 })
+  if (body.background) return await snapshot(response, echo)
   const signal = closeSignal(reply)
-  const builder = new ResponseBuilder(found.id)
-  for await (const step of followTurn(found.conversation.log, found.id.start, signal)) eventsOf(builder, step)
+  const builder = new ResponseBuilder(response.id)
+  for await (const step of followTurn(response.conversation.log, response.id.start, signal)) eventsOf(builder, step)
   accessOf(request).requireValid()
-  return await objectOf(found, builder, echo)
+  return await objectOf(response, builder, echo)
 }
 
 /** With `stream`, the events after `starting_after`; without it, the response as it is now. */
@@ -100,14 +100,14 @@ export async function getResponse(
   request: FastifyRequest,
   reply: FastifyReply,
 ): Promise<ResponseObject | undefined> {
-  const found = await find(deps, accessOf(request), idIn(request))
+  const response = await find(deps, accessOf(request), idIn(request))
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- parsed below
-  const { stream: wanted, starting_after: after = '-1' } = request.query as Record<string, string | undefined>
-  if (wanted !== 'true') return await snapshot(found, {})
+  const { stream: wantsStream, starting_after: after = '-1' } = request.query as Record<string, string | undefined>
+  if (wantsStream !== 'true') return await snapshot(response, {})
   if (!/^(-1|\d{1,16})$/.test(after)) throw refusal('starting_after', 'must be a sequence_number of this response')
-  const release = deps.manager.hold(found.conversation.id)
+  const release = deps.manager.hold(response.conversation.id)
   try {
-    await stream(deps, found, {}, { request, reply, after: Number(after) })
+    await stream(deps, response, {}, { request, reply, after: Number(after) })
     return undefined
   } finally {
     release()
@@ -116,14 +116,14 @@ export async function getResponse(
 
 /** Changes nothing if the response has ended. */
 export async function cancelResponse(deps: GatewayDeps, request: FastifyRequest): Promise<ResponseObject> {
-  const found = await find(deps, accessOf(request), idIn(request))
-  const before = await snapshot(found, {})
+  const response = await find(deps, accessOf(request), idIn(request))
+  const before = await snapshot(response, {})
   if (before.status === 'in_progress') {
-    await found.conversation.pause({ interrupt: true })
-    return await snapshot(found, {})
+    await response.conversation.pause({ interrupt: true })
+    return await snapshot(response, {})
   }
-  const { conversation } = found
-  if (await isLatest(found)) await endWaiting(conversation)
+  const { conversation } = response
+  if (await isLatest(response)) await endWaiting(conversation)
   return before
 }
 
@@ -134,8 +134,8 @@ async function endWaiting(conversation: Conversation): Promise<void> {
 
 /** Deletes the conversation, if nothing came after the response: others would be lost with it. */
 export async function deleteResponse(deps: GatewayDeps, request: FastifyRequest): Promise<object> {
-  const found = await find(deps, accessOf(request), idIn(request))
-  if (!(await isLatest(found)))
+  const response = await find(deps, accessOf(request), idIn(request))
+  if (!(await isLatest(response)))
     throw new OpenAiError(
       409,
       'The conversation was continued after this response. Delete its newest response instead.',
@@ -143,7 +143,7 @@ export async function deleteResponse(deps: GatewayDeps, request: FastifyRequest)
         code: 'response_is_used',
       },
     )
-  await deps.manager.delete(found.conversation.id)
+  await deps.manager.delete(response.conversation.id)
   return { id: idIn(request), object: 'response', deleted: true }
 }
 
@@ -157,8 +157,8 @@ export async function listInputItems(deps: GatewayDeps, request: FastifyRequest)
 const idIn = ({ params }: FastifyRequest): string => (params as { response_id: string }).response_id
 
 async function find(deps: GatewayDeps, access: Access, text: string): Promise<FoundResponse> {
-  const found = await findSeen(deps, access, text)
-  if (found) return found
+  const response = await findSeen(deps, access, text)
+  if (response) return response
   throw new OpenAiError(404, `There is no response ${text.slice(0, 100)}.`, { code: 'not_found', param: 'response_id' })
 }
 
@@ -184,10 +184,10 @@ const BEGINNINGS: ReadonlySet<EventType> = new Set(['UserMessage', 'RequestAnswe
 
 /** The response that a request continues, and the last event of it. */
 async function beforeOf(deps: GatewayDeps, access: Access, text: string) {
-  const found = await findSeen(deps, access, text)
+  const response = await findSeen(deps, access, text)
   const missing = { code: 'previous_response_not_found', param: 'previous_response_id' }
-  if (!found) throw new OpenAiError(404, `There is no response ${text.slice(0, 100)}.`, missing)
-  return { ...found, end: await endOf(found) }
+  if (!response) throw new OpenAiError(404, `There is no response ${text.slice(0, 100)}.`, missing)
+  return { ...response, end: await endOf(response) }
 }
 
 /** The seq of the last event of an ended response; undefined while it is in progress. */
@@ -197,15 +197,15 @@ async function endOf({ conversation, id }: FoundResponse): Promise<number | unde
   return undefined
 }
 
-async function isLatest(found: FoundResponse): Promise<boolean> {
-  const end = await endOf(found)
-  return end === undefined || !(await isContinuedAfter(found.conversation, end, ['UserMessage', 'RequestAnswered']))
+async function isLatest(response: FoundResponse): Promise<boolean> {
+  const end = await endOf(response)
+  return end === undefined || !(await isContinuedAfter(response.conversation, end, ['UserMessage', 'RequestAnswered']))
 }
 
-async function snapshot(found: FoundResponse, echo: Echo): Promise<ResponseObject> {
-  const builder = new ResponseBuilder(found.id)
-  for await (const step of readTurn(found.conversation.log, found.id.start)) eventsOf(builder, step)
-  return await objectOf(found, builder, echo)
+async function snapshot(response: FoundResponse, echo: Echo): Promise<ResponseObject> {
+  const builder = new ResponseBuilder(response.id)
+  for await (const step of readTurn(response.conversation.log, response.id.start)) eventsOf(builder, step)
+  return await objectOf(response, builder, echo)
 }
 
 const objectOf = ({ conversation, id }: FoundResponse, builder: ResponseBuilder, echo: Echo): Promise<ResponseObject> =>
@@ -230,42 +230,45 @@ type ResponseStream = { readonly request: FastifyRequest; readonly reply: Fastif
 /** It takes the place of one stream of the conversation. */
 async function stream(
   { streamSlots, metrics }: GatewayDeps,
-  found: FoundResponse,
+  response: FoundResponse,
   echo: Echo,
   place: ResponseStream,
 ): Promise<ResponseObject | undefined> {
-  const leave = streamSlots.take(found.conversation.id)
-  const ended = metrics.streamOpened('sse')
+  const leave = streamSlots.take(response.conversation.id)
+  const countEnd = metrics.streamOpened('sse')
   try {
-    return await sendStream(found, echo, place)
+    return await sendStream(response, echo, place)
   } finally {
-    ended({ lagged: false })
+    countEnd({ lagged: false })
     leave()
   }
 }
 
 async function sendStream(
-  found: FoundResponse,
+  foundResponse: FoundResponse,
   echo: Echo,
   { request, reply, after }: ResponseStream,
 ): Promise<ResponseObject | undefined> {
   const signal = closeSignal(reply)
-  const builder = new ResponseBuilder(found.id)
-  const begun = await objectOf(found, builder, echo)
-  return await streamResponse({ request, reply, signal, redact: found.conversation.redact }, async function* () {
-    const heads = ['response.created', 'response.in_progress'].map((type, at) => ({
-      type,
-      response: begun,
-      sequence_number: at,
-    }))
-    yield heads.filter((event) => event.sequence_number > after)
-    for await (const step of followTurn(found.conversation.log, found.id.start, signal))
-      if (step.change || step.event) yield* newsIn(eventsOf(builder, step, after))
-      else yield []
-    if (signal.aborted) return undefined
-    const response = await objectOf(found, builder, echo)
-    const type = response.status === 'cancelled' ? 'incomplete' : response.status
-    yield [{ type: `response.${type}`, response, sequence_number: builder.lastNumber + 1 }]
-    return response
-  })
+  const builder = new ResponseBuilder(foundResponse.id)
+  const firstObject = await objectOf(foundResponse, builder, echo)
+  return await streamResponse(
+    { request, reply, signal, redact: foundResponse.conversation.redact },
+    async function* () {
+      const heads = ['response.created', 'response.in_progress'].map((type, at) => ({
+        type,
+        response: firstObject,
+        sequence_number: at,
+      }))
+      yield heads.filter((event) => event.sequence_number > after)
+      for await (const step of followTurn(foundResponse.conversation.log, foundResponse.id.start, signal))
+        if (step.change || step.event) yield* newsIn(eventsOf(builder, step, after))
+        else yield []
+      if (signal.aborted) return undefined
+      const response = await objectOf(foundResponse, builder, echo)
+      const type = response.status === 'cancelled' ? 'incomplete' : response.status
+      yield [{ type: `response.${type}`, response, sequence_number: builder.lastNumber + 1 }]
+      return response
+    },
+  )
 }

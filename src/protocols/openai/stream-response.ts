@@ -50,12 +50,12 @@ export async function streamResponse<T>(
     for (; !next.done; next = await all.next()) {
       if (signal.aborted) break
       const text = next.value.map(frameOf).join('')
-      if (!writer.write(text === '' ? ': keep-alive\n\n' : text)) await drained(writer, reply, signal)
+      if (!writer.write(text === '' ? ': keep-alive\n\n' : text)) await untilDrained(writer, reply, signal)
     }
     return next.done ? next.value : undefined
   } catch (error) {
-    const { error: shown } = errorObject(error, request, redact)
-    if (!signal.aborted) writer.write(frameOf(errorFrame(shown)))
+    const { error: errorBody } = errorObject(error, request, redact)
+    if (!signal.aborted) writer.write(frameOf(errorFrame(errorBody)))
     return undefined
   } finally {
     // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- nobody reads what it returns
@@ -72,7 +72,7 @@ const frameOf = (frame: Frame): string =>
 const withoutUnset = (headers: ReturnType<FastifyReply['getHeaders']>) =>
   Object.fromEntries(Object.entries(headers).filter(([, value]) => value !== undefined))
 
-async function drained(writer: StreamWriter, reply: FastifyReply, signal: AbortSignal): Promise<void> {
+async function untilDrained(writer: StreamWriter, reply: FastifyReply, signal: AbortSignal): Promise<void> {
   try {
     await withinTime(STALL_TIMEOUT_MS, signal, (inTime) => writer.drained(inTime))
   } catch {

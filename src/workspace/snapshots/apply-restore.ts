@@ -152,14 +152,14 @@ class Restore {
  * Throws if the file differs from what the plan was made for: no snapshot has what somebody has written since. What was removed
  * meanwhile is written anyway.
  */
-async function refuseChanged(path: Buffer, planned: TreeEntry | undefined): Promise<void> {
-  const found = await lstat(path).catch(unlessGone)
-  if (!found) return
-  if (found.isDirectory()) throw Object.assign(new Error('a directory is in its place'), { code: 'EISDIR' })
-  const kind = found.isSymbolicLink() ? 'symlink' : 'file'
-  if (planned?.kind === kind && planned.seen && isSameStat(planned.seen, found)) return
-  const content = planned?.kind === kind ? await contentOf(path, kind) : undefined
-  if (!content || objectName('blob', content) !== planned?.blob) throw refusal('somebody has changed it meanwhile')
+async function refuseChanged(path: Buffer, plannedEntry: TreeEntry | undefined): Promise<void> {
+  const stats = await lstat(path).catch(unlessGone)
+  if (!stats) return
+  if (stats.isDirectory()) throw Object.assign(new Error('a directory is in its place'), { code: 'EISDIR' })
+  const kind = stats.isSymbolicLink() ? 'symlink' : 'file'
+  if (plannedEntry?.kind === kind && plannedEntry.seen && isSameStat(plannedEntry.seen, stats)) return
+  const content = plannedEntry?.kind === kind ? await contentOf(path, kind) : undefined
+  if (!content || objectName('blob', content) !== plannedEntry?.blob) throw refusal('somebody has changed it meanwhile')
 }
 
 async function contentOf(path: Buffer, kind: 'symlink' | 'file'): Promise<Buffer | undefined> {

@@ -19,10 +19,12 @@ export const DIRECTORY = '40000'
 const sortKey = ({ mode, name }: TreeLine) => (mode === DIRECTORY ? `${name}/` : name)
 
 export function treeContent(lines: readonly TreeLine[]): Buffer {
-  const keyed = lines.map((line) => ({ line, key: sortKey(line) }))
-  keyed.sort((a, b) => (a.key < b.key ? -1 : 1))
-  const bytes = Buffer.from(keyed.map(({ line }) => line.object).join(''), 'hex').toString('latin1')
-  const text = keyed.map(({ line: { mode, name } }, at) => `${mode} ${name}\0${bytes.slice(at * 20, at * 20 + 20)}`)
+  const keyedLines = lines.map((line) => ({ line, key: sortKey(line) }))
+  keyedLines.sort((a, b) => (a.key < b.key ? -1 : 1))
+  const bytes = Buffer.from(keyedLines.map(({ line }) => line.object).join(''), 'hex').toString('latin1')
+  const text = keyedLines.map(
+    ({ line: { mode, name } }, at) => `${mode} ${name}\0${bytes.slice(at * 20, at * 20 + 20)}`,
+  )
   return Buffer.from(text.join(''), 'latin1')
 }
 
@@ -44,8 +46,8 @@ export async function writeRootTrees(
   slices: Slices,
 ): Promise<TreeNames> {
   const names = new Map(before?.names)
-  const changed = before ? await changedDirectories(entries, before.entries, slices) : undefined
-  const linesBy = await linesOf(entries, names, changed, slices)
+  const changedPaths = before ? await changedDirectories(entries, before.entries, slices) : undefined
+  const linesBy = await linesOf(entries, names, changedPaths, slices)
   // What is in a directory has a longer path.
   for (const path of [...linesBy.keys()].sort((a, b) => b.length - a.length)) {
     await slices.rest()
@@ -63,37 +65,37 @@ export async function writeRootTrees(
 
 /** With all directories above them. */
 async function changedDirectories(now: RootTree['entries'], before: RootTree['entries'], slices: Slices) {
-  const changed = new Set<string>()
+  const changedPaths = new Set<string>()
   const add = (path: string) => {
-    for (let at = path; !changed.has(at); at = parentOf(at)) changed.add(at)
+    for (let at = path; !changedPaths.has(at); at = parentOf(at)) changedPaths.add(at)
   }
   let count = 0
-  let known = 0
+  let knownLines = 0
   for (const [path, entry] of now) {
     if (++count % BATCH === 0) await slices.rest()
     const old = before.get(path)
-    if (old) known++
+    if (old) knownLines++
     const isSame = old === entry || (old?.blob === entry.blob && gitModeOf(old) === gitModeOf(entry))
     if (!isSame) add(parentOf(path))
   }
-  for (const path of known === before.size ? [] : before.keys()) {
+  for (const path of knownLines === before.size ? [] : before.keys()) {
     if (++count % BATCH === 0) await slices.rest()
     if (!now.has(path)) add(parentOf(path))
   }
-  return changed
+  return changedPaths
 }
 
 /** The lines of these directories: all without `changed`. Trees that are written have no lines in those above them yet. */
 async function linesOf(
   entries: RootTree['entries'],
   names: TreeNames,
-  changed: ReadonlySet<string> | undefined,
+  changedPaths: ReadonlySet<string> | undefined,
   slices: Slices,
 ): Promise<Map<string, TreeLine[]>> {
-  const linesBy = new Map<string, TreeLine[]>([...(changed ?? [])].map((path) => [path, []]))
+  const linesBy = new Map<string, TreeLine[]>([...(changedPaths ?? [])].map((path) => [path, []]))
   const linesIn = (directory: string): TreeLine[] => {
-    const known = linesBy.get(directory)
-    if (known) return known
+    const knownLines = linesBy.get(directory)
+    if (knownLines) return knownLines
     const lines: TreeLine[] = []
     linesBy.set(directory, lines)
     if (directory !== '') linesIn(parentOf(directory))
@@ -104,11 +106,11 @@ async function linesOf(
   for (const [path, entry] of entries) {
     if (++count % BATCH === 0) await slices.rest()
     const parent = parentNow(path)
-    const mode = !changed || changed.has(parent) ? gitModeOf(entry) : undefined
+    const mode = !changedPaths || changedPaths.has(parent) ? gitModeOf(entry) : undefined
     if (mode !== undefined) linesIn(parent).push({ mode, name: baseOf(path), object: entry.blob })
   }
-  for (const [path, object] of changed ? names : [])
-    if (path !== '' && !changed?.has(path) && changed?.has(parentOf(path)))
+  for (const [path, object] of changedPaths ? names : [])
+    if (path !== '' && !changedPaths?.has(path) && changedPaths?.has(parentOf(path)))
       linesIn(parentOf(path)).push({ mode: DIRECTORY, name: baseOf(path), object })
   return linesBy
 }

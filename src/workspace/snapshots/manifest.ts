@@ -65,8 +65,8 @@ function usualModes(entries: RootTree['entries']): Modes {
     ofClass?.set(entry.mode, (ofClass.get(entry.mode) ?? 0) + 1)
   }
   const usual = (name: keyof Modes, otherwise: number) => {
-    const sorted = [...(counts[CLASSES.indexOf(name)] ?? [])].sort(([a, of], [b, than]) => than - of || a - b)
-    return sorted[0]?.[0] ?? otherwise
+    const sortedCounts = [...(counts[CLASSES.indexOf(name)] ?? [])].sort(([a, of], [b, than]) => than - of || a - b)
+    return sortedCounts[0]?.[0] ?? otherwise
   }
   return { file: usual('file', 0o644), program: usual('program', 0o755), directory: usual('directory', 0o755) }
 }

@@ -67,11 +67,11 @@ export class PackFile {
     this.#names.add(name)
     const options = content.length <= WINDOW_BYTES ? SMALL : LARGE
     const isQuick = content.length <= QUICK_BYTES
-    const packed = isQuick ? deflateSync(content, options) : await deflateInThread(content, LARGE)
+    const packedContent = isQuick ? deflateSync(content, options) : await deflateInThread(content, LARGE)
     const header = headerOf(kind, content.length)
-    this.#objects.push({ name, offset: this.#written + this.#staged, crc: crc32(packed, crc32(header)) })
+    this.#objects.push({ name, offset: this.#written + this.#staged, crc: crc32(packedContent, crc32(header)) })
     this.#put(header)
-    this.#put(packed)
+    this.#put(packedContent)
     // All who add wait for the disk, so that no more than a few stages are in memory.
     await this.#writing
   }
@@ -110,10 +110,10 @@ export class PackFile {
   }
 
   #put(bytes: Buffer): void {
-    for (let done = 0; done < bytes.length;) {
-      const copied = bytes.copy(this.#stage, this.#staged, done)
-      done += copied
-      this.#staged += copied
+    for (let offset = 0; offset < bytes.length;) {
+      const copiedBytes = bytes.copy(this.#stage, this.#staged, offset)
+      offset += copiedBytes
+      this.#staged += copiedBytes
       if (this.#staged === STAGE_BYTES) this.#flush()
     }
   }

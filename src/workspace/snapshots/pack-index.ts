@@ -29,19 +29,19 @@ export async function writePackIndex(
 ): Promise<Buffer> {
   const buckets = Array.from({ length: 256 }, (): PackedObject[] => [])
   for (const object of objects) buckets[parseInt(object.name.slice(0, 2), 16)]?.push(object)
-  const sorted: PackedObject[] = []
+  const sortedObjects: PackedObject[] = []
   const fanout = Buffer.alloc(FANOUT_BYTES)
   for (const [byte, bucket] of buckets.entries()) {
     await slices.rest()
-    for (const object of bucket.sort((a, b) => (a.name < b.name ? -1 : 1))) sorted.push(object)
-    fanout.writeUInt32BE(sorted.length, byte * 4)
+    for (const object of bucket.sort((a, b) => (a.name < b.name ? -1 : 1))) sortedObjects.push(object)
+    fanout.writeUInt32BE(sortedObjects.length, byte * 4)
   }
-  const names = Buffer.from(sorted.map(({ name }) => name).join(''), 'hex')
+  const names = Buffer.from(sortedObjects.map(({ name }) => name).join(''), 'hex')
   await slices.rest()
-  const crcs = Buffer.alloc(sorted.length * 4)
-  const offsets = Buffer.alloc(sorted.length * 4)
+  const crcs = Buffer.alloc(sortedObjects.length * 4)
+  const offsets = Buffer.alloc(sortedObjects.length * 4)
   const large: Buffer[] = []
-  for (const [index, { crc, offset }] of sorted.entries()) {
+  for (const [index, { crc, offset }] of sortedObjects.entries()) {
     crcs.writeUInt32BE(crc, index * 4)
     if (offset < LARGE) offsets.writeUInt32BE(offset, index * 4)
     else {
@@ -74,8 +74,8 @@ export class StoredNames {
 
   has(name: string): boolean {
     if (this.#packs.size === 0) return false
-    const wanted = Buffer.from(name, 'hex')
-    return this.#packs.values().some((pack) => hasName(pack, wanted))
+    const wantedName = Buffer.from(name, 'hex')
+    return this.#packs.values().some((pack) => hasName(pack, wantedName))
   }
 }
 
@@ -88,14 +88,14 @@ async function readNames(path: string): Promise<Buffer | undefined> {
   return content.length < end ? undefined : Buffer.from(content.subarray(0, end))
 }
 
-function hasName(pack: Buffer, wanted: Buffer): boolean {
-  const first = wanted[0] ?? 0
+function hasName(pack: Buffer, wantedName: Buffer): boolean {
+  const first = wantedName[0] ?? 0
   let low = first === 0 ? 0 : pack.readUInt32BE(MAGIC.length + (first - 1) * 4)
   let high = pack.readUInt32BE(MAGIC.length + first * 4)
   while (low < high) {
     const middle = (low + high) >>> 1
     const at = HEADER_BYTES + middle * NAME_BYTES
-    const order = pack.compare(wanted, 0, NAME_BYTES, at, at + NAME_BYTES)
+    const order = pack.compare(wantedName, 0, NAME_BYTES, at, at + NAME_BYTES)
     if (order === 0) return true
     if (order < 0) low = middle + 1
     else high = middle

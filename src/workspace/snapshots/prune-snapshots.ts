@@ -41,14 +41,14 @@ export const readMessageSeqs = async (log: Pick<EventLog, 'read'>): Promise<read
   (await readAll(log, 'UserMessage')).map(({ seq }) => seq)
 
 async function readAll(log: Pick<EventLog, 'read'>, type: string): Promise<StoredEvent[]> {
-  const found: StoredEvent[] = []
+  const foundEvents: StoredEvent[] = []
   const types = new Set([type])
   for (let afterSeq: number | undefined = 0; afterSeq !== undefined;) {
     const page = await log.read({ types, afterSeq, limit: PAGE })
-    found.push(...page.events)
+    foundEvents.push(...page.events)
     afterSeq = page.scannedTo
   }
-  return found
+  return foundEvents
 }
 
 type Keeping = {
@@ -68,20 +68,21 @@ export async function pruneSnapshots(
 ): Promise<void> {
   const { maxAgeMs, maxBytes } = keeping.limits ?? DEFAULT_LIMITS
   const there = new Set(await readdir(join(store.directory, 'refs', 'snapshots')).catch(() => []))
-  const left = known.filter(({ id }) => there.has(id))
-  const ofRun = left.findIndex(({ asOf }) => asOf >= keeping.runStart)
+  const existing = known.filter(({ id }) => there.has(id))
+  const ofRun = existing.findIndex(({ asOf }) => asOf >= keeping.runStart)
   // What the last run began with is kept as well.
-  const start = Math.max((ofRun < 0 ? left.length : ofRun) - 1, 0)
-  const older = left.slice(0, start)
-  const removed = older.length === 0 ? [] : notKept(left, start, await keeping.messages(), Date.now() - maxAgeMs)
-  for (const { id } of removed) await forgetSnapshot(store, id)
+  const start = Math.max((ofRun < 0 ? existing.length : ofRun) - 1, 0)
+  const older = existing.slice(0, start)
+  const snapshotsToRemove =
+    older.length === 0 ? [] : notKept(existing, start, await keeping.messages(), Date.now() - maxAgeMs)
+  for (const { id } of snapshotsToRemove) await forgetSnapshot(store, id)
   const { packs, bytes } = await measure(store)
-  const kept = older.filter((each) => !removed.includes(each))
+  const keptSnapshots = older.filter((each) => !snapshotsToRemove.includes(each))
   // Clients have compared the files of now, which is in no snapshot: none goes for that.
-  const isTooLarge = bytes > maxBytes && kept.length > 0
-  if (removed.length > 0 || packs > MAX_PACKS || isTooLarge) await pack(store, keeping.last)
-  while (kept.length > 0 && (await measure(store)).bytes > maxBytes) {
-    for (const { id } of kept.splice(0, Math.ceil(kept.length / 2))) await forgetSnapshot(store, id)
+  const isTooLarge = bytes > maxBytes && keptSnapshots.length > 0
+  if (snapshotsToRemove.length > 0 || packs > MAX_PACKS || isTooLarge) await pack(store, keeping.last)
+  while (keptSnapshots.length > 0 && (await measure(store)).bytes > maxBytes) {
+    for (const { id } of keptSnapshots.splice(0, Math.ceil(keptSnapshots.length / 2))) await forgetSnapshot(store, id)
     await pack(store, keeping.last)
   }
 }

@@ -122,12 +122,12 @@ class TreeReader {
     using directory = await openRoot(path, this.#options.knownEntries !== undefined)
     const [hasRules] = await lstatAll(directory, [{ name: RULES_FILE }], this.#slices)
     const hasOwn = hasRules !== undefined && !(hasRules instanceof Error) && hasRules.isFile()
-    const tracked = (this.#tracked = await TrackedFiles.open(directory, this.#options.memory?.tracked, this.#slices))
-    const outer = this.#rules.withTracked(hasOwn ? NO_RULES : GENERATED, tracked.knownTracked.digest)
+    const files = (this.#tracked = await TrackedFiles.open(directory, this.#options.memory?.tracked, this.#slices))
+    const outer = this.#rules.withTracked(hasOwn ? NO_RULES : GENERATED, files.knownTracked.digest)
     const rules = await this.#rules.addRepository(outer, directory)
     await this.#readDirectory({ directory, path: '', depth: 0, rules, seen: undefined, names: undefined })
     const leftOut = this.#leftOut.toSorted((a, b) => (a.path < b.path ? -1 : 1))
-    const memory = { directories: this.#directories, rules: this.#rules.knownRules, tracked: tracked.knownTracked }
+    const memory = { directories: this.#directories, rules: this.#rules.knownRules, tracked: files.knownTracked }
     return { tree: { entries: this.#entries, leftOut }, memory }
   }
 
@@ -137,7 +137,7 @@ class TreeReader {
     const { path, depth, directory, seen } = place
     const names = await this.#namesOf(place)
     if (seen && this.#rules.isKnown(names.rules)) this.#directories.set(path, { ...names, seen })
-    for (const left of names.leftOut) this.#leave(left.path, left.reason)
+    for (const omission of names.leftOut) this.#leave(omission.path, omission.reason)
     await this.#readEntries(directory, names.others)
     // One after another: concurrently, each level would multiply the open descriptors.
     for (const each of names.below) {
@@ -146,16 +146,16 @@ class TreeReader {
     }
   }
 
-  async #namesOf({ directory, path, rules: outer, names: known, isIgnored: onlyTracked }: Place): Promise<KnownNames> {
-    const found = known ? undefined : await namesIn(directory)
-    const hasRules = known?.hasRules ?? found?.some(({ name }) => name === RULES_FILE) ?? false
+  async #namesOf({ directory, path, rules: outer, names: former, isIgnored: onlyTracked }: Place): Promise<KnownNames> {
+    const entries = former ? undefined : await namesIn(directory)
+    const hasRules = former?.hasRules ?? entries?.some(({ name }) => name === RULES_FILE) ?? false
     const rules = hasRules ? await this.#rules.add(outer, path, directory, RULES_FILE) : outer
-    if (known?.rules === rules) return known
+    if (former?.rules === rules) return former
     const { signal } = this.#options
     const below: NamedPath[] = []
     const others: NamedPath[] = []
     const leftOut: LeftOut[] = []
-    for (const entry of found ?? (await namesIn(directory))) {
+    for (const entry of entries ?? (await namesIn(directory))) {
       const { name } = entry
       if (name === '.git' || isTemporaryName(name)) continue
       const inner = { name, path: path === '' ? name : `${path}/${name}`, isFile: entry.isFile() }
@@ -175,62 +175,63 @@ class TreeReader {
 
   async #descend({ directory, depth, rules }: Place, { name, path, isIgnored: onlyTracked }: NamedPath): Promise<void> {
     const names = this.#options.memory?.directories.get(path)
-    const unchanged = names && unchangedInner(directory, name, names.seen)
-    const { inner, stats } = unchanged ?? (await openInner(directory, name))
-    using opened = inner
-    if (this.#options.without.includes(opened.path)) return
-    if (!this.#options.isShown(opened.path)) return this.#leave(path, 'hidden')
+    const unchangedDirectory = names && unchangedInner(directory, name, names.seen)
+    const { inner, stats } = unchangedDirectory ?? (await openInner(directory, name))
+    using innerDirectory = inner
+    if (this.#options.without.includes(innerDirectory.path)) return
+    if (!this.#options.isShown(innerDirectory.path)) return this.#leave(path, 'hidden')
     this.#add(path, { kind: 'directory', mode: stats.mode & MODE_BITS, blob: '', seen: undefined })
-    const seen = unchanged ? names?.seen : settledStat(stats, stats.size)
-    const inside = { directory: opened, path, depth: depth + 1, isIgnored: onlyTracked, rules, seen }
-    await this.#readDirectory({ ...inside, names: unchanged && names })
+    const seenStats = unchangedDirectory ? names?.seen : settledStat(stats, stats.size)
+    const inside = { directory: innerDirectory, path, depth: depth + 1, isIgnored: onlyTracked, rules, seen: seenStats }
+    await this.#readDirectory({ ...inside, names: unchangedDirectory && names })
   }
 
-  async #readEntries(directory: OpenDirectory, named: readonly NamedPath[]): Promise<void> {
+  async #readEntries(directory: OpenDirectory, namedPaths: readonly NamedPath[]): Promise<void> {
     const unknown: NamedPath[] = []
-    const changed: { readonly entry: NamedPath; readonly stats?: Stats }[] = []
-    for (const [index, entry] of named.entries()) {
+    const changedEntries: { readonly entry: NamedPath; readonly stats?: Stats }[] = []
+    for (const [index, entry] of namedPaths.entries()) {
       if (index % BATCH === 0) await this.#slices.rest()
-      const known = this.#options.knownEntries?.get(entry.path)
-      const found = known?.seen && lstatSeen(directory, entry.name, known.seen)
-      if (found && this.#knows(directory, entry, found)) continue
-      if (!known && entry.isFile && directory.quick === undefined) changed.push({ entry })
+      const knownEntry = this.#options.knownEntries?.get(entry.path)
+      const stats = knownEntry?.seen && lstatSeen(directory, entry.name, knownEntry.seen)
+      if (stats && this.#knows(directory, entry, stats)) continue
+      if (!knownEntry && entry.isFile && directory.quick === undefined) changedEntries.push({ entry })
       else unknown.push(entry)
     }
-    if (unknown.length + changed.length === 0) return
+    if (unknown.length + changedEntries.length === 0) return
     const stats = await lstatAll(directory, unknown, this.#slices)
     for (const [index, entry] of unknown.entries()) {
-      const found = stats[index]
-      if (found instanceof Error) await this.#orLeave(entry.path, () => Promise.reject(found))
-      else if (found && !this.#knows(directory, entry, found)) changed.push({ entry, stats: found })
+      const each = stats[index]
+      if (each instanceof Error) await this.#orLeave(entry.path, () => Promise.reject(each))
+      else if (each && !this.#knows(directory, entry, each)) changedEntries.push({ entry, stats: each })
     }
-    await mapBounded(changed, READERS, ({ entry, stats: found }) =>
+    await mapBounded(changedEntries, READERS, ({ entry, stats }) =>
       this.#orLeave(entry.path, () =>
-        found?.isSymbolicLink() ? this.#readLink(directory, entry, found) : this.#readContent(directory, entry),
+        stats?.isSymbolicLink() ? this.#readLink(directory, entry, stats) : this.#readContent(directory, entry),
       ),
     )
   }
 
   /** Returns true if the content need not be read. */
-  #knows(directory: OpenDirectory, { name, path }: NamedPath, found: Stats): boolean {
+  #knows(directory: OpenDirectory, { name, path }: NamedPath, stats: Stats): boolean {
     if (!this.#isShown(directory, name)) this.#leave(path, 'hidden')
-    else if (!found.isFile() && !found.isSymbolicLink()) this.#leave(path, 'special')
-    else if (found.size > MAX_FILE_BYTES) this.#leave(path, 'too_large')
+    else if (!stats.isFile() && !stats.isSymbolicLink()) this.#leave(path, 'special')
+    else if (stats.size > MAX_FILE_BYTES) this.#leave(path, 'too_large')
     else {
-      const known = this.#options.knownEntries?.get(path)
-      const isLink = found.isSymbolicLink()
-      if (known?.kind !== (isLink ? 'symlink' : 'file') || !known.seen || !isSameStat(known.seen, found)) return false
-      const mode = isLink ? known.mode : found.mode & MODE_BITS
-      this.#add(path, known.mode === mode ? known : { ...known, mode })
+      const knownEntry = this.#options.knownEntries?.get(path)
+      const isLink = stats.isSymbolicLink()
+      if (knownEntry?.kind !== (isLink ? 'symlink' : 'file') || !knownEntry.seen || !isSameStat(knownEntry.seen, stats))
+        return false
+      const mode = isLink ? knownEntry.mode : stats.mode & MODE_BITS
+      this.#add(path, knownEntry.mode === mode ? knownEntry : { ...knownEntry, mode })
     }
     return true
   }
 
-  async #readLink(directory: OpenDirectory, { name, path }: NamedPath, found: Stats): Promise<void> {
+  async #readLink(directory: OpenDirectory, { name, path }: NamedPath, stats: Stats): Promise<void> {
     const target = await readlink(inDirectory(directory, name), { encoding: 'buffer' })
     const blob = objectName('blob', target)
     if (this.#options.knownEntries?.get(path)?.blob !== blob) await this.#options.store(blob, target)
-    this.#add(path, { kind: 'symlink', mode: 0o777, blob, seen: settledStat(found, target.length) })
+    this.#add(path, { kind: 'symlink', mode: 0o777, blob, seen: settledStat(stats, target.length) })
   }
 
   async #readContent(directory: OpenDirectory, { name, path }: NamedPath): Promise<void> {

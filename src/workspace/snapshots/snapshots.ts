@@ -102,18 +102,18 @@ export class WorkspaceSnapshots {
 
   /** Returns the snapshot with the files as they were after this event. Throws a `Problem` if it does not exist or was deleted. */
   async at(seq: number): Promise<KnownSnapshot> {
-    const known = await this.#list()
-    const found = known.findLast(({ asOf }) => asOf <= seq) ?? known[0]
-    const kept = found && (await commitOf(this.git, found.id))
-    if (!found || kept === undefined) throw noSnapshot(seq)
-    return found
+    const knownSnapshots = await this.#list()
+    const snapshot = knownSnapshots.findLast(({ asOf }) => asOf <= seq) ?? knownSnapshots[0]
+    const keptCommit = snapshot && (await commitOf(this.git, snapshot.id))
+    if (!snapshot || keptCommit === undefined) throw noSnapshot(seq)
+    return snapshot
   }
 
   /** All that are kept, in order. */
   async list(): Promise<readonly KnownSnapshot[]> {
-    const known = await this.#list()
-    const commits = await Promise.all(known.map(({ id }) => commitOf(this.git, id)))
-    return known.filter((_, index) => commits[index] !== undefined)
+    const knownSnapshots = await this.#list()
+    const commits = await Promise.all(knownSnapshots.map(({ id }) => commitOf(this.git, id)))
+    return knownSnapshots.filter((_, index) => commits[index] !== undefined)
   }
 
   /** For `differences`: as of an event, or of now. */
@@ -125,10 +125,10 @@ export class WorkspaceSnapshots {
   /** The directories of now. */
   async roots(): Promise<readonly RootPaths[]> {
     const { workdir, additionalDirectories } = this.#deps
-    const given = [workdir(), ...additionalDirectories()]
-    const [own, ...others] = await Promise.all(given.map((path) => realpath(path).catch(() => path)))
-    const keyed = async (path: string, shown: string) => ({ key: await this.#keys.keyOf(path), shown })
-    return await Promise.all([keyed(own ?? workdir(), ''), ...others.map((path) => keyed(path, path))])
+    const givenPaths = [workdir(), ...additionalDirectories()]
+    const [own, ...others] = await Promise.all(givenPaths.map((path) => realpath(path).catch(() => path)))
+    const withKey = async (path: string, shownPath: string) => ({ key: await this.#keys.keyOf(path), shown: shownPath })
+    return await Promise.all([withKey(own ?? workdir(), ''), ...others.map((path) => withKey(path, path))])
   }
 
   async changesBetween(from: KnownSnapshot, to: KnownSnapshot): Promise<Totals> {
@@ -141,11 +141,11 @@ export class WorkspaceSnapshots {
     const snapshot = await this.at(seq)
     const trees = await readSnapshot(this.git, await this.#commitOf(snapshot))
     const tree = trees.get(await this.#keys.keyOf(await realpath(this.#deps.workdir())))
-    const given = givenPath(path)
-    const entry = tree?.entries.get(given)
+    const wantedPath = givenPath(path)
+    const entry = tree?.entries.get(wantedPath)
     if (entry?.kind === 'file') return { content: await readBlob(this.git, entry.blob), entry, snapshot }
-    const left = tree?.leftOut.find((each) => given === each.path || given.startsWith(`${each.path}/`))
-    const why = left ? `it was left out (${left.reason})` : entry ? `it was a ${entry.kind}` : 'it did not exist'
+    const gap = tree?.leftOut.find((each) => wantedPath === each.path || wantedPath.startsWith(`${each.path}/`))
+    const why = gap ? `it was left out (${gap.reason})` : entry ? `it was a ${entry.kind}` : 'it did not exist'
     throw new Problem('file_not_found', `The snapshot after event ${snapshot.asOf} has no file ${path}: ${why}.`)
   }
 
@@ -174,10 +174,10 @@ export class WorkspaceSnapshots {
       const report = await this.#report(target, before, plans)
       mayProceed(report)
       await this.#keep(before, asOf)
-      const failed = await this.#apply(plans)
+      const failures = await this.#apply(plans)
       // Those of before are the files as of the event before it.
       await this.#take(this.#deps.log.head + 1)
-      return { ...report, failed }
+      return { ...report, failed: failures }
     })
   }
 
@@ -211,10 +211,10 @@ export class WorkspaceSnapshots {
   }
 
   /** Copies the store for a fork, whose workdir has another path. */
-  async copyTo(directory: string, moved: ReadonlyMap<string, string>): Promise<void> {
+  async copyTo(directory: string, movedPaths: ReadonlyMap<string, string>): Promise<void> {
     await this.#turns.run(async () => {
       if (this.#store && (await this.#store.exists()))
-        await copyStore(this.#store, snapshotsOf(directory), await this.#keys.moved(moved))
+        await copyStore(this.#store, snapshotsOf(directory), await this.#keys.moved(movedPaths))
     })
   }
 
@@ -255,10 +255,10 @@ export class WorkspaceSnapshots {
       left_out: leftOut.slice(0, MAX_LEFT_OUT),
       ...(leftOut.length > MAX_LEFT_OUT && { left_out_count: leftOut.length }),
     }
-    const [stored] = await this.#deps.log.append([draft])
-    const known = { id, asOf, seq: stored?.seq ?? asOf, at: Date.now(), head }
-    this.#knownSnapshots?.push(known)
-    return known
+    const [storedEvent] = await this.#deps.log.append([draft])
+    const knownSnapshot = { id, asOf, seq: storedEvent?.seq ?? asOf, at: Date.now(), head }
+    this.#knownSnapshots?.push(knownSnapshot)
+    return knownSnapshot
   }
 
   async #list(): Promise<KnownSnapshot[]> {

@@ -80,9 +80,9 @@ export class WorkdirLooks {
       if (last && areSameTrees(trees, last.trees)) return (this.#last = { ...last, trees })
       // Whatever fails, the next look trusts nothing of the store.
       this.#last = undefined
-      const written = await writer.finish(trees, last)
+      const snapshot = await writer.finish(trees, last)
       this.#isSaved = false
-      return (this.#last = written)
+      return (this.#last = snapshot)
     } finally {
       await writer.discard()
     }
@@ -96,11 +96,11 @@ export class WorkdirLooks {
     const memories = new Map<string, TreeMemory>()
     for (const path of roots) {
       const key = await this.#deps.keys.keyOf(path)
-      const known = this.#last?.trees.get(key)?.entries
+      const knownEntries = this.#last?.trees.get(key)?.entries
       const without = roots.filter((other) => other !== path)
       const memory = this.#memories.get(key)
       const read = await readTree(path, {
-        knownEntries: known,
+        knownEntries,
         memory,
         store: writer.add,
         isShown,
@@ -120,11 +120,11 @@ export class WorkdirLooks {
  * An additional directory that is gone, or in another one, has no tree; a workdir must be there. They were real paths when they
  * were given: one that leads elsewhere now was replaced by a link, perhaps to what nobody may read here.
  */
-async function realRoots(given: readonly string[]): Promise<readonly string[]> {
-  const found = await Promise.all(given.map((path) => realpath(path).catch(() => undefined)))
-  const [workdir] = given
-  if (workdir === undefined || found[0] === undefined) throw new UnreadableTree('the workdir does not exist')
-  if (found[0] !== workdir) throw new UnreadableTree('the path of the workdir leads elsewhere now')
-  const all = [...new Set(given.filter((path, index) => found[index] === path))]
+async function realRoots(givenPaths: readonly string[]): Promise<readonly string[]> {
+  const realPaths = await Promise.all(givenPaths.map((path) => realpath(path).catch(() => undefined)))
+  const [workdir] = givenPaths
+  if (workdir === undefined || realPaths[0] === undefined) throw new UnreadableTree('the workdir does not exist')
+  if (realPaths[0] !== workdir) throw new UnreadableTree('the path of the workdir leads elsewhere now')
+  const all = [...new Set(givenPaths.filter((path, index) => realPaths[index] === path))]
   return all.filter((path) => path === workdir || !all.some((other) => other !== path && path.startsWith(`${other}/`)))
 }

@@ -28,9 +28,9 @@ export class SnapshotWriter {
   #pack: Promise<PackFile> | undefined
 
   /** `stored`: what earlier writers have used for this store. */
-  constructor(store: GitStore, stored: StoredNames, signal: AbortSignal) {
+  constructor(store: GitStore, storedNames: StoredNames, signal: AbortSignal) {
     this.#store = store
-    this.#stored = stored
+    this.#stored = storedNames
     this.#signal = signal
   }
 
@@ -46,11 +46,11 @@ export class SnapshotWriter {
     const roots: TreeLine[] = []
     const names = new Map<string, TreeNames>()
     for (const [path, tree] of trees) {
-      const [entries, known] = [base?.trees.get(path)?.entries, base?.names?.get(path)]
-      const before = entries && known && { entries, names: known }
-      const written = await writeRootTrees(tree, before, add, this.#slices)
-      names.set(path, written)
-      const object = written.get('')
+      const [entries, knownNames] = [base?.trees.get(path)?.entries, base?.names?.get(path)]
+      const before = entries && knownNames && { entries, names: knownNames }
+      const writtenTrees = await writeRootTrees(tree, before, add, this.#slices)
+      names.set(path, writtenTrees)
+      const object = writtenTrees.get('')
       if (object !== undefined) roots.push({ mode: DIRECTORY, name: rootNameOf(path), object })
     }
     const manifest = await this.#addNew('blob', Buffer.from(writeManifest(trees)))
@@ -105,9 +105,9 @@ export function areSameTrees(a: Trees, b: Trees): boolean {
       entry === old || (old?.blob === entry.blob && old.mode === entry.mode && old.kind === entry.kind)
     return (
       tree.entries.entries().every(([name, entry]) => isSame(entry, other.entries.get(name))) &&
-      tree.leftOut.every((left, index) => {
+      tree.leftOut.every((omission, index) => {
         const old = other.leftOut[index]
-        return old?.path === left.path && old.reason === left.reason
+        return old?.path === omission.path && old.reason === omission.reason
       })
     )
   })

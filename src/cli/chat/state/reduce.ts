@@ -84,14 +84,14 @@ export function reduce(state: ChatState, event: ChatEvent, now: number): ChatSta
 function addUserMessage(state: ChatState, event: EventOf<'UserMessage'>): ChatState {
   const { content, sender, idempotency_key: key } = event
   const text = content.flatMap((part) => (part.type === 'text' ? [part.text] : [])).join('\n')
-  const named = withName(state, text)
-  const ofCommand = addCommandMessage(named, text, key)
+  const namedState = withName(state, text)
+  const ofCommand = addCommandMessage(namedState, text, key)
   if (ofCommand) return ofCommand
   const images = content.filter(({ type }) => type === 'image').length
   const steers = state.status === 'running'
   const storedPart = { steers, event: { id: event.id, seq: event.seq }, ...(sender !== undefined && { sender }) }
   const item = { kind: 'user', text: startOf(text), images, ...storedPart } as const
-  return add(withoutSending(named, key), item)
+  return add(withoutSending(namedState, key), item)
 }
 
 function withName(state: ChatState, text: string): ChatState {
