@@ -74,6 +74,9 @@ class TreeCopy {
   async run(): Promise<string[]> {
     await this.#orPassedOver({ name: this.#from, path: this.#from }, async () => {
       await using root = await openDirectory(this.#from)
+      // It may have been replaced by a link to what its conversation may not read.
+      if (root.path !== this.#from)
+        throw new Problem('unsafe_path', 'The workdir was moved, and its path leads elsewhere now. Move it back.')
       await this.#copyDirectory(root, '', 0)
     })
     return [...this.#warnings, ...(this.#unnamed > 0 ? [`${this.#unnamed} more were not copied`] : [])]

@@ -209,3 +209,11 @@ test('every kind of content arrives as it is', async () => {
     expect((await stat(join(to, name))).mode & 0o777).toBe(0o640)
   }
 })
+
+test('a workdir whose path a link has replaced is not copied', async () => {
+  await writeFile(join(outside, 'key'), 'secret')
+  await rename(from, join(home, 'moved'))
+  await symlink(outside, from)
+  await expect(copyTree(from, to, options)).rejects.toMatchObject({ code: 'unsafe_path' })
+  expect(await readdir(to)).toEqual([])
+})
