@@ -52,7 +52,9 @@ test('a large body may take its time as long as it comes, and is ended when noth
   http.app.addContentTypeParser('application/octet-stream', async (_request: unknown, payload: Readable) =>
     text(payload),
   )
-  http.app.post('/take', { config: { scopes: ['write'] } }, async (request) => ({ bytes: String(request.body).length }))
+  http.app.post('/take', { config: { scopes: ['write'], ofProfiles: 'free' } }, async (request) => ({
+    bytes: String(request.body).length,
+  }))
   const { port, hostname } = new URL(await http.listen())
   const head = `POST /take HTTP/1.1\r\nHost: x\r\nConnection: close\r\nAuthorization: Bearer ${KEY}\r\nContent-Type: application/octet-stream\r\n`
   const send = (bytes: number) => {
