@@ -20,7 +20,7 @@ import type { UnreadMessage } from './state/unread.ts'
 import type { ChatEvent } from './state/reduce.ts'
 import { reduce } from './state/reduce.ts'
 import { findEdits } from './input/edit-finder.ts'
-import { timerMs } from '../../lib/bounded-wait.ts'
+import { settlesWithin, timerMs } from '../../lib/bounded-wait.ts'
 
 type SessionOptions = {
   readonly client: AgentServerClient
@@ -44,6 +44,8 @@ const MAX_PATIENCE_MS = 30_000
 const ANNOUNCE_MS = 10_000
 /** How long a message may take to be stored. A network that drops packets reports nothing. */
 const SEND_TIMEOUT_MS = 60_000
+/** How long the end of the chat waits for a server that does not answer. */
+const LEAVE_TIMEOUT_MS = 2000
 
 export class ChatSession {
   readonly conversation: ConversationHandle
@@ -55,6 +57,7 @@ export class ChatSession {
   /** The last event that was read. */
   #seq = 0
   #forcesTool: boolean
+  #leaving = Promise.resolve()
 
   constructor(options: SessionOptions) {
     const { client, view } = options
@@ -88,19 +91,25 @@ export class ChatSession {
     }
   }
 
-  close(): void {
+  /** Resolves when the server knows that this chat has left the conversation, or after a while. */
+  async close(): Promise<void> {
     this.#abort.abort()
+    await settlesWithin(LEAVE_TIMEOUT_MS, this.#leaving)
   }
 
   /** Best effort: a key may not write, and the connection may be lost. */
   #announce(): Disposable {
     const client = crypto.randomUUID()
-    const announce = () => void this.conversation.attend(client).catch(() => {})
+    let announcement = Promise.resolve()
+    const announce = () => {
+      announcement = this.conversation.attend(client).catch(() => {})
+    }
     announce()
     const timer = setInterval(announce, ANNOUNCE_MS).unref()
     const leave = () => {
       clearInterval(timer)
-      this.conversation.leave(client).catch(() => {})
+      // An announcement that arrives later would hold for a while.
+      this.#leaving = announcement.then(() => this.conversation.leave(client)).catch(() => {})
     }
     this.#abort.signal.addEventListener('abort', leave, { once: true })
     return { [Symbol.dispose]: () => clearInterval(timer) }

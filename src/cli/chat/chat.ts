@@ -102,10 +102,10 @@ export class Chat {
     this.#exit.reject(error)
   }
 
-  /** Gives the terminal back; safe at any time. */
-  close(isOrderly = false): void {
-    this.#session.close()
+  /** Gives the terminal back at once; safe at any time. Resolves when others can know that the chat is gone. */
+  close(isOrderly = false): Promise<void> {
     this.#screen.stop(isOrderly ? farewell(this.#session, this.#options) : undefined)
+    return this.#session.close()
   }
 
   #createSession(view: ConversationView, { names = {}, forcesTool = false }: Partial<ChatOptions>): ChatSession {
@@ -274,7 +274,7 @@ export class Chat {
 
   #switchTo(view: ConversationView, names?: ChatOptions['names']): void {
     const before = this.#session
-    before.close()
+    void before.close()
     this.#session = this.#createSession(view, names ? { names } : {})
     this.#answers = this.#createAnswers()
     this.#outbox = new Outbox(this.#session, this.#options.directory)

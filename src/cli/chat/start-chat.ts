@@ -6,7 +6,7 @@ import { Chat } from './chat.ts'
 export const startChat: StartChat = async (options) => {
   const chat = new Chat(options)
   using cleanup = new DisposableStack()
-  listen(cleanup, 'exit', () => chat.close())
+  listen(cleanup, 'exit', () => void chat.close())
   cleanup.use(onEndSignals((code) => chat.onSignal(code)))
   // A terminal that is gone, where no signal says so.
   const hangUp = () => chat.leave(SIGNAL_CODES.SIGHUP)
@@ -15,10 +15,10 @@ export const startChat: StartChat = async (options) => {
   listen(cleanup, 'uncaughtException', (error) => chat.fail(error))
   try {
     const exitCode = await chat.run()
-    chat.close(true)
+    await chat.close(true)
     return exitCode
   } finally {
-    chat.close()
+    void chat.close()
   }
 }
 
