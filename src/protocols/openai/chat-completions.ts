@@ -32,10 +32,12 @@ export async function createChatCompletion(
   const { conversation } = place
   request.conversationId = conversation.id
   const release = deps.manager.hold(conversation.id)
-  const leave = ask.body.stream ? enterStream(deps, conversation.id) : undefined
+  let leave: (() => void) | undefined
   let turn: ChatTurn | undefined
   let builder: ChatBuilder | undefined
   try {
+    // At the limit of streams it throws.
+    leave = ask.body.stream ? enterStream(deps, conversation.id) : undefined
     turn = await beginChat(ask, place)
     builder = builderFor(turn, ask)
     const send = ask.body.stream ? stream : answer

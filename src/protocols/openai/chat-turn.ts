@@ -106,6 +106,8 @@ async function begin(conversation: Conversation, ask: ChatAsk, marks: ChatMarks)
   const { outputs, newParts } = messages
   const schema = outputSchemaOf(formatOf(body))
   if (schema) await checkOutputSchema(schema)
+  // What is refused takes nothing back.
+  if (newParts.length > 0) parseBody(UserInput, { role: 'user', content: newParts })
   const parts = await partsFor(conversation, ask, marks)
   if (outputs.length === 0) {
     const waiting = waitingError(conversation)
