@@ -2,7 +2,7 @@
 import { connect } from 'node:net'
 import type { Socket } from 'node:net'
 import { text } from 'node:stream/consumers'
-import { setInterval as every } from 'node:timers/promises'
+import { setImmediate as nextTurn, setInterval as every } from 'node:timers/promises'
 
 export function openSocket(url: string): Socket {
   const { port, hostname } = new URL(url)
@@ -17,19 +17,30 @@ export async function sayTo(url: string, request: string): Promise<string> {
   return await text(socket)
 }
 
-/** Sends the beginning, then a byte now and then until the server ends the connection; answers what it said. */
+/** Sends the beginning, then a byte now and then until the server answers; returns what it said until it ended the connection. */
 export async function drip(url: string, beginning: string): Promise<string> {
   const socket = openSocket(url)
   socket.write(beginning)
-  const answer = text(socket)
   const over = new AbortController()
-  void answer.finally(() => over.abort())
+  let said = ''
+  socket.setEncoding('utf8').on('data', (text: string) => {
+    said += text
+    over.abort()
+  })
+  // A byte that crosses the end of the connection is an error of the socket, and not of the answer.
+  const closed = new Promise<void>((resolve) => socket.once('close', () => resolve()))
+  void closed.then(() => over.abort())
   try {
-    for await (const _ of every(40, undefined, { signal: over.signal })) socket.write('x')
+    for await (const _ of every(40, undefined, { signal: over.signal })) {
+      // What the server has said by now is read first.
+      await nextTurn()
+      if (!over.signal.aborted) socket.write('x')
+    }
   } catch {
     // It is over.
   }
-  return await answer
+  await closed
+  return said
 }
 
 export type RawAnswer = { readonly status: number; readonly head: string; readonly body: string }

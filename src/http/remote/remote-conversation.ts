@@ -26,8 +26,8 @@ import type { RequestSource } from '../../events/request-record.ts'
 import { withoutUndefined } from '../../lib/without-undefined.ts'
 import type { Instances, Peer } from '../../storage/instances.ts'
 import type { Logger } from '../../telemetry/logger.ts'
-import type { RemoteRequest } from '../socket/frame-request.ts'
-import { requestOf } from '../socket/frame-request.ts'
+import type { RemoteRequest } from '../request/frame-request.ts'
+import { requestOf } from '../request/frame-request.ts'
 
 export type RemoteDeps = {
   readonly cluster: Pick<Cluster, 'ownerElsewhere' | 'send'>

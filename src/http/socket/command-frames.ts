@@ -13,7 +13,7 @@ import type { RouteName } from '../guards/route-scopes.ts'
 import { scopesOfRoute } from '../guards/route-scopes.ts'
 import { ComplexJson, parseUntrustedJson } from '../../lib/json/untrusted-json.ts'
 import type { Conversation } from '../../conversations/conversation.ts'
-import { requestOf } from './frame-request.ts'
+import { requestOf } from '../request/frame-request.ts'
 import type { RemoteConversation } from '../remote/remote-conversation.ts'
 import type { Idempotency } from '../../state/idempotency.ts'
 
