@@ -50,7 +50,7 @@ export async function findOrCreate(
   )
 }
 
-/** Returns the id of the conversation that has this external id, on whatever instance; undefined if there is none. */
+/** Returns the id of the conversation with this external id, which can be on another instance; undefined if there is none. */
 export async function findExternal(
   manager: Pick<ConversationManager, 'upToDate' | 'ownerOf'>,
   named: ExternalName,

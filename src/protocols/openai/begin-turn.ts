@@ -2,8 +2,7 @@
 import type { FastifyRequest } from 'fastify'
 import type { Access } from '../../access/access.ts'
 import type { ClientTool } from '../../contract/client-tools/client-tool.ts'
-import type { CreateConversation } from '../../contract/conversation.ts'
-import { CreateConversation as NewConversation, ForkConversation } from '../../contract/conversation.ts'
+import { ForkConversation } from '../../contract/conversation.ts'
 import type { EventType } from '../../contract/events/event.ts'
 import type { OpenRequestOf } from '../../contract/request.ts'
 import { AnswerRequest } from '../../contract/request.ts'
@@ -11,11 +10,11 @@ import { UserInput } from '../../contract/values/message.ts'
 import { ANSWER_SCOPES } from '../../contract/values/request-kinds.ts'
 import type { Conversation } from '../../conversations/conversation.ts'
 import { accessOf } from '../../http/guards/authorize.ts'
-import { createAs, mayConfigure, mayCreate } from '../../http/guards/limited-requests.ts'
+import { mayConfigure, mayCreate } from '../../http/guards/limited-requests.ts'
 import { createOrFind } from '../../http/guards/create-or-find.ts'
 import { canonicalJson } from '../../lib/json/canonical-json.ts'
 import { Slots } from '../../lib/slots.ts'
-import { hasMode } from './models.ts'
+import { createRequestFor, mayNotInstruct } from './create-request.ts'
 import { OpenAiError, refusal } from './openai-error.ts'
 import { parseApprovalId } from './response-id.ts'
 import type { ResponseInput, ResponseRequest } from './response-request.ts'
@@ -44,27 +43,16 @@ export async function createConversationFor(
   if (input.outputs.length + input.approvals.length > 0)
     throw refusal('input', 'answers something that no conversation waits for; send previous_response_id')
   if (input.parts.length === 0) throw refusal('input', 'has no text and no image; send a message')
-  const tools = clientToolsOf(body)
-  const sentFields = {
-    profile,
-    ...(tools.length > 0 && { client_tools: tools }),
-    ...(body.metadata && { metadata: body.metadata }),
-  }
   const access = accessOf(request)
-  const createRequest = createAs(access, parseBody(NewConversation, sentFields))
-  // A key that is limited to profiles must not change the system prompt: there the instructions are a part of the message.
-  const isLimited = access.limits.profiles !== undefined
-  const { instructions } = body
-  const settings: CreateConversation = {
-    ...createRequest,
-    ...(!(await hasMode(deps, profile)) && { permission_mode: 'default' as const }),
-    ...(instructions && !isLimited && { system_prompt_extensions: [instructions] }),
-  }
-  const { view } = await createOrFind(deps.manager, access, settings)
+  const { instructions, metadata } = body
+  const fields = { profile, tools: clientToolsOf(body), metadata, instructions }
+  const { view } = await createOrFind(deps.manager, access, await createRequestFor(deps, access, fields))
   request.conversationId = view.id
   const conversation = await deps.manager.open(view.id)
   const parts =
-    instructions && isLimited ? [{ type: 'text' as const, text: instructions }, ...input.parts] : input.parts
+    instructions && mayNotInstruct(access)
+      ? [{ type: 'text' as const, text: instructions }, ...input.parts]
+      : input.parts
   return { conversation, start: await say(conversation, parts, body), isNew: true }
 }
 

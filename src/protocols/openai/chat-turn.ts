@@ -1,6 +1,4 @@
 /** Begins the turn that a request of the Chat Completions API asks for: in its thread, or in its own conversation. */
-import type { Access } from '../../access/access.ts'
-import { CreateConversation as NewConversation } from '../../contract/conversation.ts'
 import { Problem } from '../../contract/problem.ts'
 import { AnswerRequest } from '../../contract/request.ts'
 import { UserInput } from '../../contract/values/message.ts'
@@ -8,12 +6,12 @@ import type { UserPart } from '../../contract/values/message.ts'
 import { ANSWER_SCOPES } from '../../contract/values/request-kinds.ts'
 import { checkOutputSchema } from '../../conversations/config/check-output-schema.ts'
 import type { Conversation } from '../../conversations/conversation.ts'
-import { createAs } from '../../http/guards/limited-requests.ts'
 import { createOrFind } from '../../http/guards/create-or-find.ts'
 import { uuid7 } from '../../lib/uuid7.ts'
 import { busy, takeTurn, useTools } from './begin-turn.ts'
 import { parseCallId } from './chat-builder.ts'
 import type { ChatAsk } from './chat-ask.ts'
+import { createRequestFor, mayNotInstruct } from './create-request.ts'
 import { earlierTurnOf } from './chat-retries.ts'
 import { importOf } from './chat-import.ts'
 import type { ChatMarks } from './chat-history.ts'
@@ -22,7 +20,6 @@ import type { ChatMessages, ChatRequest } from './chat-request.ts'
 import { formatOf, toolChoiceOf } from './chat-request.ts'
 import { waitingWords } from './chat-words.ts'
 import type { GatewayDeps } from './gateway-deps.ts'
-import { hasMode } from './models.ts'
 import { OpenAiError, refusal } from './openai-error.ts'
 import type { CallOutput } from './response-request.ts'
 import { clientToolsOf, outputSchemaOf, parseBody } from './response-request.ts'
@@ -54,19 +51,13 @@ export async function placeFor(deps: GatewayDeps, ask: ChatAsk): Promise<ChatPla
 
 async function threadFor(deps: GatewayDeps, ask: ChatAsk): Promise<ChatPlace> {
   const { body, messages, thread, access } = ask
-  const tools = toolsOf(body)
-  const sentFields = {
+  const request = await createRequestFor(deps, access, {
     profile: body.model,
-    ...(thread !== undefined && { external_id: thread }),
-    ...(tools.length > 0 && { client_tools: tools }),
-    ...(body.metadata && { metadata: body.metadata }),
-  }
-  const createRequest = createAs(access, parseBody(NewConversation, sentFields))
-  const request = {
-    ...createRequest,
-    ...(!(await hasMode(deps, body.model)) && { permission_mode: 'default' as const }),
-    ...(messages.system !== '' && !isLimited(access) && { system_prompt_extensions: [messages.system] }),
-  }
+    tools: toolsOf(body),
+    metadata: body.metadata,
+    instructions: messages.system,
+    externalId: thread,
+  })
   try {
     const { view, isNew } = await createOrFind(deps.manager, access, request)
     return { conversation: await deps.manager.open(view.id), isTemporary: thread === undefined, isNew }
@@ -76,9 +67,6 @@ async function threadFor(deps: GatewayDeps, ask: ChatAsk): Promise<ChatPlace> {
     throw new OpenAiError(409, message, { code: 'conversation_exists', param: 'model' })
   }
 }
-
-/** A key that is limited to profiles must not change the system prompt. */
-const isLimited = ({ limits }: Access): boolean => limits.profiles !== undefined
 
 /** Throws an `OpenAiError` if the conversation is busy, waits for something else, or has another history. */
 export async function beginChat(ask: ChatAsk, place: ChatPlace): Promise<ChatTurn> {
@@ -142,7 +130,7 @@ async function partsFor(conversation: Conversation, ask: ChatAsk, marks: ChatMar
       })
   }
   const system: UserPart[] =
-    isFirst && isLimited(access) && messages.system !== '' ? [{ type: 'text', text: messages.system }] : []
+    isFirst && mayNotInstruct(access) && messages.system !== '' ? [{ type: 'text', text: messages.system }] : []
   return [...system, ...(place.kind === 'new' ? importOf(messages.before) : []), ...messages.newParts]
 }
 

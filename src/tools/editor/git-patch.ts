@@ -29,8 +29,8 @@ export const isBinary = (content: Content): boolean =>
   content !== undefined && (content.includes(0) || !isUtf8(content))
 
 /**
- * `undefined` as a text: there is no such file. Resolves to undefined if the patch would certainly have more than `maxChars`, if
- * too much is between the first and the last difference, or if there is none.
+ * A text that is `undefined` stands for a file that does not exist. Resolves to undefined if the texts are equal, if the patch
+ * would be longer than `maxChars`, or if the part that has changed is too long to be compared.
  */
 export async function gitPatch(
   before: string | undefined,

@@ -1,0 +1,39 @@
+/** The conversation that a request of either API creates: of a profile, with the functions and the instructions of the client. */
+import type { Access } from '../../access/access.ts'
+import type { ClientTool } from '../../contract/client-tools/client-tool.ts'
+import { CreateConversation } from '../../contract/conversation.ts'
+import { createAs } from '../../http/guards/limited-requests.ts'
+import type { GatewayDeps } from './gateway-deps.ts'
+import { hasMode } from './models.ts'
+import { parseBody } from './response-request.ts'
+
+type CreateFields = {
+  readonly profile: string
+  readonly tools: readonly ClientTool[]
+  readonly metadata: object | null | undefined
+  /** Left out for a key that `mayNotInstruct`. */
+  readonly instructions: string | null | undefined
+  readonly externalId?: string | undefined
+}
+
+/** A key that is limited to profiles must not change the system prompt: its instructions are a part of the first message. */
+export const mayNotInstruct = ({ limits }: Access): boolean => limits.profiles !== undefined
+
+/** Without a mode of the profile, calls that change something need a decision. Throws a `Problem` if the key may not create it. */
+export async function createRequestFor(
+  deps: GatewayDeps,
+  access: Access,
+  { profile, tools, metadata, instructions, externalId }: CreateFields,
+): Promise<CreateConversation> {
+  const sentFields = {
+    profile,
+    ...(externalId !== undefined && { external_id: externalId }),
+    ...(tools.length > 0 && { client_tools: tools }),
+    ...(metadata && { metadata }),
+  }
+  return {
+    ...createAs(access, parseBody(CreateConversation, sentFields)),
+    ...(!(await hasMode(deps, profile)) && { permission_mode: 'default' as const }),
+    ...(instructions && !mayNotInstruct(access) && { system_prompt_extensions: [instructions] }),
+  }
+}
