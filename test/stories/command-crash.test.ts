@@ -29,6 +29,10 @@ async function runningId(command: string): Promise<string> {
   return (await newest()).id
 }
 
+/** A command that goes on when it may. */
+const untilAllowed = (name: string) => `until [ -e "$HOME/${name}" ]; do sleep 0.02; done; echo over`
+const allow = (name: string) => post({ command: `touch "$HOME/${name}"`, session_id: 'allowing' })
+
 /** How often a command that notes each run in a file has run. */
 const runsOf = async (file: string) => (await post({ command: `cat ${file} 2>/dev/null | wc -l` })).body.stdout.trim()
 
@@ -59,17 +63,19 @@ describe('with an Idempotency-Key', () => {
 
   test('another body with it is refused, at once and later', async () => {
     const key = freshKey()
-    const running = post({ command: 'sleep 0.5' }, key)
-    await runningId('sleep 0.5')
-    const other = () => post({ command: 'sleep 0.6' }, key)
+    const command = untilAllowed('first')
+    const running = post({ command }, key)
+    await runningId(command)
+    const other = () => post({ command: 'echo other' }, key)
     expect(await other()).toMatchObject({ status: 422, body: { error: 'idempotency_mismatch' } })
+    await allow('first')
     await running
     expect(await other()).toMatchObject({ status: 422, body: { error: 'idempotency_mismatch' } })
   })
 
   test('a repeated request is refused while the command runs, with its id; afterwards it gets the response', async () => {
     const key = freshKey()
-    const body = { command: 'sleep 0.4; echo slow' }
+    const body = { command: untilAllowed('second') }
     const running = post(body, key)
     const command_id = await runningId(body.command)
     expect(await post(body, key)).toMatchObject({
@@ -77,6 +83,7 @@ describe('with an Idempotency-Key', () => {
       body: { error: 'idempotency_in_flight', details: { command_id } },
     })
     expect(await post(body, key)).toMatchObject({ status: 409 })
+    await allow('second')
     const { body: first } = await running
     expect((await post(body, key)).body).toEqual(first)
   })

@@ -140,7 +140,8 @@ describe('who goes away', () => {
   }
 
   test('leaves the command to its end, and finds what it came to', async () => {
-    const commandId = await leave('sleep 0.3; echo here', { session_id: 'left' })
+    const commandId = await leave('until [ -e "$HOME/left" ]; do sleep 0.02; done; echo here', { session_id: 'left' })
+    await run('touch "$HOME/left"')
     await ended(commandId).toBe('exited')
     expect(await follow(commandId)).toBe('here\n')
   })
@@ -214,9 +215,10 @@ describe('a command in the background', () => {
 
   test('is shown live: by byte offset to who waits, and on the event stream to who asks for deltas', async () => {
     const stream = await subscribe(stage.server.url, `/conversations/${id}/events/stream?deltas=true`)
-    const commandId = await start('echo one; sleep 0.2; echo two; echo three >&2')
+    const commandId = await start('echo one; read -r; echo two; echo three >&2')
     const first = await output(commandId, 'wait=10')
     expect(first).toMatchObject({ offset: 0, text: 'one\n', next_offset: 4, status: 'running', complete: false })
+    await call('POST', `/commands/${commandId}/input`, { text: 'on\n' })
     expect(await output(commandId, 'wait=10&offset=4')).toMatchObject({ text: 'two\n', next_offset: 8 })
     expect(await follow(commandId, 'stream=stderr')).toBe('three\n')
     await stream.until(({ event, data }) => event === 'CommandResult' && data.command_id === commandId)
@@ -340,7 +342,7 @@ describe("the agent's own session", () => {
     const [result] = (await stage.say(id, 'pwd')).filter((event) => event.type === 'ToolResult')
     expect(result.output.stdout).toBe('/\n')
 
-    const saying = stage.say(id, 'sleep 0.8')
+    const saying = stage.say(id, 'until [ -e "$HOME/free" ]; do sleep 0.02; done')
     await expect
       .poll(async () => (await call('GET', '/shell-sessions')).body.items)
       .toContainEqual(expect.objectContaining({ id: 'agent', status: 'busy', used_by_agent: true }))
@@ -348,6 +350,7 @@ describe("the agent's own session", () => {
     expect((await call('DELETE', '/shell-sessions/agent')).body.error).toBe('session_busy')
     const beside = await start('pwd', { session_id: 'agent' })
     expect(await follow(beside)).toBe('/\n')
+    await run('touch "$HOME/free"')
     await saying
     expect(await run('pwd', { session_id: 'agent' })).toMatchObject({ stdout: '/\n' })
   })

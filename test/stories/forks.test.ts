@@ -11,7 +11,7 @@ afterAll(() => shared[Symbol.asyncDispose]())
 
 test('a fork in the middle of a run is independent and has the files of that moment; the original keeps running', async () => {
   await using stage = await setStage([
-    bash('echo one > notes; sleep 2; echo done >> notes'),
+    bash('echo one > notes; until [ -e go ]; do sleep 0.02; done; echo done >> notes'),
     bash('cat notes; pwd'),
     { text: 'End.' },
   ])

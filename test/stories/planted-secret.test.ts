@@ -1,6 +1,6 @@
 /** A secret in every place where it could come to light, and it is nowhere to be found. */
 import { randomBytes } from 'node:crypto'
-import { readFile, readdir } from 'node:fs/promises'
+import { readFile, readdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import type { ScriptedQuestion, ScriptedTurn } from '../../src/llm/scripted/script.ts'
@@ -83,7 +83,7 @@ const COMMANDS = [
   // What the shell itself remembers.
   'export COPY="copy of $GITHUB_TOKEN"; remember() { echo "$COPY"; }; PLAIN=$TRICKY; remember; alias again="echo $GITHUB_TOKEN"; cd /tmp; cd "$OLDPWD"',
   'git init -q repo; cd repo; printf "protocol=https\\nhost=github.com\\n\\n" | git credential fill; git config --list; cat .git/config; cd ..',
-  'sleep 1',
+  'sleep 600 & until [ -e go ]; do sleep 0.02; done; kill $!',
   'cat /no/such/"$GITHUB_TOKEN"; "./$GITHUB_TOKEN"; cd "/no/$TRICKY"; ulimit -z "$LONG"; exit 3',
 ]
 
@@ -258,7 +258,7 @@ test('a planted secret is nowhere: not in events, streams, answers, logs, files,
     visualize: true,
   })
   expect(created.status).toBe(201)
-  const { id } = (await created.json()) as { id: string }
+  const { id, workdir } = (await created.json()) as { id: string; workdir: string }
   const path = `/conversations/${id}`
   const put = await call('PUT', `${path}/secrets`, { secrets: SECRETS })
   expect(await put.json()).toEqual({ items: ['GITHUB_TOKEN', 'LONG', 'PEM', 'TRICKY'], next_page_id: null })
@@ -280,11 +280,14 @@ test('a planted secret is nowhere: not in events, streams, answers, logs, files,
 
   expect(
     await say('work', async () => {
-      await until('the command', async () => live.seen.text.includes('"command":"sleep 1"'))
-      const commandLines = await commandLinesOf(stage.server.pid)
-      expect(commandLines.some(({ text }) => text.includes('sleep'))).toBe(true)
-      seen.evidence.push(...commandLines)
+      await until('the command', async () => {
+        const commandLines = await commandLinesOf(stage.server.pid)
+        const runs = commandLines.some(({ text }) => text.includes('sleep\u0000600'))
+        if (runs) seen.evidence.push(...commandLines)
+        return runs
+      })
       await seen.look('while it works')
+      await writeFile(join(workdir, 'go'), '')
     }),
   ).toMatchObject({ status: 'idle' })
   await say('talk')
