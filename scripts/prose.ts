@@ -138,9 +138,17 @@ export function findNames(text: string): Finding[] {
   return findAll(text, NAME_RULES)
 }
 
-/** Participles that say what happened, and not to what: the name of a type, of an export or of a field has a noun. */
-export const PARTICIPLES =
-  '(?:[A-Z]?[a-z]+ed)|(?![A-Z]{2})(?i:begun|bound|chosen|cut|done|drawn|found|given|gone|held|hidden|hit|kept|known|laid|left|lent|lost|made|met|read|said|seen|sent|shown|spent|taken|written)'
+const IRREGULAR =
+  'begun|bound|chosen|cut|done|drawn|found|given|gone|held|hidden|hit|kept|known|laid|left|lent|lost|made|met|read|said|seen|sent|shown|spent|taken|written'
+
+/**
+ * Participles that say what happened, and not to what: the name of a type, of an export or of a field has a noun. Each case
+ * is written out: with a group `(?i:)`, this pattern has missed a name that it finds otherwise.
+ */
+export const PARTICIPLES = `(?:[A-Z]?[a-z]+ed)|(?:${IRREGULAR.replaceAll(
+  /(?<=^|\|)\w/g,
+  (first) => `[${first.toUpperCase()}${first}]`,
+)})`
 
 /** In a field, those without which a reader knows nothing. Names such as `removed` and `allowed` are terms of the API. */
 const FIELD_PARTICIPLES = 'asked|found|given|kept|known|left|looked|made|met|noted|said'

@@ -270,7 +270,7 @@ describe('a rewind', () => {
   test('waits for no compaction', async () => {
     const summary = Promise.withResolvers<{ text: string }>()
     await using bench = await setScene({
-      script: ({ text }) => (text.includes('handover') ? summary.promise : { text: LONG }),
+      script: ({ text }) => (text.includes('Write a summary') ? summary.promise : { text: LONG }),
     })
     const conversation = await bench.converse()
     await say(conversation, 'the first')

@@ -225,7 +225,7 @@ test('at any moment, either a request has the message or it is withdrawn, and no
   const script: Script = async ({ messages, body }) => {
     await takeTime(random.below(3))
     const text = JSON.stringify(body.messages.at(-1))
-    if (text.includes('Continue.')) return { text: 'Continued for nothing.' }
+    if (text.includes('"Continue."')) return { text: 'Continued for nothing.' }
     return messages.at(-1)?.role === 'user' && text.includes('go') ? { calls: [call('Quick')] } : { text: 'done' }
   }
   const quick = tool('Quick', () => ({ output: 'quick' }))
