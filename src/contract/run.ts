@@ -7,10 +7,49 @@ import { MessageInput, UserInput } from './values/message.ts'
 import { KnownSeq } from './values/known-seq.ts'
 import { PermissionModeInput, RuleTexts } from './values/permission.ts'
 
+const MAX_OUTPUT_SCHEMA_BYTES = 64 * 1024
+
+const JsonSchema = z
+  .record(z.string(), z.unknown())
+  .refine((schema) => Buffer.byteLength(JSON.stringify(schema)) <= MAX_OUTPUT_SCHEMA_BYTES, {
+    error: 'has more than 64 KiB as JSON',
+  })
+
+/** In an update, `null` removes it. */
+export const OutputSchemaUpdate = JsonSchema.nullable()
+
+export const OutputSchema = JsonSchema.describe(
+  'JSON Schema of the final answer: `Result` has it in `structured_output`. The model has one more attempt if its answer is not valid. At most 64 KiB.',
+).meta({ id: 'OutputSchema' })
+
+export const RunOptions = z
+  .strictObject({
+    max_steps: z.int().min(1).max(100_000).optional().describe('Pause after this number of model answers.'),
+    output_schema: OutputSchema.optional(),
+    tool_choice: ToolChoice.optional().describe(
+      'For the first model answer of this run. `llm_config.tool_choice` holds for the others.',
+    ),
+    model: z
+      .string()
+      .min(1)
+      .max(500)
+      .optional()
+      .describe('The model of this run. It must be of the endpoint of the conversation. Needs the scope `read`, too.'),
+    permission_mode: PermissionModeInput.optional().describe(
+      'The mode of this run instead of that of the conversation. Needs the scope `approve`, too.',
+    ),
+    allowed_tools: RuleTexts.optional().describe('More `allow` rules, for this run. Needs the scope `approve`, too.'),
+  })
+  .meta({ id: 'RunOptions', examples: [{ max_steps: 20 }] })
+export type RunOptions = z.infer<typeof RunOptions>
+
 export const PostMessage = z
   .strictObject({
     message: MessageInput.describe('A message, or its text.'),
     run: z.boolean().default(false).describe('Start the agent. An active run reads the message in either case.'),
+    run_options: RunOptions.optional().describe(
+      'The options of the run that the message starts: `run` must be true. If a run is active, nothing is stored: 409 `already_running`.',
+    ),
     after_seq: KnownSeq,
   })
   .meta({
@@ -62,42 +101,13 @@ export const StoppedSubagent = z
   })
 export type StoppedSubagent = z.infer<typeof StoppedSubagent>
 
-const MAX_OUTPUT_SCHEMA_BYTES = 64 * 1024
-
-const JsonSchema = z
-  .record(z.string(), z.unknown())
-  .refine((schema) => Buffer.byteLength(JSON.stringify(schema)) <= MAX_OUTPUT_SCHEMA_BYTES, {
-    error: 'has more than 64 KiB as JSON',
-  })
-
-/** In an update, `null` removes it. */
-export const OutputSchemaUpdate = JsonSchema.nullable()
-
-export const OutputSchema = JsonSchema.describe(
-  'JSON Schema of the final answer: `Result` has it in `structured_output`. The model has one more attempt if its answer is not valid. At most 64 KiB.',
-).meta({ id: 'OutputSchema' })
-
 /** Seconds. */
 export const DEFAULT_WAIT_S = 600
 export const WaitTimeout = z.number().positive().max(3600)
 
 export const RunRequest = z
   .strictObject({
-    max_steps: z.int().min(1).max(100_000).optional().describe('Pause after this number of model answers.'),
-    output_schema: OutputSchema.optional(),
-    tool_choice: ToolChoice.optional().describe(
-      'For the first model answer of this run. `llm_config.tool_choice` holds for the others.',
-    ),
-    model: z
-      .string()
-      .min(1)
-      .max(500)
-      .optional()
-      .describe('The model of this run. It must be of the endpoint of the conversation. Needs the scope `read`, too.'),
-    permission_mode: PermissionModeInput.optional().describe(
-      'The mode of this run instead of that of the conversation. Needs the scope `approve`, too.',
-    ),
-    allowed_tools: RuleTexts.optional().describe('More `allow` rules, for this run. Needs the scope `approve`, too.'),
+    ...RunOptions.shape,
     after_seq: z
       .int()
       .nonnegative()

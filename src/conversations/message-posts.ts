@@ -2,11 +2,13 @@
 import type { EventOf } from '../contract/events/event.ts'
 import type { MessageInput, UserInput } from '../contract/values/message.ts'
 import { messageOf, partsOf } from '../contract/values/message.ts'
-import type { PostedMessage, PostMessage } from '../contract/run.ts'
+import { Problem } from '../contract/problem.ts'
+import type { PostedMessage, PostMessage, RunOptions } from '../contract/run.ts'
 import type { EventLog } from '../events/event-log.ts'
 import type { PromptHooks } from '../state/hook-decisions.ts'
 import { uuid7 } from '../lib/uuid7.ts'
 import type { Redactor } from '../security/redaction/redactor.ts'
+import type { ModelCatalog } from '../llm/catalog/model-catalog.ts'
 import type { ConversationActor } from './actor.ts'
 import { redactLongParts } from './config/redact-parts.ts'
 import type { Feature } from './agents/feature.ts'
@@ -14,8 +16,10 @@ import type { ConversationHooks } from './hooks/conversation-hooks.ts'
 import type { Idempotency, PostedKey } from '../state/idempotency.ts'
 import { answerTo, findEarlier } from '../state/idempotency.ts'
 import { refuseRewound } from '../state/refusals.ts'
+import type { RequestedRun } from '../state/drafts.ts'
 import { postOnce } from '../idempotency/posted-keys.ts'
 import type { PostedCommand, PostedCommands } from './project/posted-commands.ts'
+import { requestedRun } from './runs/requested-run.ts'
 import type { LiveState } from './live-state.ts'
 
 type MessagePostsParts = {
@@ -24,9 +28,15 @@ type MessagePostsParts = {
   readonly hooks: Feature<ConversationHooks>
   readonly postedCommands: PostedCommands
   readonly redactor: Redactor
+  readonly models: { readonly catalog: ModelCatalog }
 }
 
-type QueuedPost = { readonly message: UserInput; readonly run: boolean; readonly afterSeq?: number | undefined }
+type QueuedPost = {
+  readonly message: UserInput
+  readonly run: boolean
+  readonly afterSeq?: number | undefined
+  readonly wish?: RequestedRun | undefined
+}
 
 /** What is stored with the message. */
 type AddedToMessage = { readonly slashCommand?: PostedCommand; readonly hooks?: PromptHooks }
@@ -41,20 +51,22 @@ export class MessagePosts {
   }
 
   /** Idempotent: the same key and body within a day returns the earlier response, and the message is posted once. */
-  post({ message, run, after_seq: afterSeq }: PostMessage, idempotency?: Idempotency): Promise<PostedMessage> {
-    const queuedPost = { message: messageOf(message), run, afterSeq }
+  async post(request: PostMessage, idempotency?: Idempotency): Promise<PostedMessage> {
     const { state } = this.#parts
+    const { message, run, run_options: options, after_seq: afterSeq } = request
+    const wish = options && (await this.#checkOptions(options, run))
+    const queuedPost = { message: messageOf(message), run, afterSeq, wish }
     const hooks = this.#parts.hooks.current
     if (!hooks?.readsPrompts()) {
       // Only project settings have slash commands.
-      if (!state.current.settings.project_settings) return this.#post(queuedPost, idempotency, {})
-      return this.#postWithCommand(queuedPost, idempotency)
+      if (!state.current.settings.project_settings) return await this.#post(queuedPost, idempotency, {})
+      return await this.#postWithCommand(queuedPost, idempotency)
     }
     const earlier = idempotency && findEarlier(state.current.postedKeys, idempotency, Date.now())
-    if (earlier) return Promise.resolve(earlier.answer)
+    if (earlier) return earlier.answer
     // Out of turn, because hooks may take long.
     const content = partsOf(queuedPost.message.content)
-    return hooks.withPrompt(content, (promptHooks) => this.#postWithCommand(queuedPost, idempotency, promptHooks))
+    return await hooks.withPrompt(content, (promptHooks) => this.#postWithCommand(queuedPost, idempotency, promptHooks))
   }
 
   /** Calls the hooks for the message that a conversation begins with. Throws a `Problem` if one blocks it. */
@@ -63,6 +75,12 @@ export class MessagePosts {
     return message && hooks?.readsPrompts()
       ? await hooks.checkFirst(partsOf(messageOf(message).content), signal)
       : undefined
+  }
+
+  async #checkOptions(options: RunOptions, run: boolean): Promise<RequestedRun> {
+    const { state, models, redactor } = this.#parts
+    if (!run) throw new Problem('invalid_request', 'run_options need run: true.')
+    return await requestedRun(options, state.current.settings, { ...models, redact: redactor.redact })
   }
 
   #postWithCommand(queuedPost: QueuedPost, idempotency?: Idempotency, hooks?: PromptHooks): Promise<PostedMessage> {
@@ -89,7 +107,7 @@ export class MessagePosts {
 
   /** In turn only. */
   async #store(
-    { message, run, afterSeq }: QueuedPost,
+    { message, run, afterSeq, wish }: QueuedPost,
     idempotency: Idempotency | undefined,
     addition: AddedToMessage,
   ): Promise<PostedMessage> {
@@ -97,8 +115,8 @@ export class MessagePosts {
     if (afterSeq !== undefined) refuseRewound(state.current, afterSeq)
     const content = await redactLongParts(partsOf(message.content), redactor.redactInSlices)
     const sender = message.sender === undefined ? {} : { sender: redactor.redact(message.sender) }
-    const ids = { begun: actor.begunCalls(), newRunId: uuid7() }
-    const intent = { kind: 'message', content, ...sender, ...addition, run, ...ids, now: Date.now() } as const
+    const begin = { run, ...(wish && { requestedRun: wish }), begun: actor.begunCalls(), newRunId: uuid7() }
+    const intent = { kind: 'message', content, ...sender, ...addition, ...begin, now: Date.now() } as const
     const events = await actor.apply({ ...intent, ...(idempotency && { idempotency }) })
     const userMessage = events.find((event): event is EventOf<'UserMessage'> => event.type === 'UserMessage')
     // oxlint-disable-next-line typescript/no-non-null-assertion -- each message is an event

@@ -34,7 +34,7 @@ import type { EndBackgroundIntent, StartSubagentIntent } from './subagent-intent
 import { decideEndBackground, decideStartSubagent } from './subagent-intents.ts'
 import { decideWithdraw, type WithdrawIntent } from './withdraw-intent.ts'
 import { decideRewind, type RewindIntent } from './rewind-intent.ts'
-import { refuseNewer, refuseSecond } from './refusals.ts'
+import { alreadyRunning, refuseNewer, refuseSecond } from './refusals.ts'
 import { afterMessage, readsMessages } from './run-overrides.ts'
 import type { State } from './state.ts'
 import { areInBackground, openPermissions } from './subagents.ts'
@@ -63,6 +63,7 @@ export type Intent =
       sender?: string
       slashCommand?: { readonly name: string; readonly text: string }
       run: boolean
+      requestedRun?: RequestedRun
       begun: readonly string[]
       newRunId: string
       now: number
@@ -162,8 +163,9 @@ export function decide(state: State, intent: Intent): EventDraft[] | Problem {
 
 type IntentOf<K extends Intent['kind']> = Extract<Intent, { kind: K }>
 
-function decideMessage(state: State, intent: IntentOf<'message'>): EventDraft[] {
+function decideMessage(state: State, intent: IntentOf<'message'>): EventDraft[] | Problem {
   const { content, sender, slashCommand, run, newRunId, idempotency, hooks } = intent
+  if (intent.requestedRun && state.status === 'running') return alreadyRunning(state)
   const message: EventDraft = {
     type: 'UserMessage',
     source: 'user',
@@ -179,27 +181,25 @@ function decideMessage(state: State, intent: IntentOf<'message'>): EventDraft[] 
 }
 
 function withMessage(state: State, intent: IntentOf<'message'>, message: EventDraft): EventDraft[] {
-  const { run, begun, newRunId, now } = intent
+  const { run, requestedRun, begun, newRunId, now } = intent
   if (readsMessages(state)) return [message]
   if (isWaiting(state.status)) {
     const endEvents = [...supersede(state), result(state, 'superseded', now)]
     // If a run is requested, the message only steers the agent's current task.
-    if (run) return [...endEvents, message, start(state, newRunId, 'message')]
+    if (run) return [...endEvents, message, start(state, newRunId, 'message', requestedRun)]
     const atRest = [...endOfCurrentTask(state, 'superseded'), message, toStatus(state, 'idle', 'superseded')]
     const after = { ...state, lastRun: afterMessage(state) }
     return [...endEvents, ...atRest, ...startForUnread(after, 'idle', state.readThrough, newRunId)]
   }
   // The model reads the message before any further call: it may decide that the rest of the turn must not run.
   const events = [...interruptCalls(state, begun, BEFORE_MESSAGE, UNANSWERED), message]
-  return run ? [...events, start(state, newRunId, 'message')] : events
+  return run ? [...events, start(state, newRunId, 'message', requestedRun)] : events
 }
 
 function decideRun(state: State, { newRunId, afterSeq, ...limits }: IntentOf<'run'>): EventDraft[] | Problem {
   switch (state.status) {
     case 'running':
-      return new Problem('already_running', 'The agent is already running; follow it, or pause it first.', {
-        details: { run_id: state.run?.id },
-      })
+      return alreadyRunning(state)
     case 'waiting_for_confirmation':
       return new Problem(
         'waiting_for_confirmation',

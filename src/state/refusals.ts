@@ -25,6 +25,11 @@ export function refuseSecond({ lastRun, rewound }: State, afterSeq = Infinity): 
   })
 }
 
+export const alreadyRunning = ({ run }: State) =>
+  new Problem('already_running', 'The agent is already running; follow it, or pause it first.', {
+    details: { run_id: run?.id },
+  })
+
 /** Throws `conversation_changed` to a client that knows the events up to `afterSeq`, if the conversation was rewound later. */
 export function refuseRewound({ rewound }: State, afterSeq: number): void {
   if (rewoundAt(rewound) > afterSeq) throw changedMeanwhile(afterSeq, rewoundAt(rewound))

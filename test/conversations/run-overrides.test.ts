@@ -1,6 +1,6 @@
 /** What one run has instead of the settings of its conversation: until its `Result`, and for nobody else. */
 import { expect, test } from 'vitest'
-import { RunRequest } from '../../src/contract/run.ts'
+import { PostMessage, RunRequest } from '../../src/contract/run.ts'
 import type { Conversation } from '../../src/conversations/conversation.ts'
 import type { Script } from '../../src/llm/scripted/script.ts'
 import { createTask } from '../../src/tools/task/task.ts'
@@ -53,6 +53,29 @@ test('allowed tools hold for one run', async () => {
   await say(conversation)
   expect(only(await eventsOf(conversation), 'ToolResult').map(({ is_error }) => is_error)).toEqual([false, true])
   expect(conversation.rules.current.allow).toEqual([])
+})
+
+test('a message has the options of the run that it starts, and is not stored if another run is active', async () => {
+  const opened = Promise.withResolvers<void>()
+  const script: Script = async ({ messages }) => {
+    if (messages.at(-1)?.role !== 'tool') return { calls: [call('Act')] }
+    await opened.promise
+    return { text: 'Done.' }
+  }
+  await using bench = await setBench({ tools: [act], script })
+  const conversation = await bench.converse({ permission_mode: 'bypass' })
+  const message = (text: string, run_options: object, run = true) =>
+    conversation.post(PostMessage.parse({ message: text, run, run_options }))
+  await expect(message('no run', { max_steps: 1 }, false)).rejects.toMatchObject({ code: 'invalid_request' })
+  await expect(message('no schema', { output_schema: { type: 'nonsense' } })).rejects.toMatchObject({ code: 'invalid_request' })
+  const { run_id } = await message('first', { permission_mode: 'deny' })
+  await expect.poll(async () => only(await eventsOf(conversation), 'ToolResult')).toHaveLength(1)
+  await expect(message('second', { max_steps: 1 })).rejects.toMatchObject({ code: 'already_running' })
+  opened.resolve()
+  await endOf(conversation, run_id!)
+  const events = await eventsOf(conversation)
+  expect(only(events, 'ToolResult')).toMatchObject([{ error_type: 'denied' }])
+  expect(only(events, 'UserMessage')).toMatchObject([{ run_id, content: [{ text: 'first' }] }])
 })
 
 test('a run that waits for a decision keeps its mode over a restart, also when another client answers', async () => {

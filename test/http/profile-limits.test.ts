@@ -61,6 +61,7 @@ describe('a field that gives rights is refused:', () => {
     const frames = [
       { type: 'run', permission_mode: 'bypass' },
       { type: 'run', allowed_tools: ['Bash'] },
+      { type: 'message', message: 'Hello', run: true, run_options: { permission_mode: 'bypass' } },
       {
         type: 'answer',
         request_id: id,
@@ -82,6 +83,8 @@ test('what is promised to such a key passes', async () => {
   expect((await http.call('PUT', `/conversations/${id}/config`, config, key)).status).toBe(200)
   const run = { message: 'Hello', run: true }
   expect((await http.call('POST', `/conversations/${id}/messages`, run, key)).status).toBe(202)
+  const denied = { ...run, run_options: { allowed_tools: ['Bash'] } }
+  expectProblem(await http.call('POST', `/conversations/${id}/messages`, denied, key), 403, 'forbidden')
   const waited = await http.call('POST', `/conversations/${id}/run`, { max_steps: 3, wait: true }, key)
   expect([200, 409]).toContain(waited.status)
   expect((await http.call('POST', `/conversations/${id}/fork`, { title: 'C' }, key)).status).toBe(201)

@@ -146,11 +146,10 @@ class Session:
         # A message whose response was not awaited may start a run, too.
         before, self._turns.settles_at = self._turns.settles_at, self._turns.seq + 1
         try:
-            body = {"message": message, "run": schema is None}
+            options = {} if schema is None else {"run_options": {"output_schema": schema}}
+            body = {"message": message, "run": True, **options}
             posted = await self._transport.call("POST", f"{self._path}/messages", body, keyed=True)
             self._turns.last_message = max(self._turns.last_message, posted["seq"])
-            if schema is not None:
-                await self._post("run", {"output_schema": schema}, repeat=False)
         except AgentServerError:
             self._turns.settles_at = before
             raise
@@ -290,8 +289,8 @@ class Session:
     async def _answer(self, request_id: str, body: Mapping[str, Any]) -> None:
         await self._post(f"requests/{request_id}", body)
 
-    async def _post(self, name: str, body: Mapping[str, Any], *, repeat: bool = True) -> None:
-        await self._transport.call("POST", f"{self._path}/{name}", body, repeat=repeat)
+    async def _post(self, name: str, body: Mapping[str, Any]) -> None:
+        await self._transport.call("POST", f"{self._path}/{name}", body, repeat=True)
 
     async def _configure(self, changes: Mapping[str, Any]) -> None:
         await self._transport.call("PUT", f"{self._path}/config", changes, repeat=True)

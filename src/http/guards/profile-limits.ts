@@ -8,7 +8,7 @@ import type { CreateConversation, ForkConversation, UpdateConfig } from '../../c
 import { Problem } from '../../contract/problem.ts'
 import type { AnswerRequest } from '../../contract/request.ts'
 import type { RewindRequest } from '../../contract/rewind.ts'
-import type { PauseRequest, PostMessage, RunRequest } from '../../contract/run.ts'
+import type { PauseRequest, PostMessage, RunOptions, RunRequest } from '../../contract/run.ts'
 import type { PostTask } from '../../contract/values/task.ts'
 import type { RouteName } from './route-scopes.ts'
 
@@ -31,6 +31,12 @@ type AllOf<T extends object> = Readonly<Record<keyof T & string, true>>
 
 /** Routes that read, apart from the WebSockets, which send what other routes get. */
 type Reading = Exclude<RouteName & `GET ${string}`, 'GET /conversations/ws' | 'GET /conversations/:id/ws'>
+
+const HARMLESS_RUN_OPTIONS = {
+  max_steps: true,
+  output_schema: true,
+  tool_choice: true,
+} satisfies SomeOf<RunOptions>
 
 const LIMITS: Readonly<Record<Exclude<RouteName, Reading>, ProfileLimit | Harmless>> = {
   'POST /conversations': {
@@ -68,7 +74,8 @@ const LIMITS: Readonly<Record<Exclude<RouteName, Reading>, ProfileLimit | Harmle
     only: { at_seq: true, workdir: true, title: true, id: true, run: true } satisfies SomeOf<ForkConversation>,
   },
   'POST /conversations/:id/messages': {
-    harmless: { message: true, run: true, after_seq: true } satisfies AllOf<PostMessage>,
+    cannot: 'choose what a run may do. Leave model, permission_mode and allowed_tools out of run_options',
+    if: choosesRights,
   },
   'DELETE /conversations/:id/messages/:message_id': 'free',
   'DELETE /conversations/:id/subagents/:agent_id': 'free',
@@ -84,9 +91,7 @@ const LIMITS: Readonly<Record<Exclude<RouteName, Reading>, ProfileLimit | Harmle
   },
   'POST /conversations/:id/run': {
     only: {
-      max_steps: true,
-      output_schema: true,
-      tool_choice: true,
+      ...HARMLESS_RUN_OPTIONS,
       after_seq: true,
       wait: true,
       timeout: true,
@@ -141,6 +146,10 @@ const LIMITS: Readonly<Record<Exclude<RouteName, Reading>, ProfileLimit | Harmle
   // Those of the key itself, with its limits.
   'DELETE /logins/:login_id': 'free',
   'POST /login-codes': 'free',
+}
+
+function choosesRights({ run_options: options }: PostMessage): boolean {
+  return Object.keys(options ?? {}).some((name) => !Object.hasOwn(HARMLESS_RUN_OPTIONS, name))
 }
 
 function isRemembered(answer: AnswerRequest): boolean {

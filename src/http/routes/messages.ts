@@ -36,10 +36,12 @@ export const messageRoutes: FastifyPluginAsyncZod<{ manager: ConversationManager
       schema: {
         ...describe('postMessage', 'Send a message to the agent', [
           ...CONVERSATION,
+          'already_running',
           'conversation_changed',
           'conversation_from_newer_version',
           'idempotency_mismatch',
           'storage_full',
+          'unknown_cost',
         ]),
         params: ById,
         headers: KeyHeader,
@@ -48,6 +50,8 @@ export const messageRoutes: FastifyPluginAsyncZod<{ manager: ConversationManager
       },
     },
     async (request, reply) => {
+      const { run_options: options } = request.body
+      if (options) mayRun(accessOf(request), options)
       const conversation = await manager.open(request.params.id)
       return reply.code(202).send(await conversation.post(request.body, idempotencyOf(request)))
     },

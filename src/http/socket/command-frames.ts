@@ -50,6 +50,7 @@ function authorizeFrame(access: Access, frame: CommandFrame): void {
   limitAs(access, route, requestOf(frame).body)
   if (frame.type === 'task') mayPostTask(access, frame)
   if (frame.type === 'run') mayRun(access, frame)
+  if (frame.type === 'message' && frame.run_options) mayRun(access, frame.run_options)
 }
 
 /** Never throws. */

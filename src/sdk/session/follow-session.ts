@@ -156,10 +156,10 @@ class FollowedSession {
     const { options } = this.#options
     const { signal } = this.#posts
     const output_schema = isFirst && !this.#session.isNew ? outputSchemaOf(options) : undefined
-    const body = { message: { role: 'user' as const, content }, run: output_schema === undefined }
-    const { seq } = await this.#conversation.postMessage(body, { signal })
+    const body = { message: { role: 'user' as const, content }, run: true }
+    const run_options = output_schema && { output_schema }
+    const { seq } = await this.#conversation.postMessage({ ...body, ...(run_options && { run_options }) }, { signal })
     this.#turns.posted(seq)
-    if (output_schema) await this.#conversation.run({ output_schema }, { signal })
   }
 
   #endIfOver(): void {
