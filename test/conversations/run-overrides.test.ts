@@ -67,7 +67,9 @@ test('a message has the options of the run that it starts, and is not stored if 
   const message = (text: string, run_options: object, run = true) =>
     conversation.post(PostMessage.parse({ message: text, run, run_options }))
   await expect(message('no run', { max_steps: 1 }, false)).rejects.toMatchObject({ code: 'invalid_request' })
-  await expect(message('no schema', { output_schema: { type: 'nonsense' } })).rejects.toMatchObject({ code: 'invalid_request' })
+  await expect(message('no schema', { output_schema: { type: 'nonsense' } })).rejects.toMatchObject({
+    code: 'invalid_request',
+  })
   const { run_id } = await message('first', { permission_mode: 'deny' })
   await expect.poll(async () => only(await eventsOf(conversation), 'ToolResult')).toHaveLength(1)
   await expect(message('second', { max_steps: 1 })).rejects.toMatchObject({ code: 'already_running' })

@@ -27,6 +27,16 @@ const OneSubagent = z.strictObject({ id: ConversationId, agent_id: z.uuid().toLo
 
 const OneMessage = z.strictObject({ id: ConversationId, message_id: z.uuid().toLowerCase() })
 
+/** The problems of requests that begin a run. */
+const BEGINS_RUN = [
+  ...CONVERSATION,
+  'already_running',
+  'conversation_changed',
+  'conversation_from_newer_version',
+  'storage_full',
+  'unknown_cost',
+] as const
+
 export const messageRoutes: FastifyPluginAsyncZod<{ manager: ConversationManager }> = async (app, { manager }) => {
   const describe = describeRoute('messages')
 
@@ -34,15 +44,7 @@ export const messageRoutes: FastifyPluginAsyncZod<{ manager: ConversationManager
     '/conversations/:id/messages',
     {
       schema: {
-        ...describe('postMessage', 'Send a message to the agent', [
-          ...CONVERSATION,
-          'already_running',
-          'conversation_changed',
-          'conversation_from_newer_version',
-          'idempotency_mismatch',
-          'storage_full',
-          'unknown_cost',
-        ]),
+        ...describe('postMessage', 'Send a message to the agent', [...BEGINS_RUN, 'idempotency_mismatch']),
         params: ById,
         headers: KeyHeader,
         body: PostMessage,
@@ -63,16 +65,11 @@ export const messageRoutes: FastifyPluginAsyncZod<{ manager: ConversationManager
       config: { outlivesOwner: true },
       schema: {
         ...describe('runConversation', 'Start the agent', [
-          ...CONVERSATION,
-          'already_running',
+          ...BEGINS_RUN,
           'already_continued',
-          'conversation_changed',
-          'unknown_cost',
           'waiting_for_confirmation',
           'waiting_for_input',
           'waiting_for_client',
-          'conversation_from_newer_version',
-          'storage_full',
         ]),
         params: ById,
         body: RunRequest.optional(),

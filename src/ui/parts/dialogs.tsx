@@ -1,6 +1,6 @@
 /** The palette and the list of keys, in the browser's own dialog. */
 import type { ComponentChildren } from 'preact'
-import { useEffect, useRef, useState } from 'preact/hooks'
+import { useLayoutEffect, useRef, useState } from 'preact/hooks'
 import type { ConversationSummary } from '../../contract/conversations/summary.ts'
 import type { FoundEvent } from '../../contract/search.ts'
 import { dialog } from '../state/keys.ts'
@@ -18,7 +18,8 @@ export function Dialogs() {
 
 function Modal({ label, children }: { readonly label: string; readonly children: ComponentChildren }) {
   const element = useRef<HTMLDialogElement>(null)
-  useEffect(() => {
+  // Before the browser handles the next key, which is meant for the dialog.
+  useLayoutEffect(() => {
     const before = document.activeElement
     element.current?.showModal()
     return () => {

@@ -27,7 +27,7 @@ import { LiveCommand } from './live-command.ts'
 import { CommandReader } from './read-commands.ts'
 import { refuseSecretsIn } from '../../security/refuse-secrets.ts'
 
-export type RunOptions = {
+export type CommandRequestOptions = {
   /** Ends the command when it is aborted. */
   readonly signal?: AbortSignal | undefined
   readonly idempotency?: Idempotency | undefined
@@ -69,7 +69,7 @@ export class ClientCommands {
    * if it could not begin (`session_busy`, `limit_reached`, `unavailable`, a secret in it, the key's own refusals). Its
    * record and its `CommandResult` are stored when this resolves.
    */
-  async run(request: RunCommand, options: RunOptions = {}): Promise<CommandOutcome> {
+  async run(request: RunCommand, options: CommandRequestOptions = {}): Promise<CommandOutcome> {
     const begunCommand = await this.#begin(request, options)
     if (!(begunCommand instanceof LiveCommand)) return outcomeOf(begunCommand)
     await begunCommand.ended
@@ -77,7 +77,7 @@ export class ClientCommands {
   }
 
   /** Runs a command in the background: resolves when it has started. */
-  async start(request: RunCommand, options: RunOptions = {}): Promise<CommandStarted> {
+  async start(request: RunCommand, options: CommandRequestOptions = {}): Promise<CommandStarted> {
     const begunCommand = await this.#begin(request, options)
     if (!(begunCommand instanceof LiveCommand)) return startedOf(begunCommand)
     await begunCommand.started
@@ -143,7 +143,7 @@ export class ClientCommands {
     await Promise.all(running.map((command) => command.ended))
   }
 
-  async #begin(request: RunCommand, options: RunOptions): Promise<LiveCommand | CommandRecord> {
+  async #begin(request: RunCommand, options: CommandRequestOptions): Promise<LiveCommand | CommandRecord> {
     const { records, redact, redactInSlices } = this.#deps
     refuseSecretsIn({ 'Idempotency-Key': options.idempotency?.key }, redact)
     if ((await redactInSlices(request.command)) !== request.command) throw HOLDS_SECRET
@@ -167,7 +167,7 @@ export class ClientCommands {
       : await this.#earlierOutcome(foundCommand)
   }
 
-  #launchNew(request: RunCommand, options: RunOptions): Promise<LiveCommand> {
+  #launchNew(request: RunCommand, options: CommandRequestOptions): Promise<LiveCommand> {
     return this.#launch(this.#register(request, undefined), request, options)
   }
 
@@ -204,7 +204,7 @@ export class ClientCommands {
   }
 
   /** Launches one at a time: commands begin in the order of their requests, however long the disk takes for each. */
-  #launch(liveCommand: LiveCommand, request: RunCommand, options: RunOptions): Promise<LiveCommand> {
+  #launch(liveCommand: LiveCommand, request: RunCommand, options: CommandRequestOptions): Promise<LiveCommand> {
     return this.#launches.run(async () => {
       await this.#note(liveCommand)
       options.onId?.(liveCommand.record.command_id)
