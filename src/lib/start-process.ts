@@ -225,8 +225,9 @@ const isOfPackage = (directory: string): boolean => /\/node_modules(\/|$)/.test(
 
 /** Ignores program directories of packages and projects (npm puts those first on PATH): agents can write there. */
 export function findProgram(name: string, path: string): string | undefined {
-  const project = process.cwd()
-  const isIgnored = (directory: string) => isOfPackage(directory) || (project !== '/' && isInside(directory, project))
+  const projects = [process.cwd(), ...formerDirectories].filter((project) => project !== '/')
+  const isIgnored = (directory: string) =>
+    isOfPackage(directory) || projects.some((project) => isInside(directory, project))
   const directories = path.split(':').filter((directory) => isAbsolute(directory) && !isIgnored(directory))
   const candidates = directories.map((directory) => join(directory, name))
   return candidates.find((candidate) => {

@@ -1,5 +1,5 @@
 /** `agent-server doctor`: what it finds on a machine, and what it says about it. */
-import { mkdir, mkdtemp, rm } from 'node:fs/promises'
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import type { Server } from 'node:http'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -105,8 +105,11 @@ test('an endpoint that nobody listens for, and a port that another program has, 
   expect(code).toBe(1)
 })
 
-test('what is not installed is named, with what it is for', async () => {
-  const { line } = await doctor({ LLM_API_KEY: 'sk-good', PATH: join(home, 'empty') })
+test('what is not installed is named, with what it is for; programs that agents can write into the project do not count', async () => {
+  const writable = join(home, '.venv/bin')
+  await mkdir(writable, { recursive: true })
+  for (const name of ['git', 'rg', 'bwrap']) await writeFile(join(writable, name), '#!/bin/sh\n', { mode: 0o755 })
+  const { line } = await doctor({ LLM_API_KEY: 'sk-good', PATH: [join(home, 'empty'), writable].join(':') })
   expect(line('git')).toMatch(/^warn .*not installed \| .*apt install git/)
   expect(line('ripgrep')).toMatch(/^warn .*not installed/)
   expect(line('sandbox')).toMatch(/^warn .*commands have the rights of/)
