@@ -18,10 +18,13 @@ const forEachName = (rule: (name: string, define: string) => Promise<void>) =>
     rule(name, `cd /usr; export A=1; function ${name} { /bin/echo shadowed; /bin/false; }`),
   )
 
+/** A shell that does not answer for that long would be killed, and another one started. */
+const PATIENT = { graceMs: 10_000 }
+
 describe('a function with the name of something that the server calls', () => {
   test('changes nothing of how commands are run, reported and ended', async () => {
     await forEachName(async (name, define) => {
-      const { run } = await openShells()
+      const { run } = await openShells({ limits: PATIENT })
       expect(await run(define), name).toMatchObject({ exitCode: 0, cwd: '/usr' })
       const failing = { exitCode: 3, cwd: '/usr', stdout: '', stderr: '' }
       expect(await run('/bin/sh -c "exit 3"'), name).toMatchObject(failing)
@@ -32,7 +35,7 @@ describe('a function with the name of something that the server calls', () => {
 
   test('changes nothing of the next shell, that begins with it', async () => {
     await forEachName(async (name, define) => {
-      const { run, shells, reopen } = await openShells()
+      const { run, shells, reopen } = await openShells({ limits: PATIENT })
       await run(define)
       await shells.close()
       const next = reopen().get('agent')
@@ -43,7 +46,7 @@ describe('a function with the name of something that the server calls', () => {
       expect(await runIn(next, '/bin/sleep 20', { timeout: 0.2 }), name).toMatchObject(ended)
       // Of this name there is no function any more: the shell could report nothing with it.
       const kept = name === 'builtin' ? '' : 'shadowed\n'
-      expect((await runIn(next, `${name} 2>/dev/null`)).stdout, name).toBe(kept)
+      expect(await runIn(next, `${name} 2>/dev/null`), name).toMatchObject({ stdout: kept })
     })
   })
 })

@@ -9,16 +9,17 @@ import { signalGroup, signalProcess, type ProcessEntry } from './process-table.t
  * When to check again within a grace period, as fractions of it: early, for processes that started during the signal.
  */
 const LOOKS = [0.05, 0.25, 0.7]
-const SETTLE_MS = 200
+/** How often, and how long as a fraction of a grace period, an ended shell is waited for. */
 const SETTLE_TRIES = 5
+const SETTLE_PART = 1 / 3
 
 type Signal = 'SIGINT' | 'SIGTERM' | 'SIGKILL'
 
 /**
  * Resolves when `ended` has: after SIGINT, SIGTERM, SIGKILL with `graceMs` for each, and if all of that left the shell
  * busy (a loop of the shell itself that ignores SIGINT), after killing the shell, in a sandbox with everything in it.
- * Processes that even the kernel does not end are abandoned: it never takes longer than three times `graceMs` plus
- * three seconds.
+ * Processes that even the kernel does not end are abandoned: it never takes longer than five times `graceMs` plus
+ * two seconds.
  */
 export async function interruptCommand(
   bash: BashProcess,
@@ -32,7 +33,7 @@ export async function interruptCommand(
       signalForeground(bash, signal, signalledPids)
       // The interrupt may have consumed the line that asks for the command's report. This asks again.
       void bash.send('\n')
-      if (await settlesWithin(graceMs * part, commandEnd)) return settle(bash)
+      if (await settlesWithin(graceMs * part, commandEnd)) return settle(bash, graceMs)
     }
   }
   await bash.kill()
@@ -64,9 +65,9 @@ function wake(process: ProcessEntry): void {
 }
 
 /** Waits until the shell responds again: a late SIGINT would otherwise hit the next command, or consume its line. */
-async function settle(bash: BashProcess): Promise<void> {
+async function settle(bash: BashProcess, graceMs: number): Promise<void> {
   for (let tries = 0; tries < SETTLE_TRIES; tries++) {
-    if (await settlesWithin(SETTLE_MS, bash.send('\n'))) return
+    if (await settlesWithin(graceMs * SETTLE_PART, bash.send('\n'))) return
   }
   await bash.kill()
 }
