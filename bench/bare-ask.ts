@@ -43,7 +43,7 @@ export function askOverHttp(model: string): Ask {
 }
 
 export async function askThroughOpenai(model: string): Promise<Ask> {
-  // Not loaded by the loop that does without it.
+  // The loop that does without it does not load it.
   const { OpenAI } = await import('openai')
   const client = new OpenAI({ apiKey: 'bench-model-key', baseURL: model, maxRetries: 0 })
   return async (messages, onText) => {

@@ -16,7 +16,7 @@ const CONVERSATIONS = 200
 const SUBSCRIBERS = 1000
 const SECONDS = 10
 const IDLE_MS = 5000
-/** Between two questions. */
+/** The pause between two questions. */
 const PAUSE_MS = 5
 
 export async function benchChurn(): Promise<Row[]> {

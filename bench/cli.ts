@@ -19,7 +19,7 @@ export async function benchCli(): Promise<Row[]> {
   try {
     const servers: Started[] = []
     const runs: Started[] = []
-    // In turn, so that what else the machine does affects both; the first round creates files and warms caches.
+    // They take turns, so that what else the machine does affects both; the first round creates files and warms caches.
     for (let round = 0; round <= ROUNDS; round++) {
       const server = await startServerProcess(home)
       await server.kill('SIGTERM')

@@ -13,7 +13,7 @@ const GAP_MS = 5
 export const benchDeltas = (): Promise<Row[]> =>
   withSubjects(async (all) => {
     const { durable: _, ...sides } = all
-    // Until what handles a piece is compiled, on both sides.
+    // The first round compiles what handles a piece, on both sides.
     await enqueue(sides, 1, (subject) => agesOf(subject, 1, { pieces: 2000, gapMs: 1 }))
     const rows: Row[] = []
     for (const subscribers of [1, 10, 50]) {

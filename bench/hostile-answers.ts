@@ -12,7 +12,7 @@ import type { Row } from './table.ts'
 const CALLS = 64
 /** The length of the arguments of one call: together just below the limit of an answer, 4 MiB. */
 const CHARS = 62_000
-/** In the arguments of all calls: just below the limit of an answer. */
+/** The number of values in the arguments of all calls: just below the limit of an answer. */
 const VALUES = 99_000
 
 const zeros = (length: number): number[] => Array.from({ length }, () => 0)
@@ -98,7 +98,7 @@ async function longestBlock(base_url: string, answer: string): Promise<number> {
   return ms
 }
 
-/** Since it was asked last, milliseconds. */
+/** Returns the longest block since the last question, in milliseconds. */
 async function blockSince(): Promise<number> {
   const text = await (await fetch(`${URL}/metrics`, { headers: { authorization: `Bearer ${KEY}` } })).text()
   return Number(/^nodejs_eventloop_lag_max_seconds (\S+)/m.exec(text)?.[1]) * 1000

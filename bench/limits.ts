@@ -7,7 +7,7 @@ import { send } from './subjects.ts'
 import type { Row } from './table.ts'
 import { median } from './table.ts'
 
-/** As many shells as one conversation may have, less one. */
+/** One conversation may have one shell more. */
 const SHELLS = 15
 const COMMANDS = 100
 const SETTINGS = {

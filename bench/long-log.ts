@@ -81,7 +81,7 @@ function draft(seq: number): EventDraft {
   return { type: 'UserMessage', source: 'user', content: [{ type: 'text', text: `{} ${text}` }], run: false }
 }
 
-/** In a server that has just started and opened the conversation. */
+/** Measures a server that has just started and opened the conversation. */
 async function timeRunStart(home: string, id: string, model: ModelProcess): Promise<{ ms: number; grownMb: number }> {
   const server = await startServerProcess(home)
   try {

@@ -33,7 +33,7 @@ export async function fillWithConversations(home: string, count: number): Promis
     const ms = Date.parse(createdAt) - i * SECOND_MS
     const [id, at] = [uuid7(ms), new Date(ms).toISOString()]
     const copy = (text: string) => text.replaceAll(first!, id).replaceAll(createdAt, at).replaceAll(updatedAt, at)
-    // Without a pool of threads in between: it is many small files.
+    // These calls need no pool of threads in between: it is many small files.
     mkdirSync(join(sessions, id))
     writeFileSync(join(sessions, id, 'meta.json'), copy(meta))
     writeFileSync(join(sessions, id, 'events.jsonl'), copy(events))

@@ -16,7 +16,7 @@ const bench = { command: process.execPath, args: [join(import.meta.dirname, 'mcp
 
 export async function benchMcp(): Promise<Row[]> {
   await using model = await startModel()
-  // Both must be visible in the sandbox, wherever the repository is.
+  // The sandbox must show both, wherever the repository is.
   const visible = [dirname(process.execPath), import.meta.dirname].join(':')
   await using server = await startAgentServer(model.url, { OPENHANDS_SANDBOX_READABLE: visible })
   const mcp = { mcpServers: { bench } }
@@ -41,7 +41,7 @@ export async function benchMcp(): Promise<Row[]> {
   ]
 }
 
-/** Without its tools, both sides would be the same. */
+/** Throws if the server is not connected: without its tools, both sides would be the same. */
 async function refuseUnconnected(id: string, subject: Subject): Promise<void> {
   await subject.run(id, { steps: 1 })
   const response = await fetch(`${URL}/conversations/${id}/mcp`, { headers: { authorization: `Bearer ${KEY}` } })

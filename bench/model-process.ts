@@ -13,7 +13,7 @@ export type ModelReport = { readonly url: string } | { readonly exchanges: reado
 
 export type ModelProcess = AsyncDisposable & {
   readonly url: string
-  /** Since it was asked last. */
+  /** Returns the exchanges since the last question. */
   readonly exchanges: () => Promise<readonly Exchange[]>
 }
 
@@ -36,7 +36,7 @@ export async function startModel(): Promise<ModelProcess> {
   }
 }
 
-/** From the end of each answer to the next request: what the agent itself takes for a step. */
+/** Returns the times from the end of each answer to the next request: what the agent itself takes for a step. */
 export function stepTimes(exchanges: readonly Exchange[]): number[] {
   return exchanges.slice(1).map(({ came }, i) => came - exchanges[i]!.ended)
 }

@@ -12,7 +12,7 @@ import { median } from './table.ts'
 
 const MODES = ['open', 'none', 'allowlist'] as const
 type Mode = (typeof MODES)[number]
-/** As many shells as one conversation may have, less one. */
+/** One conversation may have one shell more. */
 const SHELLS = 15
 const COMMANDS = 100
 const REQUESTS = 50

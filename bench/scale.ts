@@ -70,7 +70,7 @@ function createPager(path: string): () => Promise<unknown> {
   }
 }
 
-/** Until the stream has begun: it then knows of every event there is. */
+/** Resolves when the stream has begun: it then knows of every event there is. */
 async function firstOfFirehose(): Promise<void> {
   const stream = http.get(`${URL}/firehose`, { agent: false, headers: { ...AUTH, accept: 'text/event-stream' } })
   await once(stream, 'response')

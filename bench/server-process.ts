@@ -29,7 +29,7 @@ type Process = {
 }
 
 export type ServerProcess = Process & {
-  /** From start to the first 200 of `/alive`, and to that of `/ready`. */
+  /** The time from start to the first 200 of `/alive`, and to that of `/ready`. */
   readonly ms: number
   readonly readyMs: number
   /** Resident memory at that moment. */
@@ -51,7 +51,7 @@ export const startBareServer = (): Promise<ServerProcess> =>
   untilReady(spawnProcess([process.execPath, '-e', BARE, String(PORT)], process.env, PORT))
 
 export type UntilCreated = Process & {
-  /** From start until a conversation was created. */
+  /** The time from start until a conversation was created. */
   readonly createdMs: number
 }
 
@@ -75,7 +75,7 @@ function spawnServer(home: string, settings: Record<string, string>, place: Plac
   const env = {
     PATH: process.env['PATH'],
     HOME: home,
-    // By it the processes are found that are to end with the benchmark.
+    // It identifies the processes that are to end with the benchmark.
     TMPDIR: process.env['TMPDIR'],
     OPENHANDS_MASTER_KEY: KEY,
     OPENHANDS_DATA_DIR: join(home, 'data'),

@@ -25,7 +25,7 @@ export async function benchStart(): Promise<Row[]> {
   try {
     const bare: Started[] = []
     const starts: Started[] = []
-    // In turn, so that what else the machine does hits both alike; the first round makes files and warms caches.
+    // They take turns, so that what else the machine does affects both; the first round creates files and warms caches.
     for (let round = 0; round <= ROUNDS; round++) {
       bare.push(await timed(startBareServer()))
       starts.push(await timed(startServerProcess(home)))

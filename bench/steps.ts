@@ -7,7 +7,7 @@ import type { Row } from './table.ts'
 import { median } from './table.ts'
 
 const ROUNDS = 9
-/** Until both are compiled: the benchmark of the start measures the first minute of a process. */
+/** These rounds compile both: the benchmark of the start measures the first minute of a process. */
 const WARM_UP_ROUNDS = 8
 const STEPS = 50
 const LONG_RUN = 500

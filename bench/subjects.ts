@@ -96,7 +96,7 @@ async function startDurableLoop(modelUrl: string, ...client: 'openai'[]): Promis
   }
 }
 
-/** With a directory it is durable. */
+/** Starts the bare loop, which is durable if it has a directory. */
 async function startBareLoop(modelUrl: string, ...how: string[]): Promise<Subject> {
   const child = fork(join(import.meta.dirname, 'bare-loop.ts'), [modelUrl, ...how])
   const [url] = (await once(child, 'message')) as [string]
@@ -113,7 +113,7 @@ async function startBareLoop(modelUrl: string, ...how: string[]): Promise<Subjec
   }
 }
 
-/** Over connections that are kept; answers the body. */
+/** Sends a request over a connection that stays open; returns the body of the answer. */
 export async function send(url: string, body: unknown): Promise<string> {
   const request = http.request(url, {
     method: 'POST',

@@ -193,7 +193,7 @@ function describeChannel({ address, title, description, query, sends, takes = []
   }
 }
 
-/** From the server's side: it sends, and it receives. */
+/** Returns the operations from the server's side: it sends, and it receives. */
 function operationsOf([id, { title, sends, takes, isWebSocket }]: [string, Channel]) {
   const operation = (action: 'send' | 'receive', messages: readonly MessageName[]) => ({
     action,
@@ -236,7 +236,10 @@ function schemas(): Record<string, unknown> {
 const refTo = (id: string) => `#/components/schemas/${id}`
 const REF = /"#\/components\/schemas\/([^"]+)"/g
 
-/** As clients send and read them: what they do not know they ignore, and what has a default need not be there. */
+/**
+ * Makes schemas as clients send and read them: what they do not know they ignore, and what has a default need not be
+ * there.
+ */
 const OPTIONS = {
   target: 'draft-07',
   io: 'input',
@@ -253,7 +256,7 @@ function toJson(schema: z.ZodType): object {
   return bare(JSON.parse(text) as object)
 }
 
-/** Where it stands says what it is called, and the document which dialect it is in. */
+/** Leaves out the name, which its place says, and the dialect, which the document says. */
 function bare(schema: object): object {
   const { $schema: _, $id: __, id: ___, ...rest } = schema as Record<string, unknown>
   return rest

@@ -24,7 +24,7 @@ import type { Toolchain, ToolchainName } from './clients/toolchains.ts'
 import { provideToolchain } from './clients/toolchains.ts'
 import { useOwnTemporary } from './own-temporary.ts'
 
-/** As many as there are cores on the machines of CI. */
+/** The machines of CI have so many cores. */
 const CONCURRENCY = 2
 
 useOwnTemporary()
@@ -115,7 +115,7 @@ async function startEverything(): Promise<Record<string, string>> {
 function finish(all: readonly Row[]): void {
   const known = readRows()
   const lines = all.map(({ check, outcome }) => {
-    // Without its toolchain a client is as it was when it was last tested.
+    // A client whose toolchain is missing is unchanged since its last test.
     const before = known.find((line) => line.startsWith(linkTo(check)))
     return outcome ? lineOf(check, outcome) : (before ?? `${linkTo(check)} | ${check.generator} | | | |`)
   })

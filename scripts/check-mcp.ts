@@ -14,7 +14,7 @@ import { startScriptedModel } from '../src/llm/scripted/scripted-model.ts'
 import { KEY, startServer } from '../test/support/server.ts'
 import { useOwnTemporary } from './own-temporary.ts'
 
-/** As many as there are cores on the machines of CI. */
+/** The machines of CI have so many cores. */
 const CONCURRENCY = 2
 const SCENARIO_MS = 30_000
 
@@ -72,7 +72,7 @@ async function check(scenario: string): Promise<Outcome> {
   return { scenario, faults: faultsIn(out), output: `${stdout}\n${stderr}` }
 }
 
-/** By the file that the program writes: it has one entry for each check. */
+/** Reads the file that the program writes: it has one entry for each check. */
 function faultsIn(directory: string): string[] {
   const file = readdirSync(directory, { recursive: true, encoding: 'utf8' }).find((path) =>
     path.endsWith('checks.json'),

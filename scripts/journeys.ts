@@ -1,4 +1,7 @@
-/** Which files and functions of `src/` run for one journey, such as a message: counted by V8 while a server does it. */
+/**
+ * Lists the files and functions of `src/` that run for one journey, such as a message: counted by V8 while a server
+ * does it.
+ */
 import { mkdtemp, rm } from 'node:fs/promises'
 import { Session } from 'node:inspector/promises'
 import type { Profiler } from 'node:inspector'
@@ -22,7 +25,7 @@ const CLIENTS = /^(llm\/scripted|sdk|client|cli)\//
 const MODEL = /^llm\/scripted\//
 /** Work has ended when for this long nothing ran that does not also run in a server without requests. */
 const QUIET_MS = 300
-/** For so long the server is watched without requests: its slowest timer has 5 s. */
+/** The server is watched for so long without requests: its slowest timer has 5 s. */
 const WATCHED_MS = 6000
 
 const REPLIES = [
@@ -174,7 +177,7 @@ function clientOf({ url, apiKey }: Server) {
   }
   const post = (id: string, text: string) =>
     call('POST', `/conversations/${id}/messages`, { message: { role: 'user', content: text }, run: true })
-  /** Until the agent rests. */
+  /** Resolves when the agent rests. */
   async function say(id: string, text: string, status = 'idle'): Promise<void> {
     await post(id, text)
     while ((await call('GET', `/conversations/${id}`)).status !== status) await sleep(20)

@@ -77,7 +77,7 @@ type Described = { paths: JsonObject; components: JsonObject & { schemas: Schema
 
 type Finished = { paths: Record<string, Record<string, Operation>>; components: object }
 
-/** From what the plugin wrote to what generators read well. */
+/** Turns what the plugin wrote into what generators read well. */
 function finish(
   rawPaths: JsonObject,
   components: Described['components'],
@@ -95,7 +95,7 @@ function finish(
   return { paths, components: { ...components, schemas: sorted, headers: HEADERS, examples: errorExamples(codes) } }
 }
 
-/** Not used by a route, but by clients that read a stream themselves. */
+/** The schemas that no route uses, but clients that read a stream themselves. */
 const EXTRA = ['StreamFrame']
 
 function finishOperation(method: string, operation: Operation, optionalBodies: ReadonlySet<string>): void {

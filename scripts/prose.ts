@@ -150,7 +150,10 @@ export const PARTICIPLES = `(?:[A-Z]?[a-z]+ed)|(?:${IRREGULAR.replaceAll(
   (first) => `[${first.toUpperCase()}${first}]`,
 )})`
 
-/** In a field, those without which a reader knows nothing. Names such as `removed` and `allowed` are terms of the API. */
+/**
+ * The participles that say nothing to a reader as the name of a field. Names such as `removed` and `allowed` are terms
+ * of the API.
+ */
 const FIELD_PARTICIPLES = 'asked|found|given|kept|known|left|looked|made|met|noted|said'
 
 /** Names of the API, and terms that are nouns of the field. */

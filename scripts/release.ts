@@ -120,7 +120,7 @@ function isThisMachine({ platform, arch }: Pick<Target, 'platform' | 'arch'>): b
 
 type Bundles = {
   readonly folder: string
-  /** For this machine. */
+  /** The chunks for this machine. */
   readonly compiled: readonly ChunkFiles[]
   readonly programs: Readonly<Record<string, string>>
 }
@@ -219,7 +219,7 @@ function sha256Of(file: string): string {
     .digest('hex')
 }
 
-/** As a user does: unpacks it, asks for the version, starts it, and asks whether it is alive. */
+/** Does what a user does: unpacks it, asks for the version, starts it, and asks whether it is alive. */
 async function checkArchive(archive: string): Promise<void> {
   const home = mkdtempSync(join(tmpdir(), 'agent-server-release-'))
   try {

@@ -13,7 +13,7 @@ import { dirname, join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 
 const ROOT = join(import.meta.dirname, '..')
-/** In `/proc/self/stat`: the processor time of children that have ended, in hundredths of a second. */
+/** The unit of `/proc/self/stat`: the processor time of children that have ended, in hundredths of a second. */
 const TICKS_PER_SECOND = 100
 
 type Run = { readonly passed: boolean; readonly seconds: number; readonly cpuSeconds: number; readonly busy: number }
@@ -32,7 +32,7 @@ mkdirSync(dirname(log), { recursive: true })
 const runs: Run[] = existsSync(log) ? readFileSync(log, 'utf8').trim().split('\n').filter(Boolean).map(parseRun) : []
 const loops = Array.from({ length: busy }, () => spawn(process.execPath, ['-e', 'for (;;);'], { stdio: 'ignore' }))
 let tests: ChildProcess | undefined
-// Also when it is interrupted.
+// This runs also when it is interrupted.
 process.on('exit', () => {
   loops.forEach((loop) => loop.kill('SIGKILL'))
   tests?.kill()

@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path/posix'
 import { parseAst } from 'rolldown/parseAst'
 
 export type MeasuredFile = {
-  /** From the measured folder, such as `http/server.ts`. */
+  /** The path from the measured folder, such as `http/server.ts`. */
   readonly path: string
   readonly lines: number
   readonly functions: readonly MeasuredFunction[]

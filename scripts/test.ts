@@ -15,7 +15,7 @@ const built = secondsSoFar()
 const env = executable === undefined ? process.env : { ...process.env, AGENT_SERVER_BIN: executable }
 const given = process.argv.slice(2)
 const isChosen = given.some((argument) => !argument.startsWith('-') || argument.startsWith('--project'))
-// By its path: a directory with a colon in its name cannot be in PATH.
+// The path is used, and not the name: a directory with a colon in its name cannot be in PATH.
 const vitest = join(ROOT, 'node_modules/vitest/vitest.mjs')
 // Node reads the configuration: Vite takes `#` and `?` in a path for parts of a URL.
 const run = ['run', '--configLoader=native', ...(isChosen ? [] : ['--project=!long'])]

@@ -22,7 +22,7 @@ const unused = () => {
   throw new Error('no tool runs here')
 }
 
-/** For tools that are described and never run. */
+/** Dependencies of tools that are described and never run. */
 export const UNUSED_DEPS: ToolDeps = {
   shells: { get: unused, standOf: unused, fork: unused, endFork: unused },
   files: createEditorFiles(unused, new UnfinishedFiles('/nonexistent')),

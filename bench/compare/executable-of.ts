@@ -50,7 +50,7 @@ export function executableOf(commit: string): string {
   return executable
 }
 
-/** Without a worktree, which git would list until somebody removed it. */
+/** Makes no worktree, which git would list until somebody removed it. */
 function checkOut(commit: string, directory: string): void {
   const archive = join(directory, 'commit.tar')
   git('archive', '--output', archive, commit)

@@ -1,4 +1,4 @@
-/** Which clients are tested, and one test: generate, compile, run. */
+/** Defines which clients are tested, and their one test: generate, compile, run. */
 import { cpSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { execa } from 'execa'
@@ -12,7 +12,7 @@ export type ClientCheck = {
   readonly toolchain: ToolchainName
   readonly generator: string
   readonly program: string
-  /** For bash, after the client was generated. */
+  /** The command for bash, after the client was generated. */
   readonly compile: string
   /** Puts the files that the commands expect next to the program. */
   readonly prepare?: (directory: string, work: string) => void
@@ -93,7 +93,7 @@ export type Outcome = {
   readonly fault?: string
 }
 
-/** In `work`, an empty directory that it makes. `settings` are the variables that the programs read. */
+/** Works in `work`, an empty directory that it makes. `settings` are the variables that the programs read. */
 export async function checkClient(
   check: ClientCheck,
   { directory, env }: Exclude<Toolchain, { missing: string }>,

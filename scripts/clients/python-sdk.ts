@@ -7,7 +7,7 @@ import type { Environment } from './toolchains.ts'
 
 const SDK = join(import.meta.dirname, '../../sdk/python')
 const STEP_MS = 20 * 60_000
-/** From the environment, and not from an isolated one: its versions are pinned. */
+/** Uses the environment, and not an isolated one: its versions are pinned. */
 const PIP = ['-m', 'pip', '--disable-pip-version-check', '--quiet']
 
 /** Returns the name of the wheel. The same sources give the same bytes. */
@@ -43,7 +43,7 @@ export async function checkPythonSdk(
     lint: ['ruff', 'check', '--no-cache', '.'],
     mypy: ['mypy', '--cache-dir', cache, 'agent_server', 'tests', 'build_backend.py'],
     ...(npm !== undefined && { pyright: [join(npm, 'node_modules/.bin/pyright'), 'agent_server', 'tests'] }),
-    // By its command: `python -m pytest` would import the sources, and not the wheel.
+    // Starts it by its command: `python -m pytest` would import the sources, and not the wheel.
     tests: ['pytest', 'tests'],
   }
   let works = true

@@ -20,7 +20,7 @@ export type Toolchain = { readonly directory: string; readonly env: Environment 
 
 type Recipe = {
   readonly commands: readonly string[]
-  /** In `directory`, with the files of `scripts/clients/<name>` next to it. */
+  /** Installs the tools in `directory`; `pins` has the files of `scripts/clients/<name>`. */
   readonly install: (directory: string, pins: string) => Promise<void>
   readonly env?: (directory: string) => Environment
 }

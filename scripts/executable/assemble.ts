@@ -32,7 +32,7 @@ export function stripped(node: string): string {
   const copy = join(PARTS, 'node')
   if (process.platform !== 'linux') return node
   copyFileSync(node, copy)
-  // Before the assembly, never after: strip would move the part that Node looks for.
+  // It runs before the assembly, never after: strip would move the part that Node looks for.
   return spawnSync('strip', [copy]).status === 0 && runs(copy) ? copy : node
 }
 

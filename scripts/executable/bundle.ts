@@ -1,4 +1,4 @@
-/** From the sources to chunks: files of code that the executable loads when it needs them. */
+/** Makes chunks from the sources: files of code that the executable loads when it needs them. */
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { OutputOptions, Plugin } from 'rolldown'
@@ -32,7 +32,7 @@ export async function bundle(plugins: readonly Plugin[] = []): Promise<string> {
   return folder
 }
 
-/** By asset: the sources of programs that do not run in the server itself. */
+/** The sources of programs that do not run in the server itself, by asset. */
 const PROGRAMS = {
   [PDF_ASSET]: 'src/tools/pdf/pdf-program.mjs',
   [SCHEMA_ASSET]: 'src/agent/output/schema-program.mjs',
@@ -66,7 +66,7 @@ async function bundleTo(
     // A package that is missing would otherwise become an import that fails when the server starts.
     onLog: (level, log, fallback) => {
       if (log.code === 'UNRESOLVED_IMPORT') fallback('error', log)
-      // Only code that runs from the sources asks where its file is.
+      // Other warnings are reported: only code that runs from the sources asks where its file is.
       else if (log.code !== 'EMPTY_IMPORT_META') fallback(level, log)
     },
   })

@@ -27,7 +27,7 @@ runChunk('./main.js', read, (name, script) => {
   loaded.set(name, { script, tag: cachedDataVersionTag() })
 })
 
-/** With the code cache that another run made. */
+/** Returns a chunk with the code cache that another run made. */
 function read(name: string): Chunk {
   const [source, cache] = [readFileSync(join(chunks, name), 'latin1'), join(caches, name)]
   return { source, ...(existsSync(cache) && { cachedData: readFileSync(cache) }) }

@@ -12,7 +12,7 @@ import { NODE_FLAGS } from '../../src/process-settings.ts'
 import { PARTS } from './bundle.ts'
 import type { ChunkFiles } from './load-chunks.ts'
 
-/** Without them the start takes several times as long. */
+/** A start without them takes several times as long. */
 const NEEDED = ['main.js', 'app.js']
 
 /** Returns the files of all chunks. A chunk that is not used by then has no code cache: V8 compiles it when it is. */
@@ -27,7 +27,7 @@ export async function compile(chunks: string): Promise<ChunkFiles[]> {
   return filesOf(chunks, caches)
 }
 
-/** Without `caches`, for another platform: V8 takes a code cache only where it was made. */
+/** Returns the files, without `caches` for another platform: V8 takes a code cache only where it was made. */
 export function filesOf(chunks: string, caches?: string): ChunkFiles[] {
   return readdirSync(chunks).map((name) => {
     const cache = caches === undefined ? undefined : join(caches, name)
@@ -35,7 +35,7 @@ export function filesOf(chunks: string, caches?: string): ChunkFiles[] {
   })
 }
 
-/** Only what the start needs: more functions would make each start slower. */
+/** Caches only what the start needs: more functions would make each start slower. */
 async function serveOnce(chunks: string, caches: string): Promise<void> {
   const child = forkBundle(chunks, caches, ['serve', '--generate-key', '--port', '0', '--log-format', 'json'])
   child.stderr!.pipe(process.stderr)

@@ -62,7 +62,7 @@ export function appendedChunks(): ReadChunk {
   const { closeSync, fstatSync, openSync, readSync } = process.getBuiltinModule('node:fs')
   const open = () => {
     try {
-      // Also after another file has taken its name.
+      // This works also after another file has taken its name.
       return openSync(process.platform === 'linux' ? '/proc/self/exe' : process.execPath, 'r')
     } catch (error) {
       // The user of the container image cannot read the executable: the chunks are in a file next to it.

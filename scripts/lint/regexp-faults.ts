@@ -49,7 +49,10 @@ function isOneText(element: AST.Element, flags: AST.Flags): boolean {
   }
 }
 
-/** With the flags u and v, a class that has characters outside the first 65,536 is an alternative of one and two units. */
+/**
+ * Returns false for a class that matches one and two units: with the flags u and v, one with characters outside the
+ * first 65,536.
+ */
 function hasOneLength(character: AST.Character | AST.CharacterClass | AST.CharacterSet, flags: AST.Flags): boolean {
   if (!flags.unicode && !flags.unicodeSets) return true
   const { chars, accept } = toUnicodeSet(character, flags)
@@ -103,7 +106,7 @@ function ambiguous(pattern: AST.Pattern, flags: AST.Flags): string[] {
   return found
 }
 
-/** Without groups that have no alternatives, whether they are optional or not. */
+/** Returns the elements, with those of groups that have no alternatives in place of the groups, optional or not. */
 function partsOf(elements: readonly AST.Element[]): AST.Element[] {
   return elements.flatMap((element) => {
     const inner = element.type === 'Quantifier' && element.max === 1 ? element.element : element

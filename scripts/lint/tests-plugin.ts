@@ -97,7 +97,7 @@ const elapsed = {
         if (DURATION.test(nameOf(value)) || holds(value, (each) => isElapsed(each, 'Date.now'))) found.push(node)
       },
       'Program:exit'() {
-        // With fake timers, a test decides how long everything takes.
+        // A test with fake timers decides how long everything takes.
         if (hasOwnClock) return
         const message =
           'How long something takes depends on the machine. Give the code a clock, count steps, or compare two amounts of work with processorMsOf.'

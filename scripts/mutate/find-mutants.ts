@@ -6,7 +6,7 @@ import { isNode, replacementsOf } from './operators.ts'
 export type Mutant = {
   /** The file, a colon, and the number of the mutant in it. */
   readonly id: string
-  /** From the root of the project. */
+  /** The path from the root of the project. */
   readonly file: string
   readonly change: Range & { readonly text: string }
   /** The statement or expression around the change that is replaced as a whole. */
@@ -68,7 +68,7 @@ const LOG_METHODS = new Set(['trace', 'debug', 'info', 'warn', 'error', 'fatal']
 
 const isField = (node: Node): boolean => node.type === 'PropertyDefinition' && node['static'] !== true
 
-/** Where a change would be none of code that runs, or one of a text for people who operate the server. */
+/** Returns true where a change would affect no code that runs, or only a text for people who operate the server. */
 function isLeftAlone(node: Node): boolean {
   if (IMPORTS.has(node.type)) return true
   if (node.type.startsWith('TS') && !TYPED_EXPRESSIONS.has(node.type)) return true

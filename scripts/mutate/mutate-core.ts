@@ -18,7 +18,7 @@ export type Settings = {
   readonly root: string
   readonly state: string
   readonly parts: readonly string[]
-  /** Only the tests with one of these in their path. */
+  /** If it is not empty, only the tests with one of these in their path run. */
   readonly paths: readonly string[]
   readonly seed: number
   /** Mutants of each part. */
@@ -144,13 +144,13 @@ async function executableWith({ root, state }: Settings, mutants: string, name: 
   return executable
 }
 
-/** At least one. */
+/** Returns the first tests that fit into the budget, at least one. */
 function withinBudget(tests: readonly Reach[], budgetMs: number): Reach[] {
   let sum = 0
   return tests.filter(({ ms }, index) => (sum += ms) <= budgetMs || index === 0)
 }
 
-/** By file, the files of the core that import it. */
+/** Maps each file to the files of the core that import it. */
 function importersOf(sources: Sources): Map<string, string[]> {
   const pairs = [...sources].flatMap(([importer, text]) =>
     [...text.matchAll(/ from '(\.[^']+)'/g)].map(([, path]) => ({

@@ -19,7 +19,7 @@ export const isNode = (value: unknown): value is Node => typeof value === 'objec
 function byPlace(node: Node, parent: Node): readonly string[] {
   if (parent['test'] === node && node.type !== 'Literal') {
     if (parent.type === 'IfStatement' || parent.type === 'ConditionalExpression') return ['true', 'false']
-    // With `true` it would only never end.
+    // A loop with `true` would only never end.
     if (parent.type === 'WhileStatement' || parent.type === 'ForStatement') return ['false']
   }
   if (parent['body'] === node && EMPTIED.has(parent.type)) {
@@ -105,7 +105,7 @@ function isText(node: unknown): boolean {
   return node.type === 'TemplateLiteral' || typeof node['value'] === 'string'
 }
 
-/** In parentheses, because `a && b || c` is another tree, and `??` next to `&&` is a syntax error. */
+/** Adds parentheses, because `a && b || c` is another tree, and `??` next to `&&` is a syntax error. */
 function logical(node: Node, source: string): readonly string[] {
   const parts = operandsOf(node, source)
   return parts ? [`((${parts[0]}) ${LOGICAL[String(node['operator'])]} (${parts[1]}))`] : []
@@ -140,7 +140,7 @@ function literal({ value, regex }: Node): readonly string[] {
   return mutateRegExp(pattern, flags)
 }
 
-/** Without any of its properties, and without each of them, as one who adds a property can forget it. */
+/** Removes all properties, and each of them, as one who adds a property can forget it. */
 function object(node: Node, source: string): readonly string[] {
   const properties = nodesOf(node['properties'])
   if (properties.length < 2) return properties.length === 0 ? [] : ['{}']

@@ -7,7 +7,7 @@ export type Progress =
   | { readonly type: 'failed'; readonly file: string; readonly test: string }
   | { readonly type: 'end'; readonly file: string; readonly passed: boolean; readonly ms: number }
 
-/** Before each line, since tests print, too. */
+/** The mark before each line, since tests print, too. */
 export const MARK = '\u0001'
 
 export default class ProgressReporter implements Reporter {

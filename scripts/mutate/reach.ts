@@ -1,4 +1,6 @@
-/** Which test file reaches which mutants, noted by running each once. Notes are kept until the test or the core changes. */
+/**
+ * Finds which test file reaches which mutants, by running each once. Notes are kept until the test or the core changes.
+ */
 import { appendFileSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { digest } from './code.ts'
@@ -35,7 +37,7 @@ export class ReachNotes {
     for (const reach of readLines<Reach>(this.#file)) this.#byTest.set(reach.test, reach)
   }
 
-  /** Where the processes write their notes. */
+  /** The directory for the notes of the processes. */
   get directory(): string {
     return this.#notes
   }
@@ -57,7 +59,7 @@ export class ReachNotes {
     return digest(readFileSync(join(this.#root, test), 'utf8'))
   }
 
-  /** With few mutants in the code a test takes less time than with all. */
+  /** Notes the shorter time: with few mutants in the code a test takes less time than with all. */
   passedIn(test: string, ms: number): void {
     const known = this.#byTest.get(test)
     if (known && known.ms > ms) this.#byTest.set(test, { ...known, ms })

@@ -12,7 +12,7 @@ import { MARK } from './progress.ts'
 import type { Orders } from './switch.ts'
 import { ORDERS_VARIABLE } from './switch.ts'
 
-/** By its path: a directory with a colon in its name cannot be in PATH. */
+/** The path, and not the name: a directory with a colon in its name cannot be in PATH. */
 export const VITEST = join(import.meta.dirname, '../../node_modules/vitest/vitest.mjs')
 
 export type VitestRun = {
@@ -52,7 +52,7 @@ export async function runVitest(
     stdio: ['ignore', 'pipe', 'ignore'],
   })
   const ended = once(vitest, 'close')
-  // Also in an endless loop, where no other signal ends it.
+  // SIGKILL also ends an endless loop, which no other signal ends.
   stopped.addEventListener('abort', () => vitest.kill('SIGKILL'))
   createInterface(vitest.stdout).on('line', (line) => {
     const at = line.indexOf(MARK)

@@ -8,16 +8,19 @@ import { join } from 'node:path'
 export type Orders = {
   /** The id of the mutant that is on. */
   readonly on?: string
-  /** Where to note, by test file, which mutants are reached. */
+  /** The directory for notes, by test file, of the mutants that are reached. */
   readonly notes?: string
 }
 
 export const ORDERS_VARIABLE = 'AGENT_SERVER_MUTANT'
 
-/** In a directory with notes, the file with the name of the test file. */
+/** The file with the name of the test file, in a directory with notes. */
 export const OWNER = 'owner'
 
-/** In notes, behind what ran while its module was loaded: that happens once in a process, for whichever test is first. */
+/**
+ * The mark, in notes, of what ran while its module was loaded: that happens once in a process, for whichever test is
+ * first.
+ */
 export const LOADED = '!'
 
 /** The file with the orders for an executable. */

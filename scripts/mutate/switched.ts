@@ -7,10 +7,10 @@ import type { Mutant } from './find-mutants.ts'
 
 const SWITCH = join(import.meta.dirname, 'switch.ts')
 
-/** With none on, the file does what it does without them. */
+/** Adds the mutants, each behind a switch: while all are off, the file does what it does without them. */
 export function withSwitches(source: string, mutants: readonly Mutant[]): string {
   if (mutants.length === 0) return source
-  // On the first line, so that the numbers of the others do not change.
+  // The import is on the first line, so that the numbers of the others do not change.
   const first = `import { isOn as $on, loads as $loads } from ${JSON.stringify(SWITCH)};$loads(1);`
   return `${first}${rewrite(source, 0, source.length, outermostFirst(mutants))}\n;$loads(-1);`
 }

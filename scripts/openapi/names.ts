@@ -35,7 +35,8 @@ type Named = { readonly paths: Json; readonly schemas: Schemas }
 export function nameSchemas(paths: Json, all: Schemas, extra: readonly string[]): Named {
   const used = usedBy(JSON.stringify([paths, extra.map((id) => ({ $ref: `#/components/schemas/${id}${MARK}` }))]), all)
   const schemas: Schemas = {}
-  // As sent comes first: what has a default may be absent in it, and the one schema has to allow that.
+  // The schema of what is sent comes first: what has a default may be absent in it, and the one schema has to allow
+  // that.
   for (const id of [...used].toSorted((a, b) => nameOf(a).localeCompare(nameOf(b), 'en') || b.length - a.length)) {
     const name = nameOf(id)
     const schema = unmarked(all[id] ?? null)

@@ -13,7 +13,7 @@ export function shapeSchemas(schemas: Schemas): Schemas {
   return Object.fromEntries(Object.entries(schemas).map(([id, schema]) => [id, mapObjects(schema, shape)]))
 }
 
-/** For what is not a component: parameters keep their defaults, which all generators leave optional there. */
+/** Shapes what is not a component: parameters keep their defaults, which all generators leave optional there. */
 export function shapePaths(paths: Json): Json {
   return mapObjects(paths, (schema) => widenNumbers(joinNull(schema)))
 }

@@ -7,7 +7,7 @@ export type Entry = {
   /** What is written after the name of the package to import it. */
   readonly path: '.' | './client'
   readonly source: string
-  /** In the folder of the declarations. */
+  /** The path in the folder of the declarations. */
   readonly types: string
   /** Whether it also runs in browsers, and so imports no modules of Node. */
   readonly isForBrowsers: boolean
@@ -48,7 +48,7 @@ export function makeManifest() {
       ),
       './package.json': './package.json',
     },
-    // For tools that know no exports.
+    // Tools that know no exports read it.
     main: './index.js',
     types: './types/index.d.ts',
     files: ['*.js', 'lib', 'catalog', 'openapi', 'swagger-ui', 'types', 'ui', 'CHANGELOG.md', 'LICENSES.txt'],

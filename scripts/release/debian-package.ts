@@ -17,7 +17,7 @@ const NAME = 'agent-server'
 const REVISION = 1
 const MAINTAINER = 'agent-server contributors <agent-server@localhost>'
 
-/** Where each shell looks for completions of installed programs. */
+/** The directories in which each shell looks for completions of installed programs. */
 const COMPLETIONS: Readonly<Record<(typeof SHELLS)[number], string>> = {
   bash: `usr/share/bash-completion/completions/${NAME}`,
   zsh: `usr/share/zsh/vendor-completions/_${NAME}`,
@@ -142,7 +142,7 @@ function write(tree: string, path: string, content: string | Buffer, mode: numbe
   chmodSync(file, mode)
 }
 
-/** With the same mode under each umask. */
+/** Makes a directory with the same mode under each umask. */
 function makeDirectory(directory: string, tree: string): void {
   mkdirSync(directory, { recursive: true })
   for (let each = directory; each.length >= tree.length; each = dirname(each)) chmodSync(each, 0o755)

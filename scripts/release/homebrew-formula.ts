@@ -4,7 +4,7 @@ export type ReleasedArchive = {
   readonly file: string
   readonly platform: NodeJS.Platform
   readonly arch: string
-  /** In hexadecimal digits. */
+  /** Hexadecimal digits. */
   readonly sha256: string
 }
 
@@ -67,5 +67,5 @@ function sourceOf({ file, arch, sha256 }: ReleasedArchive, url: string): string 
     end`
 }
 
-/** As a Ruby string: `#` would begin an interpolation. */
+/** Returns a Ruby string: `#` would begin an interpolation. */
 const quoted = (text: string) => JSON.stringify(text).replaceAll('#', '\\#')

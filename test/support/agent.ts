@@ -62,7 +62,7 @@ export async function setStage(script: Script, options?: ServerOptions | TestSer
       return stream.frames.map((frame) => frame.data)
     },
     async [Symbol.asyncDispose]() {
-      // Without the model, no run continues for long.
+      // No run continues for long without the model.
       await model.close()
       try {
         await expectRulesOnDisk(server.dataDir, created)

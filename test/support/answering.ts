@@ -21,7 +21,7 @@ export function approvalsOf(conversation: Answering) {
   const decide = (requestId: string, decisions: readonly ToolDecision[]) =>
     requests.answer(requestId, { kind: 'permission', decisions: [...decisions] })
   return {
-    /** Of each request its id and its calls. */
+    /** Returns the id and the calls of each request. */
     pending: () => ({
       items: waiting().map(({ request_id, payload, agent_name, parent_tool_use_id }) => ({
         request_id,

@@ -21,7 +21,7 @@ export async function setCanaries(): Promise<Canaries> {
     reached.push(`TCP ${socket.localAddress}`)
     socket.on('error', () => {}).end('reached')
   })
-  // Without an address it listens on all of both families.
+  // A server without an address listens on all of both families.
   await once(tcp.listen(0), 'listening')
   const { port } = tcp.address() as AddressInfo
   const udp = createSocket('udp4').on('message', note('UDP'))

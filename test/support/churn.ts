@@ -21,7 +21,7 @@ export type ChurnPlan = {
 export type ChurnOutcome = {
   readonly connections: number
   readonly events: number
-  /** Of every gap and every duplicate, and of who did not come to the end. */
+  /** Describes every gap and every duplicate, and each reader that did not come to the end. */
   readonly faults: readonly string[]
 }
 
@@ -90,7 +90,7 @@ async function write({ url, key, conversations }: ChurnPlan, random: Random, unt
       note(body['id'] as string, body['last_seq'])
     }
     const fork = forks[0]
-    // By then most are closed, so that they are deleted while they are opened.
+    // Most are closed by then, so that they are deleted while they are opened.
     if (fork !== undefined && forks.length > 3) {
       forks.shift()
       const [, { status }] = await Promise.all([call('GET', fork), call('DELETE', fork), call('GET', fork)])
@@ -181,7 +181,7 @@ function pathOf(followed: string | undefined, connect: Connect, cursor: string):
   return `/conversations/${followed}/${connect === connectSocket ? 'ws' : 'events/stream'}?after_seq=${cursor}`
 }
 
-/** Without an agent: each has a connection of its own, which breaks when it leaves. */
+/** Connects without an agent of HTTP: each has a connection of its own, which breaks when it leaves. */
 export const connectEvents: Connect = ({ url, key }, path, onArrival, onEnd) => {
   const request = http.get(url + path, { agent: false, headers: { authorization: `Bearer ${key}` } })
   request.on('error', () => {}).on('close', onEnd)
@@ -212,7 +212,7 @@ export const connectSocket: Connect = ({ url, key }, path, onArrival, onEnd) => 
   return () => socket.terminate()
 }
 
-/** From the first bytes: a thousand that parse what they get would be most of the work. */
+/** Reads the first bytes only: a thousand that parse what they get would be most of the work. */
 function tell(cursor: string, json: string, onArrival: (arrival: Arrival) => void): void {
   const seq = /"seq":(\d+)/.exec(json)![1]!
   const conversation = /"conversation_id":"([^"]+)"/.exec(json)![1]!

@@ -4,7 +4,7 @@ export type Evidence = { readonly where: string; readonly text: string }
 
 export type Leak = { readonly where: string; readonly name: string; readonly as: string; readonly around: string }
 
-/** So much of a value in one piece is taken for a leak of it. */
+/** So long a piece of a value is taken for a leak of it. */
 const TELLING_LENGTH = 12
 
 /** One of each kind. */
@@ -12,7 +12,8 @@ export function findLeaks(secrets: Readonly<Record<string, string>>, evidence: r
   const forms = Object.entries(secrets).flatMap(([name, value]) =>
     formsOf(value).map(({ as, form }) => ({ name, as, form })),
   )
-  // By length, so that each place of a text is looked up once, and not each of a thousand forms in all of it.
+  // The forms are grouped by length, so that each place of a text is looked up once, and not each of a thousand forms
+  // in all of it.
   const tables = [...Map.groupBy(forms, ({ form }) => form.length)].map(
     ([length, some]) => [length, new Map(some.map((one) => [one.form, one]))] as const,
   )

@@ -18,7 +18,9 @@ export function endWithThisProcess(directory: string): void {
   for (const signal of SIGNALS) process.once(signal, () => process.exit(128 + constants.signals[signal]))
 }
 
-/** Also of directories in it. Without those that ended while they were read. */
+/**
+ * Returns the processes whose temporary directory it is, or is in it, without those that ended while they were read.
+ */
 export function processesOf(directory: string): LeftProcess[] {
   if (process.platform !== 'linux') return []
   const belongs = (variable: string) =>

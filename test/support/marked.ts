@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import type { ProcessEntry } from '../../src/shell/processes/process-table.ts'
 import { findProcess } from '../../src/shell/processes/process-table.ts'
 
-/** Without zombies. `id` is that of the conversation. */
+/** Leaves out zombies. `id` is that of the conversation. */
 export function markedProcesses(id: string): ProcessEntry[] {
   return readdirSync('/proc').flatMap((name) => {
     const entry = environmentOf(name).includes(`\0AGENT_SERVER_SHELL=${id}/`) ? findProcess(Number(name)) : undefined

@@ -12,7 +12,7 @@ import { endProcesses, processesOf } from './left-processes.ts'
 import { IS_SOAK, PATIENCE_MS } from './patience.ts'
 import { until } from './until.ts'
 
-/** Of Node, for all programs of a user that ask for one, such as those of npm. */
+/** The cache of Node, for all programs of a user that ask for one, such as those of npm. */
 const SHARED_CACHE = 'node-compile-cache'
 
 // The next run, and programs that tests run from the sources, load the same modules: in half of the processor time.

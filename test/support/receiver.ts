@@ -81,7 +81,7 @@ export async function startReceiver(answer: Answering = () => 204): Promise<Rece
   return receiver
 }
 
-/** In the order they came. */
+/** Returns the numbers in the order of arrival. */
 export const seqsOf = (received: readonly Received[]): number[] => received.map(({ body }) => body.event.seq)
 
 /** Each once, in the order they came first. */

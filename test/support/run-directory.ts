@@ -8,7 +8,7 @@ import { until } from './until.ts'
 
 declare module 'vitest' {
   export interface ProvidedContext {
-    /** Where the directories of the test files are. */
+    /** The parent of the directories of the test files. */
     temporary: string
   }
 }

@@ -1,6 +1,6 @@
 /** Makes the events of different conversations comparable: without ids, times, and where they are. */
 
-/** Of objects, and of the calls of subagents. */
+/** The ids of objects, and of the calls of subagents. */
 const ID = /[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|call_[0-9a-f]{24}/g
 const TIME = /\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z/g
 /** Each client makes its own idempotency keys. */

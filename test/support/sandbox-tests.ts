@@ -1,4 +1,4 @@
-/** Which test files need the Linux sandbox. Elsewhere `test/needs-linux.test.ts` counts them as skipped. */
+/** Lists the test files that need the Linux sandbox. Elsewhere `test/needs-linux.test.ts` counts them as skipped. */
 
 /** What holds for shells on the host holds in the sandbox too: these run a second time, in the sandbox. */
 export const SHELL_TESTS = [

@@ -10,7 +10,7 @@ import type { Script, ScriptedQuestion } from '../../src/llm/scripted/script.ts'
 import { pickTurn } from '../../src/llm/scripted/script.ts'
 import type { Tool } from '../../src/tools/tool.ts'
 
-/** As the input tokens of an answer: the number of its request. The estimates of the server then mean nothing. */
+/** Makes the number of each request the input tokens of its answer. The estimates of the server then mean nothing. */
 export function numbered(script: Script): { readonly script: Script; readonly asked: ScriptedQuestion[] } {
   const asked: ScriptedQuestion[] = []
   return {

@@ -129,7 +129,7 @@ async function waitUntilStarted(url: string, { child, output }: Launched): Promi
   throw new Error(`the server did not start (exit code ${child.exitCode}):\n${output()}`)
 }
 
-/** Also with a disk that cannot be written. */
+/** Returns true also if the disk cannot be written. */
 async function hasStarted(url: string): Promise<boolean> {
   try {
     const { reason } = (await (await fetch(`${url}/ready`)).json()) as { reason?: string }
@@ -159,7 +159,10 @@ async function callApi(
   return { status: response.status, headers: response.headers, body: text ? JSON.parse(text) : undefined }
 }
 
-/** Below those that the system gives to outgoing connections: one of them could take it before the server does. */
+/**
+ * The ports below those that the system gives to outgoing connections: one of them could take it before the server
+ * does.
+ */
 const [FIRST_PORT, PORTS] = [10_000, 20_000]
 
 /** A port nobody listens on, in neither family. */
@@ -170,7 +173,7 @@ export async function freePort(): Promise<number> {
   }
 }
 
-/** By listening there for a moment. Where there is no IPv6, nobody has the port in it. */
+/** Listens on the port for a moment to find out. Where there is no IPv6, nobody has the port in it. */
 async function isFree(port: number, host: string): Promise<boolean> {
   const listener = createServer().listen(port, host)
   const fault = await once(listener, 'listening').then(

@@ -29,18 +29,21 @@ export class RefusedUpgrade extends Error {
   }
 }
 
-/** With the key in the header, as clients that can set one. Resolves when the connection is made; throws a `RefusedUpgrade`. */
+/**
+ * Sends the key in the header, as clients that can set one. Resolves when the connection is made; throws a
+ * `RefusedUpgrade`.
+ */
 export const connect = (url: string, path: string, { headers = {}, ...options }: SocketOptions = {}) =>
   connectAs(url, path, { headers: { authorization: `Bearer ${KEY}`, ...headers }, ...options })
 
-/** As a browser, which can set no header: the key is the first frame. */
+/** Connects as a browser, which can set no header: the key is the first frame. */
 export async function connectAsBrowser(url: string, path: string, headers: Record<string, string> = {}) {
   const socket = await connectAs(url, path, { headers })
   socket.say({ type: 'auth', token: KEY })
   return socket
 }
 
-/** Without a key. */
+/** Sends no key. */
 export async function connectAs(url: string, path: string, options: SocketOptions): Promise<SocketClient> {
   const ws = new WebSocket(url.replace('http', 'ws') + path, { perMessageDeflate: false, ...options })
   const frames = createFrames<Frame>(({ type }) => type)
@@ -66,7 +69,7 @@ export async function connectAs(url: string, path: string, options: SocketOption
 async function opened(ws: WebSocket): Promise<void> {
   const { promise, resolve, reject } = Promise.withResolvers<void>()
   ws.on('open', resolve)
-  // Also of a connection that breaks later, which `close` reports.
+  // This also handles a connection that breaks later, which `close` reports.
   ws.on('error', reject)
   ws.on('unexpected-response', (_request, response) => {
     let body = ''

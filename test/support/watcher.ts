@@ -17,7 +17,7 @@ const RETRY_MS = 20
 export function watch(server: Pick<TestServer, 'url'>, id: string): Watcher {
   const streams: Subscriber[] = []
   const stopping = new AbortController()
-  // By their seq: a transient one is read with the id that stood before it.
+  // The stored events have a seq: a transient one is read with the id that stood before it.
   const seen = () =>
     streams.flatMap(({ frames }) => frames.map(({ data }) => data).filter(({ seq }) => seq !== undefined))
 

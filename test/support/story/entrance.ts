@@ -3,7 +3,7 @@ import type { Event } from '../../../src/contract/events/event.ts'
 
 export type Entrance = AsyncDisposable & {
   readonly name: string
-  /** Where the agent works. */
+  /** The directory of the agent. */
   readonly place: string
   /** Opens a new conversation. */
   readonly open: () => Promise<void>

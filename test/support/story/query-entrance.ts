@@ -17,7 +17,7 @@ export class QueryEntrance implements Entrance {
   readonly place: string
   readonly #modelUrl: string
   readonly #server: TestServer | undefined
-  /** Where the sessions are. */
+  /** The options that say where the sessions are. */
   readonly #sessions: QueryOptions
   #program: LineProcess | undefined
   #id: string | undefined
