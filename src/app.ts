@@ -12,7 +12,10 @@ import type { App } from './wiring/start-server.ts'
 export type StartOptions = {
   /** Listen for programs of the same user only. */
   readonly isLocal?: boolean
-  /** Where it listens already; by default it does when it is about to serve. It is closed with the server. */
+  /**
+   * The server that listens already; by default it begins to listen when it is about to serve. It is closed with the
+   * server.
+   */
   readonly listening?: Listening
   /** Whether other instances may use its database at the same time; `alone` by default. */
   readonly sharing?: Sharing

@@ -46,7 +46,7 @@ type KnownKey = {
 export class ApiKeys implements AsyncDisposable {
   readonly #now: () => number
   readonly #credentials: KeptCredentials<StoredKey>
-  /** By hash of the credential: those that are valid until revoked or expired. */
+  /** The keys that are valid until revoked or expired, by hash of the credential. */
   #keysByHash = new Map<string, KnownKey>()
   #expiry: NodeJS.Timeout | undefined
   #isClosed = false
@@ -68,7 +68,7 @@ export class ApiKeys implements AsyncDisposable {
     return await this.findHashed(hashCredential(credential))
   }
 
-  /** As `find`, for a login of the key. Asks the storage for unknown ones only: another process may have made them. */
+  /** Finds a login of the key. Asks the storage for unknown ones only: another process may have made them. */
   async findHashed(hash: string): Promise<Access | undefined> {
     if (!this.#keysByHash.has(hash)) await this.#credentials.follow()
     const knownKey = this.#valid(hash)
@@ -176,7 +176,7 @@ export class ApiKeys implements AsyncDisposable {
 
   #awaitExpiry(): void {
     clearTimeout(this.#expiry)
-    // Not as arguments of one call: there may be a hundred thousand.
+    // They are not arguments of one call: there may be a hundred thousand.
     const next = this.#keysByHash.values().reduce((least, { until }) => Math.min(least, until), Infinity)
     if (next !== Infinity && !this.#isClosed) this.#wait(next)
   }

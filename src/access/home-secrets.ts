@@ -5,7 +5,7 @@ import { readSmallFileSync, whyUnreadable } from '../files/small-file.ts'
 import { codeOf } from '../lib/error-code.ts'
 import { tokensInText, type FoundTokens } from '../security/tokens-in-text.ts'
 
-/** Where programs keep their credentials, in the home. */
+/** The files in the home in which programs keep their credentials. */
 const FILES = `
   .npmrc .yarnrc.yml .netrc .git-credentials .config/git/credentials .config/gh/hosts.yml .config/glab-cli/config.yml .config/hub
   .pypirc .pip/pip.conf .config/pip/pip.conf .aws/credentials .aws/config .boto .s3cfg
@@ -23,12 +23,12 @@ const MAX_VALUES = 1024
 
 type Readable = { readonly at: string; readonly real: string }
 
-/** For one conversation. It reads a file again when it has changed. */
+/** The secrets for one conversation. It reads a file again when it has changed. */
 export class HomeSecrets {
   readonly #home: string
-  /** By path. */
+  /** The key is the path. */
   readonly #versions = new Map<string, string>()
-  /** By path, under the name that a placeholder has: several paths may have one name. */
+  /** The key is the path, then the name that a placeholder has: several paths may have one name. */
   readonly #values = new Map<string, Map<string, readonly string[]>>()
 
   /** `home` has no link in its path. */

@@ -34,7 +34,7 @@ export class KeptCredentials<T extends object> implements AsyncDisposable {
     this.#owner = owner
   }
 
-  /** By id, oldest first. */
+  /** The credentials by id, oldest first. */
   get all(): ReadonlyMap<string, T> {
     return this.#all
   }
@@ -53,7 +53,7 @@ export class KeptCredentials<T extends object> implements AsyncDisposable {
     if ((await this.#owner.table.version()) !== this.#version) await this.#changes.run(() => this.read())
   }
 
-  /** As `read`, after the changes in progress: uses that other instances have noted change no version. */
+  /** Reads the rows after the changes in progress: uses that other instances have noted change no version. */
   async readUses(): Promise<void> {
     await this.#changes.run(() => this.read())
   }
@@ -107,7 +107,7 @@ export class KeptCredentials<T extends object> implements AsyncDisposable {
     await this.#writeUses()
   }
 
-  /** Not worth an error: the time is written with the next ones. */
+  /** Throws no error: the time is written with the next ones. */
   async #writeUses(): Promise<void> {
     this.#useTimer = undefined
     const uses = this.#unwrittenUses

@@ -18,7 +18,7 @@ const MAX_CODES = 1000
 type IssuedCode = { readonly origin: LoginOrigin; readonly access: Access; readonly expiresAt: number }
 
 export class LoginCodes {
-  /** By hash, oldest first. */
+  /** The codes by hash, oldest first. */
   readonly #issued = new Map<string, IssuedCode>()
   readonly #now: () => number
 
@@ -26,7 +26,7 @@ export class LoginCodes {
     this.#now = now
   }
 
-  /** For a login with these permissions. */
+  /** Makes a code for a login with these permissions. */
   issue(origin: LoginOrigin, access: Access): LoginCode {
     const code = makeCredential('asc_')
     const expiresAt = this.#now() + LOGIN_CODE_LIFETIME_MS

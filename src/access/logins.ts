@@ -18,7 +18,7 @@ import type { LoginOrigin } from './login-codes.ts'
 import { LoginCodes, Origin } from './login-codes.ts'
 
 const MAX_LOGINS = 10_000
-/** Above it, the login of the key that was unused for longest ends. */
+/** A login above it ends the login of the key that was unused for longest. */
 const MAX_LOGINS_PER_KEY = 100
 /** How often logins that are over are removed, and their streams end. */
 const SWEEP_MS = 60_000
@@ -47,7 +47,7 @@ export type LoginsOptions = {
 
 export type NewLogin = {
   readonly origin: LoginOrigin
-  /** That of the key. */
+  /** The access of the key. */
   readonly access: Access
   readonly scopes: readonly Scope[] | undefined
   readonly userAgent: string | undefined
@@ -184,7 +184,7 @@ export class Logins implements AsyncDisposable {
   readonly #needsUses = (login: StoredLogin | undefined): boolean =>
     login !== undefined && this.#options.isShared && this.#isOver(login)
 
-  /** Not worth an error: a login that is over is refused, and its row is removed later. */
+  /** Throws no error: a login that is over is refused, and its row is removed later. */
   async #endOver(): Promise<void> {
     const over = () => [...this.#credentials.all.values()].filter((login) => this.#isOver(login))
     if (

@@ -22,7 +22,7 @@ type IssuedTicket = {
 const holderOf = ({ key }: Access): string => key?.id ?? 'master key'
 
 export class StreamTickets {
-  /** By hash, oldest first. */
+  /** The tickets by hash, oldest first. */
   readonly #issued = new Map<string, IssuedTicket>()
   /** The hashes of the tickets of each key, oldest first. */
   readonly #byHolder = new Map<string, Set<string>>()

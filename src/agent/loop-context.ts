@@ -58,7 +58,7 @@ export type AgentContext = LimitReadings & {
 
 /** None of them rejects: a snapshot that fails does not end the run. */
 export type LoopSnapshots = {
-  /** To be awaited before these calls begin. */
+  /** The loop awaits it before these calls begin. */
   readonly before: (calls: readonly ToolCall[]) => Promise<void>
   /** Begins a snapshot if calls have ended that may have changed something; to be called when the model is asked. */
   readonly ahead: () => void

@@ -128,7 +128,8 @@ async function runOpenCalls(
     if (gatedTurn?.permissionCalls.length) return await awaitPermission(gatedTurn.permissionCalls, hooks, signal)
     const questionCalls = gatedTurn && toolCalls.questionsIn(context.openCalls(), gatedTurn.denials)
     if (questionCalls?.length) return { questionCalls }
-    // Once nothing is asked any more: what people change until then is theirs. Then the rules are looked at again.
+    // The snapshot is made once nothing is asked any more: what people change until then is theirs. Then the rules are
+    // looked at again.
     const [first] = calls
     if (context.snapshots && !haveBegun && first && keptFor !== first.toolUseId) {
       keptFor = first.toolUseId

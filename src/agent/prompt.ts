@@ -8,7 +8,7 @@ export type PromptParts = {
   readonly hasMoreTools?: boolean
   /** Replaces the server's own text. */
   readonly base?: string
-  /** From files of the project and of the operator. */
+  /** The instructions from files of the project and of the operator. */
   readonly project?: readonly string[]
   readonly extensions: readonly string[]
   readonly microagents: readonly string[]
@@ -82,7 +82,7 @@ const FINISH = `When all is done, or you cannot continue, call Finish with what 
 
 const QUESTIONS = `When you need a decision that is the user's and can offer choices, call AskUserQuestion: you continue with the answer, instead of ending your turn with a message.`
 
-/** By the tool's name; a tool's own description is not repeated. */
+/** The parts by the tool's name; a tool's own description is not repeated. */
 const ABOUT_TOOLS: Readonly<Record<string, string>> = {
   Bash: SHELL,
   FileEditor: EDITOR,

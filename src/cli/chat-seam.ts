@@ -18,9 +18,9 @@ export type ChatOptions = {
   readonly isResumed: boolean
   /** Creates another conversation with the same flags and settings, in the same directory. */
   readonly createConversation: () => Promise<ConversationView>
-  /** For each field of a conversation, the setting that it comes from: an option, a variable or a file. */
+  /** The setting that each field of a conversation comes from: an option, a variable or a file. */
   readonly names: GivenNames
-  /** Where commands run and which tools there are: `isolation` is `none` if there is no sandbox. */
+  /** The sandbox of commands, and the tools: `isolation` is `none` if there is no sandbox. */
   readonly info: Info
   /** URL of a remote server; undefined: the agents of this machine. */
   readonly server: string | undefined

@@ -20,7 +20,7 @@ export async function keyOfThisMachine(): Promise<string> {
   return key
 }
 
-/** Where a person finds the key, and how a shell writes it; `bearer` is undefined when no shell has it at hand. */
+/** Says where a person finds the key, and how a shell writes it; `bearer` is undefined when no shell has it at hand. */
 export type KeyPlace = { readonly text: string; readonly bearer: string | undefined }
 
 export function placeOfKey(keptKey: GeneratedKey | undefined): KeyPlace {

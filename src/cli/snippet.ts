@@ -41,7 +41,7 @@ const SETTINGS_OF_OPEN_WEBUI = {
   ENABLE_FOLLOW_UP_GENERATION: 'false',
 }
 
-/** On the network of the host, so that it reaches a server that listens on localhost. */
+/** Uses the network of the host, so that it reaches a server that listens on localhost. */
 function openWebUi(url: string): string {
   const fixedOptions = Object.entries(SETTINGS_OF_OPEN_WEBUI).map(([name, value]) => `-e ${name}=${value}`)
   const settings = [`-e OPENAI_API_BASE_URL=${quote(url)}`, '-e OPENAI_API_KEY="$KEY"', ...fixedOptions]

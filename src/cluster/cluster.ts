@@ -66,7 +66,7 @@ export class Cluster implements AsyncDisposable {
   readonly #peers: PeerClient
   readonly #connections = new WeakSet<object>()
   readonly #sockets = new Set<Socket>()
-  /** By the address of the other end, which TLS keeps. A map keeps the order in which they came. */
+  /** The key is the address of the other end, which TLS keeps. A map keeps the order in which they came. */
   readonly #unproven = new Map<string, Socket>()
   readonly #timer: NodeJS.Timeout
   #reportedAt = -Infinity
@@ -144,7 +144,7 @@ export class Cluster implements AsyncDisposable {
     return this.#isHere && (await this.#options.instances.successor())
   }
 
-  /** From now on other instances answer requests about all conversations that are not here any more. */
+  /** Makes other instances answer requests about all conversations that are not here any more. */
   async leave(isHere: (conversationId: string) => Promise<boolean>): Promise<void> {
     this.#isHere = isHere
     await this.#options.instances.leave()
@@ -176,7 +176,7 @@ export class Cluster implements AsyncDisposable {
   async #forgetEnded(): Promise<void> {
     const { known: knownInstances } = this.#peers
     if (knownInstances.length === 0) return
-    // Without the database nobody knows. The next look is soon.
+    // Nobody knows without the database. The next look is soon.
     const endedInstances = await this.#options.instances.ended(knownInstances).catch(() => [])
     for (const instance of endedInstances) this.#peers.forget(instance)
   }

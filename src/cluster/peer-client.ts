@@ -16,7 +16,7 @@ const CONNECT_MS = 5000
 
 export type SentRequest = {
   readonly method: string
-  /** With the query. */
+  /** The path with its query. */
   readonly path: string
   readonly headers: Record<string, string | string[]>
   readonly body: Readable | string | undefined
@@ -35,7 +35,7 @@ export type PeerCredentials = { readonly key: Buffer; readonly tls: TlsMaterial 
 
 export class PeerClient {
   readonly #credentials: PeerCredentials
-  /** By the number of the instance, whose address never changes. */
+  /** The key is the number of the instance, whose address never changes. */
   readonly #pools = new Map<number, Promise<Pool>>()
 
   constructor(credentials: PeerCredentials) {

@@ -40,9 +40,9 @@ export type RemoteLogOptions = {
   readonly onLost: (error: unknown) => void
 }
 
-/** For how long it looks for the next owner, in milliseconds. Another instance takes over in about 12 s. */
+/** The time for which it looks for the next owner, in milliseconds. Another instance takes over in about 12 s. */
 const SEARCH_MS = 60_000
-/** Between two attempts, in milliseconds. */
+/** The pauses between two attempts, in milliseconds. */
 const [FIRST_PAUSE_MS, LONGEST_PAUSE_MS] = [50, 1000]
 /** Requests whose repetition by the owner is recognised. */
 const MAX_REQUESTS = 1000
@@ -75,7 +75,7 @@ export class RemoteLog {
   static async open(options: RemoteLogOptions): Promise<RemoteLog> {
     const log = new RemoteLog(options)
     const source = await (options.isPatient ? log.#search(undefined) : options.connect(undefined))
-    // After the connection: an event that is stored between the two comes from both, and counts once.
+    // The view is read after the connection: an event that is stored between the two comes from both, and counts once.
     await using view = await options.views.view(options.conversationId)
     log.#head = view.head
     void log.#follow(source)
@@ -105,7 +105,7 @@ export class RemoteLog {
     return this.#messages.soFar(this.conversationId, Date.now())
   }
 
-  /** Never rejects. */
+  /** Follows the log until it ends. Never rejects. */
   async #follow(first: LiveSource): Promise<void> {
     let end: FeedEnd | undefined
     try {

@@ -67,7 +67,7 @@ export type Config = Address & {
   /** Undefined: conversations are kept in files of the data directory. */
   readonly databaseUrl: string | undefined
   readonly databaseOutageSeconds: number
-  /** Where other instances of the same database reach this one; undefined: this one uses it alone. */
+  /** The address at which other instances of the same database reach this one; undefined: this one uses it alone. */
   readonly cluster: ClusterAddress | undefined
   readonly drainSeconds: number
   /** Has what all instances of a database need of the files of conversations; undefined: the data directory has it. */
@@ -108,7 +108,7 @@ export type Config = Address & {
   readonly logLlmPayloads: boolean
   /** Addresses, CIDR ranges and host names. */
   readonly callbackAllow: readonly string[]
-  /** Where browsers reach this server, without a slash at the end. */
+  /** The URL at which browsers reach this server, without a slash at the end. */
   readonly publicUrl: string | undefined
   /** The same for MCP servers. */
   readonly mcpAllow: readonly string[]

@@ -41,7 +41,7 @@ function readDotEnv(): Record<string, string | undefined> {
   }
 }
 
-/** Where the value of a setting comes from: the environment, the file `.env`, or a secret file. */
+/** The source of the value of a setting: the environment, the file `.env`, or a secret file. */
 export type SettingSource =
   | { readonly from: 'environment' | 'dotenv' }
   | { readonly from: 'file'; readonly path: string }

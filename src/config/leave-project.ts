@@ -12,7 +12,7 @@ import { defaultDataDir } from './paths.ts'
 const RELATIVE = /^(OPENHANDS_DATA_DIR|OPENHANDS_WORKDIR_BASE|(OPENHANDS|LLM|TAVILY)_\w+_FILE)$/
 
 type Leaving = {
-  /** Not for a remote server. */
+  /** False for a remote server. */
   readonly createsIt: boolean
   readonly signal: AbortSignal
 }

@@ -13,7 +13,7 @@ import { isAddressRule } from '../security/public-address.ts'
 import type { ReadVariable } from './environment.ts'
 import { ConfigError } from './environment.ts'
 
-/** As browsers send them: scheme, host and port only. Any other form would never match. */
+/** Reads origins as browsers send them: scheme, host and port only. Any other form would never match. */
 export function readOrigins(value: string | undefined): string[] {
   const origins = listOf(value)
   const wrong = origins.find((origin) => origin !== '*' && !isOrigin(origin))
@@ -21,7 +21,7 @@ export function readOrigins(value: string | undefined): string[] {
   throw new ConfigError('OPENHANDS_CORS_ORIGINS takes origins such as https://app.example.com without wildcards, or *.')
 }
 
-/** Without a slash at the end; it may have a path. */
+/** Returns the URL without a slash at the end; it may have a path. */
 export function readPublicUrl(value: string | undefined): string | undefined {
   if (value === undefined) return undefined
   const url = URL.parse(value)
@@ -35,9 +35,7 @@ function isOrigin(text: string): boolean {
   return url !== null && /^https?:$/.test(url.protocol) && url.origin === text && !text.includes('*')
 }
 
-/**
- * Neither all proxies nor a number of hops is accepted: a client that connects directly could then claim any address.
- */
+/** Accepts neither all proxies nor a number of hops: a client that connects directly could then claim any address. */
 export function readProxies(value: string | undefined): string[] {
   const proxies = listOf(value)
   if (proxies.every(isNetwork)) return proxies
@@ -97,7 +95,7 @@ export function readPrivateRules(value: string | undefined): PrivateRule[] {
 /** The server's own endpoint is always included. */
 export function readLlmAllow(value: string | undefined, ownUrl: string | undefined): string[] {
   const allowedEndpoints = listOf(value)
-  // Without an entry every endpoint would be allowed.
+  // Every endpoint would be allowed without an entry.
   const isEmpty = value !== undefined && allowedEndpoints.length === 0
   if (isEmpty || !allowedEndpoints.every(isEndpointRule)) {
     throw new ConfigError(

@@ -56,7 +56,7 @@ export function readSharedDir(read: ReadVariable, dataDir: string): string | und
   return path
 }
 
-/** Only a shell expands `~`, and `.env` and unit files have none: a directory with that name would be made. */
+/** Refuses `~`, which only a shell expands, and not `.env` and unit files: a directory with that name would be made. */
 function wholePath(name: Name, read: ReadVariable): string | undefined {
   const path = read(name)
   if (path === undefined || !/^~[^/]*(\/|$)/.test(path)) return path
@@ -94,7 +94,10 @@ export function defaultDataDir(): string {
   return join(isAbsolute(base) ? base : join(homeDirectory(), '.local', 'share'), 'agent-server')
 }
 
-/** That of the user if HOME is empty or relative: it would be a directory of the project that the process was started in. */
+/**
+ * Returns the home of the user if HOME is empty or relative: it would be a directory of the project that the process
+ * was started in.
+ */
 export function homeDirectory(): string {
   try {
     return isAbsolute(homedir()) ? homedir() : userInfo().homedir

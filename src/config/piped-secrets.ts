@@ -3,7 +3,7 @@ import { realpathSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { isPipe, readSmallFile, readSmallFileSync } from '../files/small-file.ts'
 
-/** By path, for the life of the process. */
+/** The secrets by path, for the life of the process. */
 const keptSecrets = new Map<string, Buffer>()
 
 /** Throws an error that `whyUnreadable` describes. Blocks while a pipe has no end, unless `readPipe` has read it. */

@@ -6,7 +6,7 @@ export type Variable = {
   readonly about: string
   readonly default?: string
   readonly secret?: true
-  /** Not read from a `.env`, which may belong to somebody else's project: it starts a program. */
+  /** The variable is not read from a `.env`, which may belong to somebody else's project: it starts a program. */
   readonly isExecuted?: true
 }
 

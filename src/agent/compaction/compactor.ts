@@ -70,7 +70,7 @@ const TRANSCRIPT_PART = 0.5
 const AFTER_REFUSAL_PART = 0.5
 /** The part of the threshold that messages may take if the prompt and the tools alone reach it. */
 const LEAST_ROOM_PART = 0.3
-/** For a model whose window is unknown, in tokens: all current ones have as much. */
+/** The window, in tokens, of a model whose window is unknown: all current ones have as much. */
 const SMALL_WINDOW = 32_000
 const CHARS_PER_TOKEN = 3
 

@@ -21,7 +21,7 @@ export type SummaryTask = {
   /** Tried in this order. */
   readonly requests: readonly (() => LlmRequest)[]
   readonly maxChars: number
-  /** For an answer that was cut off. */
+  /** Returns the cost of an answer that was cut off. */
   readonly costOf: (usage: Usage) => number | undefined
   readonly onRetry: (retry: LlmRetry) => Promise<void>
 }

@@ -8,7 +8,7 @@ import type { ModelMessage, ModelTool } from '../../llm/llm.ts'
 /** Bytes of UTF-8 per token. English text has about 4.5, code 3, Chinese 3 to 4. */
 const BYTES_PER_TOKEN = 4
 
-/** For the role, and what separates messages. */
+/** The tokens of the role, and of what separates messages. */
 const TOKENS_PER_MESSAGE = 4
 
 /** A large image at the usual models. Its bytes say nothing about its tokens. */

@@ -1,4 +1,4 @@
-/** Which events the model's history consists of. */
+/** Names the events that the model's history consists of. */
 import type { Event, EventOf, EventType } from '../../contract/events/event.ts'
 
 const IS_SENT = {

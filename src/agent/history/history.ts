@@ -34,7 +34,7 @@ export class History {
   readonly #list = new MessageList()
   readonly #render: RenderOutput
   readonly #agentId: string | undefined
-  /** Up to this event the list is incomplete, and what the model reported does not fit it. */
+  /** The list is incomplete up to this event, and what the model reported does not fit it. */
   readonly #incompleteThrough: number
   /** The calls that the subagent has worked for. */
   readonly #tasks = new Set<string>()
@@ -221,7 +221,7 @@ export class History {
     return true
   }
 
-  /** Only an answer shows that a request asked to continue: who reads the log does not know of a request without one. */
+  /** Removes a request to continue without an answer, which a reader of the log does not know of. */
   #takeBack(): void {
     const last = this.#hasContinue ? this.#list.messages.findLast(isContinue) : undefined
     if (last) this.size.removed(last, this.#list.removeLast(last))

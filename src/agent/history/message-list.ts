@@ -81,7 +81,7 @@ export class MessageList {
   }
 }
 
-/** Also tells what a compaction would lead to, before its event is stored. */
+/** Returns the messages after a compaction, whose event may not be stored yet. */
 export function condenseMessages(
   entries: readonly ListedMessage[],
   forgottenThrough: number,

@@ -25,7 +25,7 @@ export function shortenResult(message: ToolMessage, { eventId, path }: ResultPla
   return { ...rest, content: isLong ? cutMiddle(message.content, maxChars, place) : message.content }
 }
 
-/** Without `maxChars` the message is unchanged. */
+/** Returns the message unchanged if `maxChars` is undefined. */
 export function shortenMessage(message: ModelMessage, maxChars: number | undefined): ModelMessage {
   if (maxChars === undefined || message.role !== 'user') return message
   const text = message.content.map((part) => (part.type === 'text' ? part.text : IMAGE)).join('\n\n')

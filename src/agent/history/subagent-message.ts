@@ -1,6 +1,6 @@
 /** The last message of a subagent, as the agent that called it reads it: bounded, as every result of a tool is. */
 
-/** About 12,000 tokens: several such messages fit into one context. */
+/** The length of about 12,000 tokens: several such messages fit into one context. */
 const MAX_MESSAGE_CHARS = 50_000
 
 /** The part of the kept characters that comes from the beginning. */

@@ -38,7 +38,7 @@ export function createRedactedLlm(llm: Llm, redactor: Redactor): Llm {
             const model = nextModel === undefined ? {} : { nextModel: redactor.redact(nextModel) }
             yield { ...retry, message: redactMessage(message, redactor), ...model }
           } else {
-            // Not `yield*`, which costs each piece two more microtasks.
+            // `yield*` would cost each piece two more microtasks.
             for (const slice of slicesOf(next.value)) {
               for (const piece of parts.add(slice)) yield piece
               if (slice !== next.value) await nextTurn()
@@ -49,7 +49,7 @@ export function createRedactedLlm(llm: Llm, redactor: Redactor): Llm {
         if (error instanceof CutAnswer) throw new CutAnswer(await redactPartial(error.partial, redactor))
         throw error instanceof LlmError ? await redactError(error, redactor) : error
       } finally {
-        // For a reader that leaves early.
+        // A reader may leave early.
         await leaveAnswer(deltas)
       }
     },
@@ -184,7 +184,7 @@ async function redactError(error: LlmError, redactor: Redactor): Promise<LlmErro
 /** Providers quote a key that they refuse, mostly with its middle masked. */
 const redactMessage = (message: string, { redact }: Redactor) => redactMaskedKeys(redact(message))
 
-/** Only the model's text can be incomplete, not the names. */
+/** Redacts the text only: the names cannot be incomplete. */
 async function redactPartial(partial: LlmAnswer, redactor: Redactor): Promise<LlmAnswer> {
   const text = await redactor.redactCutOffInSlices(partial.text)
   const reasoning = await redactor.redactCutOffInSlices(partial.reasoning)

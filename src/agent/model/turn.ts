@@ -70,7 +70,7 @@ export async function takeTurn(stream: AnswerStream, deps: TurnDeps, signal: Abo
   }
 }
 
-/** Neither spaces nor characters without a form. */
+/** A character that is neither a space nor without a form. */
 const VISIBLE = /[^\s\p{C}]/u
 
 function partialOf(error: unknown): LlmAnswer | undefined {
@@ -146,7 +146,7 @@ async function storeAnswer(answer: LlmAnswer, attempt: Attempt, deps: TurnDeps):
   })
   // One batch: after a crash the log has the answer with all of its calls, or neither.
   await deps.emit([assistantMessage(answer, attempt, deps), ...uses])
-  // Without text the next request would be the same as this one.
+  // The next request would be the same as this one if there were no text.
   const isPaused = answer.stopReason === 'pause_turn' && answer.text.trim() !== ''
   return { hasCalls: uses.length > 0, isPaused, text: answer.text, stopReason: answer.stopReason }
 }

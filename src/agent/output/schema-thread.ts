@@ -10,7 +10,7 @@ import { codeOf, isOutOfDescriptors } from '../../lib/error-code.ts'
 import { Queue } from '../../lib/queue.ts'
 import { waitForDescriptors } from '../../shell/wait-for-descriptors.ts'
 
-/** Without a text, only the schema is compiled. */
+/** A question without a text only compiles the schema. */
 export type SchemaQuestion = { readonly schema: Readonly<Record<string, unknown>>; readonly text?: string }
 
 export type Validation = { readonly value: unknown } | { readonly fault: string }
@@ -24,7 +24,9 @@ const CPU_MS = 800
 /** The start of the thread is over at the first look, and does not count. */
 const LOOK_MS = 200
 
-/** On a busy machine, most of the time passes without work: this ends the thread where its processor time is not enough. */
+/**
+ * This ends the thread where its processor time is not enough: on a busy machine, most of the time passes without work.
+ */
 const ANSWER_MS = 30_000
 
 /** A thread that nobody needs takes 10 MB. */
@@ -97,8 +99,8 @@ export class SchemaThread {
   }
 
   /**
-   * From here, and not by a time limit of `vm` in the thread: a descriptor that such a limit does not get is a failed
-   * assertion of Node, which ends the server.
+   * Looks from here, and not by a time limit of `vm` in the thread: a descriptor that such a limit does not get is a
+   * failed assertion of Node, which ends the server.
    */
   #createLook(worker: Worker): () => Promise<void> {
     const startedAt = performance.now()

@@ -86,7 +86,10 @@ export const unchangedIn = ({ unchanged }: Repeats): number => (unchanged ? COMP
 /** The number of answers without any change, also when their calls succeed, from which on the model gets advice. */
 export const UNCHANGED_ADVICE_AT = 20
 
-/** At first, and whenever the count has doubled. The run does not end: many calls without a wait in between may be polling. */
+/**
+ * Returns advice at first, and whenever the count has doubled. The run does not end: many calls without a wait in
+ * between may be polling.
+ */
 function adviceOnUnchanged(times: number): string | undefined {
   if (times < UNCHANGED_ADVICE_AT || !Number.isInteger(Math.log2(times / UNCHANGED_ADVICE_AT))) return undefined
   return `Your last ${times} answers only repeated a few calls, and their results did not change. Use what you know already, or tell the user what you need. If you wait for something, make one call that waits longer.`

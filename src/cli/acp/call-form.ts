@@ -149,7 +149,7 @@ const diffOf = (path: string, oldText: string | null, newText: string): ToolCall
   newText: showHidden(newText),
 })
 
-/** Only if each edit is a pair of texts, and nothing else. */
+/** Returns changes only if each edit is a pair of texts, and nothing else. */
 function changesIn({ edits }: Fields, path: string, field: string): CallChanges {
   if (!Array.isArray(edits)) return NOTHING
   const pairs = edits.map((edit) => fieldsOfInput(edit))

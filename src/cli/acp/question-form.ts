@@ -13,7 +13,7 @@ export function textOfQuestions(questions: readonly AskedQuestion[]): string {
   return showHidden(texts.join('\n\n'))
 }
 
-/** By their index, because a question can be any text. */
+/** Names the fields by their index, because a question can be any text. */
 export const formOf = (questions: readonly AskedQuestion[]): ElicitationSchema => ({
   type: 'object',
   properties: Object.fromEntries(

@@ -16,7 +16,7 @@ export async function branchOf(directory: string): Promise<string | undefined> {
   }
 }
 
-/** In a worktree and a submodule, `.git` is a file that names the directory. */
+/** Follows `.git`, which is a file that names the directory in a worktree and a submodule. */
 async function headOf(git: string): Promise<string | undefined> {
   const link = await textOf(git)
   const namedDirectory = link === undefined ? undefined : /^gitdir: (.+)$/.exec(link)?.[1]

@@ -45,8 +45,8 @@ const ROWS_BELOW_PANEL = 6
 /** Characters that the prompt shows as such: a longer text becomes a paste, of which it shows a mark. */
 const MAX_SHOWN_CHARS = 1000
 /**
- * Without it a terminal begins a new line where a character is wider than the library knows, and each later line is drawn in
- * the wrong place.
+ * A terminal that wraps begins a new line where a character is wider than the library knows, and draws each later line
+ * in the wrong place.
  */
 const [NO_LINE_WRAP, LINE_WRAP] = ['\x1b[?7l', '\x1b[?7h']
 const ESCAPE = '\x1b'
@@ -232,7 +232,7 @@ export class Screen {
     this.#tui.terminal.write(`\x1b]52;c;${Buffer.from(text).toString('base64')}\x07`)
   }
 
-  /** After a change of the theme. */
+  /** Called after a change of the theme. */
   drawAgain(): void {
     this.#transcript.invalidate()
     this.#tui.requestRender(true)

@@ -141,7 +141,7 @@ export const OPTIONS = {
 
 export type OptionName = keyof typeof OPTIONS
 
-/** With all fields, for those who go through the options. */
+/** Returns the option with all fields, for those who iterate over the options. */
 export const optionNamed = (name: OptionName): Option => OPTIONS[name]
 
 export const isOptionName = (name: string): name is OptionName => Object.hasOwn(OPTIONS, name)

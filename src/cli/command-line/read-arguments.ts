@@ -18,7 +18,7 @@ export type SessionsInvocation = {
   readonly action: SessionAction
   /** Undefined for `list` and `prune`. */
   readonly id: string | undefined
-  /** For `rename`. */
+  /** The title for `rename`. */
   readonly title: string | undefined
   readonly search: string | undefined
   /** All of which a conversation must have. */

@@ -20,7 +20,7 @@ export type RunInvocation = {
   readonly outputFormat: OutputFormat
   readonly inputFormat: 'text' | 'stream-json'
   readonly includesDeltas: boolean
-  /** Where the approvals and answers of a headless run come from. */
+  /** The source of approvals and answers of a headless run. */
   readonly ask: 'nobody' | 'stdin' | 'clients'
   /** The id of a conversation, the latest one of the directory, or of all; undefined: a new one. */
   readonly resume: { readonly id: string } | 'latest' | 'latest of all' | undefined

@@ -9,7 +9,7 @@ export type CommandForm = {
   readonly about: string
   /** Further paragraphs of its help. */
   readonly details?: readonly string[]
-  /** In addition to `--version` and `--help`. */
+  /** The options in addition to `--version` and `--help`. */
   readonly options: readonly OptionName[]
   /** The words that can follow its name, if only these can. */
   readonly words?: readonly string[]

@@ -35,7 +35,7 @@ complete -o filenames -F _agent_server agent-server
 `
 }
 
-/** Without a command the chat is meant. */
+/** The chat is meant if there is no command. */
 const caseOf = (name: string): string => (name === 'chat' ? `''|chat` : name)
 
 function valueCases(): string[] {

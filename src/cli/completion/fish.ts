@@ -15,7 +15,7 @@ ${[...commands, ...COMMAND_NAMES.flatMap(linesOf)].join('\n')}
 }
 
 const START = 'complete -c agent-server'
-/** Not `__fish_use_subcommand`, which takes the value of an option for a command. */
+/** The function `__fish_use_subcommand` would take the value of an option for a command. */
 const NONE = `'not __fish_seen_subcommand_from ${COMMAND_NAMES.join(' ')}'`
 
 function linesOf(name: CommandName): string[] {

@@ -37,7 +37,7 @@ function caseOf(name: CommandName): string {
   return `    ${name}) _arguments ${quote('1:command: ')}${rest} ${argumentsOf(name)} ;;`
 }
 
-/** After the words of a command come ids, which no shell knows; after others come files. */
+/** Ids, which no shell knows, come after the words of a command; after others come files. */
 const argumentsOf = (name: CommandName): string =>
   [...optionsOf(name).flatMap(specsOf), quote(wordsOf(name).length > 0 ? '*: : ' : '*:file:_files')].join(' ')
 

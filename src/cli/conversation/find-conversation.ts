@@ -34,7 +34,10 @@ export async function findConversation(
   return only
 }
 
-/** With `workdir`, only conversations in this directory count. Returns undefined if no conversation is found. */
+/**
+ * Considers only conversations in the directory `workdir`, if that is given. Returns undefined if no conversation is
+ * found.
+ */
 export async function latestConversation(
   client: AgentServerClient,
   workdir: string | undefined,
@@ -54,7 +57,7 @@ type WantedConversation = {
 /** The filter of a list: all of these labels. */
 export const labelFilter = (labels: readonly string[] = []) => (labels.length > 0 ? { label: [...labels] } : {})
 
-/** At most `count`, the one with the latest event first. */
+/** Returns at most `count`, the one with the latest event first. */
 export async function latestConversations(
   client: AgentServerClient,
   { count, workdir, search, labels }: WantedConversation,

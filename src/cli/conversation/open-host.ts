@@ -21,7 +21,7 @@ export type HostOptions = {
   readonly dataDir: string
   /** Files with secrets that agents must not read. */
   readonly secretFiles?: readonly string[]
-  /** For the server of this machine, if it starts in this process. */
+  /** The settings for the server of this machine, if it starts in this process. */
   readonly settings?: ServerSettings
   readonly signal: AbortSignal
 }

@@ -47,7 +47,7 @@ export async function openRun(
     ...before,
     signal,
   })
-  // Before the first run: its shells see what is granted when they start.
+  // This precedes the first run: its shells see what is granted when they start.
   if (openedConversation.isResumed || home.access) await grants?.open(openedConversation.view.id)
   endPreparation()
   const heldStack = stack.move()

@@ -11,7 +11,7 @@ export const readImage = (path: string): Promise<ImagePart | string> =>
   imageIn(path).catch((error: unknown) => reasonOf(error))
 
 async function imageIn(path: string): Promise<ImagePart | string> {
-  // Without O_NONBLOCK, a pipe that nobody writes to would hold the message forever.
+  // A pipe that nobody writes to would hold the message forever without O_NONBLOCK.
   await using file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK)
   if (!(await file.stat()).isFile()) return 'it is not a file'
   const buffer = Buffer.alloc(MAX_IMAGE_BYTES + 1)

@@ -43,8 +43,8 @@ export const isInUse = (view: ConversationView): boolean =>
   view.unfinished === true || useByOthers(view) !== undefined || WAITING.has(view.status)
 
 /**
- * For commands without the chat. Throws if they would disturb a person in a chat, steer the run of another program, or, with a
- * message, deny what waits for an answer.
+ * Serves commands without the chat. Throws if they would disturb a person in a chat, steer the run of another program,
+ * or, with a message, deny what waits for an answer.
  */
 export function refuseDisturbance(view: ConversationView, hasMessage: boolean): void {
   const { id, attended, status } = view

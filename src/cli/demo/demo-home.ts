@@ -37,7 +37,7 @@ async function removeIfLeft(home: string): Promise<void> {
   if (!(await isInUse(dataIn(home)))) await removeTree(home)
 }
 
-/** Also true if that cannot be found out. */
+/** Returns true also if that is unknown. */
 async function isInUse(dataDir: string): Promise<boolean> {
   const record = await readLocalRecord(dataDir)
   if (!record) return false

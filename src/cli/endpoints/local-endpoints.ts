@@ -27,12 +27,12 @@ const LOOPBACK = ['127.0.0.1', '[::1]'] as const
 
 type Limit = { readonly signal: AbortSignal; readonly timeoutMs: number }
 
-/** In the order of the servers. Returns those that have answered in time, and before the signal. Never rejects. */
+/** Returns those that have answered in time, and before the signal, in the order of the servers. Never rejects. */
 export async function findLocalEndpoints(
   servers: readonly LocalModelServer[],
   { signal: abortSignal, timeoutMs }: Limit,
 ): Promise<LocalEndpoint[]> {
-  // To load it can take longer than all answers.
+  // This can take longer than all answers.
   await loadPooledFetch()
   const signal = AbortSignal.any([abortSignal, AbortSignal.timeout(timeoutMs)])
   const fetch = createPooledFetch()

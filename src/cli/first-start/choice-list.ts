@@ -13,7 +13,7 @@ export type ListOption = {
 
 export type ListQuestion = {
   readonly title: string
-  /** Below the title; may be empty. */
+  /** The text below the title; may be empty. */
   readonly text: string
   readonly options: readonly ListOption[]
   readonly canGoBack: boolean

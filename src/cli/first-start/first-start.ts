@@ -20,7 +20,7 @@ import { modelOptions } from './model-options.ts'
 import type { Place } from './places.ts'
 import { faultOfUrl, isUnencrypted, localPlace, placeAt, vendorPlaces } from './places.ts'
 
-/** Where models may be. */
+/** The places that may have models. */
 export type KnownPlaces = {
   readonly localServers: readonly LocalModelServer[]
   /** How long servers of this machine may take to answer. */
@@ -85,7 +85,7 @@ class FirstStart {
     }
   }
 
-  /** That of an endpoint or of a model that is set. */
+  /** Returns the place of an endpoint or of a model that is set. */
   #fixedPlace(): Place {
     const { llm, nameOfKey } = this.#missing
     const { baseUrl } = endpointOf({ ...llm, model: llm.model ?? UNKNOWN })

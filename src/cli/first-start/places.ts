@@ -1,4 +1,4 @@
-/** Where a model can be served, as the first question offers it. */
+/** Lists the places that can serve a model, as the first question offers them. */
 import { personalVariable } from '../../config/environment.ts'
 import { faultOfHeaderValue, hasUserInfo } from '../../contract/values/http-header.ts'
 import type { LlmConfig } from '../../contract/values/llm-config.ts'
@@ -37,7 +37,7 @@ export function localPlace({ label, baseUrl, models }: LocalEndpoint): Place {
 /** Vendors with a key in the environment come first. `given`: a key that is set for any endpoint. */
 export function vendorPlaces(vendors: readonly Vendor[], givenKey: Place['key']): Place[] {
   const places = vendors.flatMap(({ label, baseUrl, isLocal, keyVariables, modelList }): Place[] => {
-    // Of the others the URL depends on the customer, or their keys are not made by hand.
+    // The URL of the others depends on the customer, or their keys are not made by hand.
     if (baseUrl === undefined || isLocal || keyVariables.length === 0 || modelList === undefined) return []
     const key = givenKey ?? keyOf(keyVariables)
     const detail = key === undefined ? new URL(baseUrl).host : `with the key of ${key.name}`

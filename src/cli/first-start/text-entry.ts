@@ -8,7 +8,7 @@ import { withoutLastCharacter } from '../terminal/typed-text.ts'
 
 export type EntryQuestion = {
   readonly title: string
-  /** Below the title; may be empty. */
+  /** The text below the title; may be empty. */
   readonly text: string
   readonly isSecret: boolean
   readonly canGoBack: boolean

@@ -42,7 +42,7 @@ export function emptyAnswer(path: string | undefined): void {
 /** Throws an `Error` for a person. */
 export async function writeAnswer(path: string, text: string): Promise<void> {
   try {
-    // Without a reader, the next line would wait for one in a thread that nothing ends.
+    // This fails without a reader: the next line would wait for one in a thread that nothing ends.
     closeSync(openSync(path, constants.O_WRONLY | constants.O_CREAT | constants.O_NONBLOCK, 0o666))
     await writeFile(path, text)
   } catch (cause) {

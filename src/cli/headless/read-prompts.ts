@@ -13,7 +13,9 @@ const PATIENCE_MS = 3000
 export type PromptInput = {
   /** Returns the first line; repeated calls return the same. Undefined for an empty input, which can only resume a conversation. */
   readonly readFirst: () => Promise<InputLine | undefined>
-  /** With the first. Further ones are read when they are needed, and throw a `UsageError` if they are wrong. */
+  /**
+   * The first line is included. Further ones are read when they are needed, and throw a `UsageError` if they are wrong.
+   */
   readonly lines: AsyncIterable<InputLine>
 }
 
@@ -106,7 +108,7 @@ async function joinedPrompt(
 
 const isDirectory = (stdin: Stats | undefined): boolean => stdin?.isDirectory() === true
 
-/** With an argument only a file or a pipe of a shell counts: other programs leave stdin open without using it. */
+/** Returns true for a file or a pipe of a shell only: other programs leave stdin open without using it. */
 function hasInput(): boolean {
   const stdin = statOfStdin()
   return stdin !== undefined && (stdin.isFile() || stdin.isFIFO())

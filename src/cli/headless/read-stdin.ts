@@ -51,7 +51,7 @@ async function* piecesOf(stdin: Readable, signal: AbortSignal): AsyncGenerator<B
   }
 }
 
-/** Without a byte order mark, which editors and shells of Windows write. */
+/** Leaves out a byte order mark, which editors and shells of Windows write. */
 function textOf(bytes: Buffer): string {
   if (bytes.includes(0))
     throw new UsageError('stdin contains binary data; give text in UTF-8, or the path of the file.')

@@ -173,7 +173,7 @@ class HeadlessRun {
     return stoppedSession.waiting.length > 0 ? stoppedSession : undefined
   }
 
-  /** Without any, a resumed conversation continues where it stopped. */
+  /** Continues a resumed conversation where it stopped, if there are no lines. */
   async *#turnsIn(lines: AsyncIterable<InputLine>): AsyncGenerator<TurnLine, void> {
     let hasSome = false
     for await (const turn of this.#givenTurns(lines)) {

@@ -22,7 +22,7 @@ export type TurnRequest = {
   readonly waits: Waits
   /** Undefined: the conversation continues where it stopped. */
   readonly content: UserInput['content'] | undefined
-  /** Where it stopped, if that was read already. */
+  /** The place where it stopped, if that was read already. */
   readonly stopped?: StoppedSession | undefined
   /** Seq of the last event that was read; undefined: of the last one. */
   readonly after?: number | undefined
@@ -109,7 +109,7 @@ async function followTurn(turn: TurnRequest, begunTurn: BegunTurn): Promise<Turn
   let end: Pick<TurnEnd, 'result' | 'error'> = { result: undefined, error: undefined }
   let steps = 0
   const background = new BackgroundWork([])
-  // Of the last run, while subagents work.
+  // This is the end of the last run, while subagents work.
   let turnEnd: TurnEnd | undefined
   const signal = until ? AbortSignal.any([waits.signal, until]) : waits.signal
   const following = { after: begunTurn.after, giveUpAfterMs: GIVE_UP_AFTER_MS, signal, deltas: onDelta !== undefined }

@@ -11,7 +11,7 @@ type Answering = {
   readonly onEnd: () => Promise<void>
 }
 
-/** Without answers: takes each message when it is needed. */
+/** Skips answers: takes each message when it is needed. */
 export async function* turnsIn(lines: AsyncIterable<InputLine>): AsyncGenerator<TurnLine> {
   for await (const line of lines) if (!('answer' in line)) yield line
 }

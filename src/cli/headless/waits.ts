@@ -8,7 +8,7 @@ export class Waits {
   readonly #conversation: ConversationHandle
   readonly #failed = new AbortController()
   #hasAnswerer: boolean
-  /** Also those that were answered meanwhile. */
+  /** The waits, with those that were answered meanwhile. */
   #waiting: Wait[] = []
   #denied: DeniedCall[] = []
 

@@ -10,7 +10,7 @@ import { AgentReport, reportOf } from './agent-report.ts'
 
 type Options = {
   readonly openHost: () => Promise<ProtocolHost>
-  /** Where new agents work; undefined: the server makes a directory. */
+  /** The directory of new agents; undefined: the server makes a directory. */
   readonly directory: string | undefined
 }
 

@@ -18,7 +18,7 @@ export type ProtocolHost = AsyncDisposable & {
   readonly client: AgentServerClient
   /** Names of models to choose from. */
   readonly models: readonly string[]
-  /** Without `cwd`, the server makes a directory. */
+  /** The server makes a directory if `cwd` is undefined. */
   readonly create: (cwd: string | undefined, mcp: McpInput | undefined) => Promise<ConversationView>
   /** Gives an earlier conversation what this process has: the current key of the model, and access to the home. */
   readonly adopt: (view: ConversationView) => Promise<ConversationView>

@@ -12,7 +12,7 @@ export type MissingModel = {
 }
 
 export type ChosenModel = {
-  /** Always with an endpoint, so that the key is sent nowhere else. */
+  /** The values always have an endpoint, so that the key is sent nowhere else. */
   readonly values: LlmConfig
   /** Whether the settings file has a key now. */
   readonly keepsKey: boolean

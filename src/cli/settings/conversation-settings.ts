@@ -31,9 +31,9 @@ export type ConversationSettings = Pick<RunInvocation, FromOptions> & {
   readonly addDirs: readonly string[]
   /** Whether `cwd` was given, and is not only the current directory. */
   readonly hasCwd: boolean
-  /** From options, environment and settings file. */
+  /** The values from options, environment and settings file. */
   readonly llm: LlmConfig
-  /** From options only. */
+  /** The values from options only. */
   readonly givenLlm: LlmConfig
   readonly mcp: McpInput | undefined
   /** Those of the settings file. */
@@ -41,7 +41,7 @@ export type ConversationSettings = Pick<RunInvocation, FromOptions> & {
   readonly hooks: PersonalSettings['hooks']
   /** The person's own, as parts of the system prompt. */
   readonly instructions: readonly string[]
-  /** From options that are settings. */
+  /** The values from options that are settings. */
   readonly givenSettings: GivenSettings
   /** Whether mode, rules and model of the command line hold for its runs, and do not change a resumed conversation. */
   readonly overridesRuns: boolean
@@ -132,7 +132,10 @@ export function runOverrides({
   })
 }
 
-/** With another endpoint, a key, or other fields, the model is that of the conversation: a run stays at the endpoint. */
+/**
+ * Returns true if only the model is given: otherwise the model is that of the conversation, as a run stays at the
+ * endpoint.
+ */
 const hasModelOnly = ({ model, ...others }: LlmConfig): boolean =>
   model !== undefined && Object.values(others).every((value) => value === undefined)
 

@@ -9,7 +9,7 @@ import { homeDirectory } from '../../config/paths.ts'
 import type { RunInvocation } from '../command-line/run-options.ts'
 import { UsageError } from '../command-line/usage-error.ts'
 
-/** In the settings file of the person. A project has no such settings. */
+/** A part of the settings file of the person. A project has no such settings. */
 export const SandboxSettings = z.strictObject({
   home_readable: z.array(z.string()).optional(),
   ssh_agent: z.boolean().optional(),

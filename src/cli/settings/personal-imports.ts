@@ -30,7 +30,7 @@ export async function readImports(root: ReadFile, hiddenPaths: readonly string[]
 
 class ImportReader {
   readonly #root: ReadFile
-  /** Only the person writes there, so that links are those of the person. */
+  /** The person alone writes there, so that links are those of the person. */
   readonly #own: string
   readonly #home: string
   readonly #look: (path: string) => Promise<FoundEntry>

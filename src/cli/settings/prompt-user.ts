@@ -26,7 +26,7 @@ export async function promptUser(question: string, { isSecret = false } = {}): P
   const hangUp = () => leave(SIGNAL_CODES.SIGHUP)
   process.stdin.once('error', hangUp)
   lines.once('SIGINT', () => leave(SIGNAL_CODES.SIGINT))
-  // Not earlier: until now the terminal itself shows what is typed.
+  // The question is written now: until now the terminal itself shows what is typed.
   if (isSecret) sayError(question)
   lines.setPrompt(plainText(question))
   lines.prompt()

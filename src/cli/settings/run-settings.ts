@@ -31,7 +31,7 @@ import { holdsSecrets, readMcpFile, readSettingsFile } from './settings-file.ts'
 export type RunSettings = {
   readonly conversation: ConversationSettings
   readonly dataDir: string
-  /** For the server of this process, by the names of its variables. */
+  /** The settings for the server of this process, by the names of its variables. */
   readonly serverSettings: ServerSettings
   /** Prints the key for the endpoint of the model. */
   readonly keyCommand: readonly string[] | undefined
@@ -39,7 +39,7 @@ export type RunSettings = {
   readonly serverKey: string | undefined
   /** Files with keys, to hide from agents of this machine. */
   readonly secretFiles: readonly string[]
-  /** For agents of this machine. */
+  /** The settings for agents of this machine. */
   readonly home: HomeSettings
   readonly names: GivenNames
   readonly chat: ChatSettings
@@ -130,8 +130,8 @@ function refuseFixed({ mcpConfig, systemPrompt, appendSystemPrompt }: RunInvocat
 }
 
 /**
- * In a sandbox only files directly in the directory of the agent can be hidden, because it can move the directories below.
- * Returns a sentence about each file with a key that is deeper. Call it after `leaveProject`.
+ * Returns a sentence about each file with a key that no sandbox can hide: one below a directory in the directory of the
+ * agent, which the agent can move. Call it after `leaveProject`.
  */
 function visibleKeys(settingsFile: string | undefined, cwd: string | undefined): string[] {
   const directory = cwd && secretPathOf(cwd)
@@ -174,7 +174,7 @@ function conversationOf(invocation: RunInvocation, llm: ModelSettings['llm'], { 
   return { ...common, llm, givenLlm: { ...fromFile, ...givenLlm }, loadsProject: !isRemote || cwd !== undefined }
 }
 
-/** With a server, the key is that of the server. */
+/** Leaves out the key if there is a server, whose key it is. */
 const modelOptions = (invocation: RunInvocation): ModelSource =>
   fromOptions(invocation.server === undefined ? invocation : { ...invocation, apiKey: undefined })
 
@@ -226,7 +226,10 @@ async function serverKeyOf({ apiKey, server, isHeadless }: RunInvocation): Promi
 
 const promptForKey = (server: string | undefined) => promptUser(`Key of ${server}: `, { isSecret: true })
 
-/** That of the option, or of the environment: of several keys the first. Throws a `UsageError` if it cannot be sent. */
+/**
+ * Returns the key of the option, or of the environment: of several keys the first. Throws a `UsageError` if it cannot
+ * be sent.
+ */
 export async function givenServerKey(option: string | undefined): Promise<string | undefined> {
   if (option !== undefined) return usableKey(option, '--api-key')
   const { createReader } = await import('../../config/environment.ts')

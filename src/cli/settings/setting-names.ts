@@ -35,7 +35,7 @@ const FIELD =
 const isField = (word: string): boolean =>
   word.startsWith('llm_config') || Object.hasOwn(DEFAULTS, word) || OTHERS.has(word)
 
-/** By field, such as `llm_config.model`: what has set it. */
+/** Says what has set each field, such as `llm_config.model`. */
 export type GivenNames = Readonly<Record<string, string>>
 
 export class SettingNames {

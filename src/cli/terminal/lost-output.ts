@@ -13,7 +13,7 @@ export function ignoreLostMessages(): void {
   process.stderr.on('error', () => {})
 }
 
-/** For commands that must not end before their work is done. Call it before the first line is written. */
+/** Keeps a command running that must not end before its work is done. Call it before the first line is written. */
 export function surviveLostOutput({ isServer }: { readonly isServer: boolean }): void {
   let wasReported = false
   process.stdout.on('error', (error) => {
@@ -25,7 +25,7 @@ export function surviveLostOutput({ isServer }: { readonly isServer: boolean }):
   })
 }
 
-/** For commands that only print: nobody reads the rest. */
+/** Ends a command that only prints: nobody reads the rest. */
 export function endWithoutReader(): void {
   process.stdout.on('error', (error) => {
     const code = codeOf(error) ?? 'error'

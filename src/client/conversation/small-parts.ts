@@ -65,7 +65,7 @@ export class McpServersClient extends Part {
     return this.api.call('reconnectMcpServer', { params: { id: this.id, server_name } }, options)
   }
 
-  /** With what the browser was sent back with, after the user has authorized the server. */
+  /** Sends what the browser brought back after the user has authorized the server. */
   authorize(server_name: string, body: BodyOf<'authorizeMcpServer'>, options?: CallOptions) {
     return this.api.call('authorizeMcpServer', { params: { id: this.id, server_name }, body }, options)
   }

@@ -12,16 +12,16 @@ import type { StreamSource } from './stream-source.ts'
 
 /** What both streams accept. */
 type StreamOptions<T extends EventType> = Pick<FollowRequest, 'signal' | 'onDisconnect' | 'giveUpAfterMs'> & {
-  /** Only these types of stored events. Default: all. */
+  /** Selects these types of stored events. Default: all. */
   readonly types?: readonly T[] | undefined
-  /** Also transient events, such as text while the model writes it. Default: false. */
+  /** Adds transient events, such as text while the model writes it. Default: false. */
   readonly deltas?: boolean | undefined
 }
 
 export type EventsOptions<T extends EventType = EventType> = StreamOptions<T> & {
-  /** Only events with a higher seq. Default: 0, all events. */
+  /** Selects events with a higher seq. Default: 0, all events. */
   readonly after?: number | undefined
-  /** Also the hooks that this client is asked, which it has registered. */
+  /** Adds the hooks that this client is asked, which it has registered. */
   readonly hook_client?: string | undefined
   /** Texts of stored events are cut after so many characters, and `cut_texts` lists them: see `getEventPart`. */
   readonly max_text?: number | undefined

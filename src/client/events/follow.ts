@@ -121,13 +121,13 @@ function throwEnd(data: { type: string } | undefined): void {
   }
 }
 
-/** Not for removed hooks: the client must learn that it will not be asked any more. */
+/** Returns false for removed hooks: the client must learn that it will not be asked any more. */
 const isDeleted = ({ status, code }: AgentServerError): boolean =>
   (status === 404 || status === 410) && code !== 'client_hooks_not_found'
 
 const FINAL: ReadonlySet<AgentServerError['code']> = new Set(['unexpected_response', 'invalid_argument', 'server_lost'])
 
-/** Without a status the connection was lost, or a frame said that the stream failed. */
+/** Returns true for a lost connection, which has no status, and for a frame that said that the stream failed. */
 function isTemporary({ status, code }: AgentServerError): boolean {
   if (status === undefined) return !FINAL.has(code)
   return status >= 500 || status === 429 || status === 408

@@ -33,7 +33,7 @@ export type StreamSource = (request: StreamRequest) => AsyncIterable<StreamFrame
 /** The server sends at least a comment every 15 seconds. After three of them are missing, the connection is dead. */
 export const MAX_SILENCE_MS = 45_000
 
-/** Where the firehose begins; absent from the streams of conversations. */
+/** The header with the beginning of the firehose; absent from the streams of conversations. */
 const CURSOR_HEADER = 'x-firehose-cursor'
 
 /** The limits are in milliseconds: for the head of the response, and for each piece of its body. */

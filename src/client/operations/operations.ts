@@ -6,7 +6,7 @@ import type { Operation, ParamsOf } from './operation.ts'
 
 type Operations = typeof SERVER_OPERATIONS & typeof CONVERSATION_OPERATIONS & typeof WORK_OPERATIONS
 
-// With a declared type: the compiler would write each operation a second time into the declarations of the package.
+// The type is declared: the compiler would write each operation a second time into the declarations of the package.
 export const OPERATIONS: Operations = { ...SERVER_OPERATIONS, ...CONVERSATION_OPERATIONS, ...WORK_OPERATIONS }
 
 export type OperationId = keyof Operations

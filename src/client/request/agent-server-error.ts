@@ -34,7 +34,7 @@ export class AgentServerError extends Error {
   readonly status: number | undefined
   /** Machine-readable details, depending on the code. */
   readonly details: Record<string, unknown> | undefined
-  /** After which time the server wants the request to be repeated, in milliseconds. */
+  /** The time after which the server wants the request to be repeated, in milliseconds. */
   readonly retryAfterMs: number | undefined
 
   /** `message` says what happened and what to do. */

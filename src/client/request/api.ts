@@ -108,7 +108,7 @@ export function textOf(response: Response): Promise<string> {
   })
 }
 
-/** Not `crypto.randomUUID`: browsers have it only on pages that were loaded over HTTPS. */
+/** Does without `crypto.randomUUID`: browsers have it only on pages that were loaded over HTTPS. */
 function randomKey(): string {
   return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, '0')).join('')
 }

@@ -1,7 +1,7 @@
 /** How long the client waits before it tries again: never longer than a bound. */
 import { backoffMs } from '../../lib/backoff.ts'
 
-/** Also for what the server asks for in `Retry-After`. */
+/** The longest delay, also if the server asks for more in `Retry-After`. */
 export const MAX_DELAY_MS = 8000
 const BACKOFF = { firstMs: 250, longestMs: MAX_DELAY_MS, jitterFrom: 0.5 }
 

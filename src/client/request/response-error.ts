@@ -18,7 +18,7 @@ export async function errorOf(response: Response): Promise<AgentServerError> {
   return body ? AgentServerError.fromBody(body, options) : foreign(response, text, options)
 }
 
-/** For a response of something else, such as a proxy. */
+/** Returns the error for a response of something else, such as a proxy. */
 export function foreign(response: Response, text: string, options: { retryAfterMs?: number | undefined } = {}) {
   const { status, headers } = response
   const type = headers.get('content-type') ?? 'no content type'

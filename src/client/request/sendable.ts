@@ -27,7 +27,7 @@ export function requireSignal(signal: unknown): void {
 /** `fetch` would send an object as "[object Object]", and a `Blob` has one for each stream. */
 export function requireContent(content: unknown, { canStream = false } = {}): void {
   if (typeof content === 'string' || ArrayBuffer.isView(content)) return
-  // By its name: the classes of a page and of a test environment differ.
+  // The name is compared: the classes of a page and of a test environment differ.
   const name = Object.prototype.toString.call(content).slice('[object '.length, -1)
   if (BYTES.has(name) || (canStream && name === 'ReadableStream')) return
   const streams = canStream ? ', and streams of Node with Readable.toWeb' : ''

@@ -31,7 +31,7 @@ export type RequestContent =
 
 export type ApiRequest = {
   readonly method: string
-  /** With its query. */
+  /** The path with its query. */
   readonly path: string
   readonly headers?: Readonly<Record<string, string>> | undefined
   readonly body?: RequestContent | undefined

@@ -34,5 +34,5 @@ function encodeFilePath(path: string): string {
   return names.some(isDots) ? encodeURIComponent(path) : names.map(encodeURIComponent).join('/')
 }
 
-/** Also percent-encoded, which URL parsers treat the same; `encodeURIComponent` makes that harmless elsewhere. */
+/** URL parsers also resolve dots that are percent-encoded; `encodeURIComponent` makes those harmless. */
 const isDots = (text: string): boolean => text === '.' || text === '..'

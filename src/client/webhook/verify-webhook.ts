@@ -10,7 +10,7 @@ export type WebhookDelivery = z.output<typeof WebhookBody>
 /** What was received. `body` is the raw body: JSON that was parsed and written again has another signature. */
 export type ReceivedWebhook = {
   readonly body: string
-  /** As `fetch` and `node:http` have them. */
+  /** The headers in the form of `fetch` or of `node:http`. */
   readonly headers: Headers | Readonly<Record<string, string | readonly string[] | undefined>>
 }
 

@@ -5,7 +5,7 @@ import type { ChatContext } from './command.ts'
 /** Terminals refuse longer sequences. */
 const MAX_COPIED_BYTES = 74_000
 
-/** By a sequence of the terminal, which works over ssh, too. */
+/** Copies by a sequence of the terminal, which works over ssh, too. */
 export function copyAnswer({ session, copy }: ChatContext): void {
   const last = session.state.items.findLast((item) => item.kind === 'answer' && !item.isReasoning && item.isComplete)
   if (last?.kind !== 'answer') throw new Error('There is no answer to copy yet.')

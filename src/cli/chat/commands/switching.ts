@@ -72,7 +72,7 @@ export async function rename({ session }: ChatContext, title: string): Promise<v
   session.say(`The conversation is called ${cleanLine(title)} now.`)
 }
 
-/** By its id, or by the beginning or the end of it. */
+/** Finds a conversation by its id, or by the beginning or the end of it. */
 async function find(
   id: string,
   items: readonly ConversationView[],

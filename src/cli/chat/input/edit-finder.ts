@@ -11,7 +11,7 @@ import type { ChatEvent } from '../state/reduce.ts'
 const MAX_FILE_BYTES = 2 * 1024 * 1024
 const MAX_FILES = 20
 
-/** Never throws. Calls that wait are searched for before the change, others after it. */
+/** Searches for calls that wait before the change, and for others after it. Never throws. */
 export async function findEdits(session: Session, event: ChatEvent): Promise<void> {
   if (event.type === 'ToolResult' && !event.is_error) {
     const call = session.state.items.findLast((item) => item.kind === 'call' && item.id === event.tool_use_id)

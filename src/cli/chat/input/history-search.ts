@@ -40,7 +40,7 @@ export class HistorySearch {
     return 'pass'
   }
 
-  /** Also a paste. */
+  /** Adds text, which may be a paste. */
   type(text: string): 'search' {
     return this.#search(this.#query + cleanLine(text).slice(0, MAX_CHARS))
   }

@@ -8,11 +8,11 @@ import { open, rename } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { makeDirectories } from '../../../files/make-directories.ts'
 
-/** As many as the prompt keeps. */
+/** The prompt keeps as many. */
 const MAX_PROMPTS = 100
 /** A longer one is a paste, and would make the prompt slow. */
 const MAX_PROMPT_CHARS = 10_000
-/** Then the file is written again with the last prompts. */
+/** A larger file is written again with the last prompts. */
 const MAX_FILE_BYTES = 2 * MAX_PROMPTS * MAX_PROMPT_CHARS
 const { O_APPEND, O_CREAT, O_NOFOLLOW, O_NONBLOCK, O_RDONLY, O_TRUNC, O_WRONLY } = constants
 
@@ -23,7 +23,7 @@ export class PromptHistory {
   #last: string | undefined
   #writing: Promise<void> = Promise.resolve()
 
-  /** Without a path it keeps nothing. */
+  /** The history keeps nothing if `path` is undefined. */
   constructor(path: string | undefined) {
     this.#path = path
   }

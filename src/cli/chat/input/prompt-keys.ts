@@ -7,7 +7,7 @@ export type ScreenHandlers = {
   readonly onSubmit: (text: string, typed: string) => void
   /** A message for the end of the run. */
   readonly onQueue: (text: string, typed: string) => void
-  /** Up in an empty prompt: returns whether a queued message is in it now. */
+  /** Called for the up key in an empty prompt: returns whether a queued message is in it now. */
   readonly onUnqueue: () => boolean
   readonly onEscape: () => void
   readonly onNextMode: () => void

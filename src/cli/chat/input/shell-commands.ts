@@ -5,7 +5,7 @@ import type { CommandOutcome } from '../../../contract/values/command.ts'
 import type { ChatSession } from '../chat-session.ts'
 import { messageOfCommand, shownOf } from '../state/shell-command.ts'
 
-/** In seconds. `fetch` of Node.js waits 300 s for a response, which is sent when the command has ended. */
+/** Seconds. `fetch` of Node.js waits 300 s for a response, which is sent when the command has ended. */
 const TIMEOUT_S = 280
 
 export class ShellCommands {
@@ -40,7 +40,7 @@ export class ShellCommands {
     return this.#running.size > 0
   }
 
-  /** In another shell while the agent uses its own. */
+  /** Runs in another shell while the agent uses its own. */
   async #run(command: string, signal: AbortSignal): Promise<CommandOutcome> {
     const { commands } = this.#session.conversation
     const body = { command, timeout: TIMEOUT_S, kill_on_disconnect: true }

@@ -107,7 +107,7 @@ const settings = language({
   hasKeys: true,
 })
 
-/** By the names that stand after a fence. */
+/** The languages by the names that stand after a fence. */
 const LANGUAGES: ReadonlyMap<string, Language> = new Map(
   (
     [

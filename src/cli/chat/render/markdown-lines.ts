@@ -18,7 +18,7 @@ export const COMPLETE_BUDGET = 4_000_000
 /** While an answer grows, it is drawn many times. */
 export const STREAMED_BUDGET = 500_000
 
-/** Where the parser begins another piece of a paragraph. */
+/** The parser begins another piece of a paragraph at these. */
 const MARKS = /[*_~[<`!\\@]|https?:|ftp:|www\./gi
 /** A line that begins with more marks of lists and quotes, or with such a mark after more spaces. */
 const DEEP = /^(?:[ \t]*(?:[-+*>]|\d{1,9}[.)])){12}|^[ \t]{60,}\S/m
@@ -59,7 +59,10 @@ function piecesOf(text: string, budget: number): Piece[] {
 const costOf = (block: string): number =>
   DEEP.test(block) ? Infinity : (block.match(MARKS)?.length ?? 0) * block.length
 
-/** Up to each empty line, or a whole fence code. Only a fence at the beginning of a line is sure to be one. */
+/**
+ * A block goes up to each empty line, or is a whole fence code. Only a fence at the beginning of a line is sure to be
+ * one.
+ */
 function blocksOf(text: string): { text: string; isCode: boolean }[] {
   const hasHtml = HTML.test(text)
   const blocks: { text: string; isCode: boolean }[] = []

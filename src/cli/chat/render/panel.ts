@@ -2,7 +2,7 @@
 
 export type Panel = {
   /**
-   * At most `rows` lines, except in a very small terminal. `isReady` is false while keys go to the prompt: then
+   * Returns at most `rows` lines, except in a very small terminal. `isReady` is false while keys go to the prompt: then
    * `NOT_READY` is shown instead of the keys.
    */
   readonly render: (width: number, rows: number, isReady: boolean) => string[]

@@ -67,7 +67,7 @@ function withNextPart(drawnText: DrawnText, text: string, draw: Draw): DrawnText
 /** Blocks are separated by an empty line. */
 const withGap = (lines: string[]): string[] => (lines.at(-1)?.trim() === '' ? lines : [...lines, ''])
 
-/** Up to the last block that begins outside of fence code. */
+/** Returns the text up to the last block that begins outside of fence code. */
 function finishedPart(text: string): string {
   let [end, isCode] = [0, false]
   for (const { 0: match, index } of text.matchAll(BLOCKS_AND_FENCES)) {

@@ -47,7 +47,7 @@ export type CallItem = {
   readonly result?: { readonly text: string; readonly isError: boolean; readonly durationMs: number }
   /** The subagent that called. */
   readonly agent?: string
-  /** Where an edit is in its files. */
+  /** The place of an edit in its files. */
   readonly starts?: Starts
   /** The id of a command that the person has run. */
   readonly commandId?: string

@@ -34,7 +34,7 @@ export function diffOfCall(input: unknown): CallDiff | undefined {
   return undefined
 }
 
-/** With its other fields, such as `replace_all`. */
+/** Adds the other fields, such as `replace_all`. */
 function linesOfEdit(edit: unknown, at: number): DiffLine[] {
   const diff = diffOfCall(edit)
   const others = Object.entries(fieldsOfInput(edit)).filter(([name]) => diff?.fields.includes(name) !== true)
@@ -75,7 +75,7 @@ function commonLength(a: readonly string[], b: readonly string[]): number {
   return differs === -1 ? Math.min(a.length, b.length) : differs
 }
 
-/** By the longest common subsequence. */
+/** Finds the longest common subsequence. */
 function compare(a: readonly string[], b: readonly string[]): DiffLine[] {
   const removedLine = (text: string): DiffLine => ({ sign: '-', text })
   const addedLine = (text: string): DiffLine => ({ sign: '+', text })
