@@ -7,7 +7,7 @@ import { CallbackHeaders, CallbackUrl } from './values/callback-address.ts'
 import { MASK } from './values/llm-config.ts'
 import { Flag, OnlyPage, PageLimit } from './values/page.ts'
 
-/** Per conversation. */
+/** The limit per conversation. */
 export const MAX_CALLBACKS = 20
 const EventTypes = z.array(EventTypeName).min(1).describe('Event types to deliver. Default: all.')
 
@@ -173,7 +173,7 @@ export const TestOutcome = z
   .meta({ id: 'TestOutcome' })
 export type TestOutcome = z.infer<typeof TestOutcome>
 
-/** Not in the log, and so without a `seq`. */
+/** The event of a test, which is not in the log, and so has no `seq`. */
 export const CallbackTest = z
   .object({
     id: z.uuid(),

@@ -101,7 +101,7 @@ export const StreamEvents = z.strictObject({
 })
 export type StreamEvents = z.infer<typeof StreamEvents>
 
-/** For the WebSocket that creates its conversation: it receives all of its events. */
+/** The query of the WebSocket that creates its conversation: it receives all of its events. */
 export const StreamNewConversation = StreamEvents.omit({
   after_seq: true,
   hook_client: true,

@@ -213,7 +213,7 @@ function unionText({ errors = [], message }: Issue): string {
   return [...reasons].join(', or ') || message
 }
 
-/** In the words of a client's programmer, who knows neither `undefined` nor `NaN` of this server's language. */
+/** Uses the words of a client's programmer, who knows neither `undefined` nor `NaN` of this server's language. */
 function plain(message: string): string {
   return message
     .replace('expected record,', 'expected object,')

@@ -15,7 +15,7 @@ const JsonSchema = z
     error: 'has more than 64 KiB as JSON',
   })
 
-/** In an update, `null` removes it. */
+/** The schema in an update, where `null` removes it. */
 export const OutputSchemaUpdate = JsonSchema.nullable()
 
 export const OutputSchema = JsonSchema.describe(

@@ -7,13 +7,13 @@ import { faultOfName, MAX_NAME_LENGTH, VARIABLE_NAME } from './values/environmen
 import { OnlyPage } from './values/page.ts'
 
 /**
- * In characters. A shorter value would be found in innocent text, and could be guessed from the places where it was
+ * Characters. A shorter value would be found in innocent text, and could be guessed from the places where it was
  * redacted.
  */
 export const MIN_SECRET_LENGTH = 8
-/** Per value. The kernel accepts no environment variable above 128 KiB. */
+/** Bytes per value. The kernel accepts no environment variable above 128 KiB. */
 export const MAX_SECRET_BYTES = 32 * 1024
-/** Per conversation; even with the longest values, the environment has room for everything else. */
+/** The limit per conversation; even with the longest values, the environment has room for everything else. */
 export const MAX_SECRETS = 64
 /** Name -> value, as a client sends them. Errors are reported by position: a name may contain a value by mistake. */
 export const Secrets = z

@@ -6,7 +6,7 @@
 import type { NameIn } from './setting-fields.ts'
 
 export type SettingOption = {
-  /** Without the dashes. */
+  /** The name without the dashes. */
   readonly name: string
   /** How the text becomes a value. `json`: JSON, or a file that contains it. `names`: one name, or several with commas. `texts`: a list, with an option for each. `flag`: true. `switch`: `true` or `false`. */
   readonly form: 'text' | 'number' | 'json' | 'names' | 'texts' | 'flag' | 'switch'

@@ -58,7 +58,7 @@ const texts = z.array(z.string()).optional()
 const flag = z.boolean().optional()
 const limits = SubagentLimits.optional()
 
-/** In the order of the documentation. */
+/** The settings in the order of the documentation. */
 export const SETTINGS = {
   title: { create: Title.optional(), update: Title.optional(), stored: text, shown: text, from: 'text' },
   labels: {
@@ -195,7 +195,7 @@ export const SETTINGS = {
     update: Hooks.optional().describe(
       'Replaces all hooks; `{}` removes them. Needs the scope `approve`, commands also `commands`, URLs also `read`. A masked secret that is sent back keeps the stored one of the same URL.',
     ),
-    /** With masked secrets. */
+    /** The secrets are masked. */
     stored: Hooks.optional(),
     shown: Hooks.optional().describe('Secrets are masked.'),
     from: 'derived',

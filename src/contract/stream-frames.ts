@@ -22,7 +22,7 @@ export const FirehoseStreamEvent = z.discriminatedUnion('type', [...EVENTS, Conv
 })
 
 /**
- * For clients that parse a stream themselves; only in the API description.
+ * The frame for clients that parse a stream themselves; only in the API description.
  * @public
  */
 export const StreamFrame = z

@@ -3,7 +3,7 @@ import { z } from 'zod'
 
 export const MAX_BUCKETS = 1000
 
-/** By the database of zones of the running program. */
+/** Asks the database of zones of the running program. */
 function isTimeZone(name: string): boolean {
   try {
     return Boolean(new Intl.DateTimeFormat('en', { timeZone: name }))

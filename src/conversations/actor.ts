@@ -138,7 +138,7 @@ export class ConversationActor {
     return events
   }
 
-  /** Like `apply`, for the end of a stopped run: if it cannot be stored now, it is stored later. In turn only. */
+  /** Applies the end of a stopped run: if it cannot be stored now, it is stored later. Call it in turn only. */
   async applyEnd(intent: Intent): Promise<readonly Event[]> {
     try {
       return await this.#applyLast(intent)
@@ -163,7 +163,7 @@ export class ConversationActor {
       await this.runs.stop(interrupt ? new Interrupt('a pause') : undefined)
       if (interrupt) await this.runs.interruptCalls()
       const storing = this.applyEnd(this.runs.intentToPause(reason, interrupt))
-      // Unless it could not be stored, the state holds them back.
+      // The state holds them back unless it could not be stored.
       await storing.finally(() => this.subagents.current?.resume())
       const intent = () => this.runs.intentToPause(reason, true)
       if (interrupt) endLate({ ...this.#deps, actor: this, intent, onError: this.reportUnlessClosed })

@@ -18,8 +18,8 @@ export class CallResults {
   }
 
   /**
-   * For tools: appends the result of a call, which is the last draft, and what belongs to it. Appends nothing if the call has
-   * its result already. Not async: an append begins within this very call, if it can.
+   * Lets tools append the result of a call, which is the last draft, and what belongs to it. Appends nothing if the
+   * call has its result already. Not async: an append begins within this very call, if it can.
    */
   store(drafts: Drafts, append: (drafts: Drafts) => Promise<unknown>): Promise<unknown> {
     const others = this.#beingStored(drafts)
@@ -30,8 +30,8 @@ export class CallResults {
   }
 
   /**
-   * For the actor, in turn: decides and stores. What tools are storing at that time is in the state first; what they store
-   * afterwards waits until `store` is over. Throws the `Problem` of a refusal.
+   * Lets the actor, in turn, decide and store. What tools are storing at that time is in the state first; what they
+   * store afterwards waits until `store` is over. Throws the `Problem` of a refusal.
    */
   async decide<T>(decide: () => Drafts | Problem, store: (drafts: Drafts) => Promise<T>): Promise<T> {
     for (;;) {

@@ -140,7 +140,7 @@ function planOf(
     },
     after: async () => {
       if (update.network) network.recheck()
-      // Until the change is logged, the former hooks apply.
+      // The former hooks apply until the change is logged.
       if (update.hooks) await secrets.updateHooks({ keep: urlsIn(update.hooks) })
       if (servers) {
         mcp.update(isWorking(state))

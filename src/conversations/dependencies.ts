@@ -59,15 +59,15 @@ export type ConversationDeps = {
 
 /** What MCP servers of all conversations share. */
 export type McpAccess = {
-  /** To public addresses, and those that the operator allows. */
+  /** Reaches public addresses, and those that the operator allows. */
   readonly fetch: UrlFetch
   /** Authorizations that users were asked for. */
   readonly pending: PendingAuthorizations
-  /** Where a user who has authorized a server is sent back to. */
+  /** The URL that a user who has authorized a server is sent back to. */
   readonly redirectUrl: () => string
   /** Bytes of text that the result of a call keeps. */
   readonly keptBytes: number
-  /** Where complete results are written, so that commands can read them. */
+  /** The directory of complete results, so that commands can read them. */
   readonly outputsOf: (directory: string) => string
 }
 
@@ -93,7 +93,7 @@ export type ModelAccess = {
   ) => Llm
 }
 
-/** Where conversations work, and which files can be read and changed there. */
+/** The workdirs of conversations, and the files that can be read and changed there. */
 export type Workspace = {
   readonly workdirRules: WorkdirRules
   /** File dependencies that all conversations share. */
@@ -104,7 +104,7 @@ export type Workspace = {
     workdir: () => string
     additionalDirectories?: () => readonly string[]
   }) => FileRules
-  /** By default 30 days and 1 GiB. */
+  /** Default: 30 days and 1 GiB. */
   readonly snapshotLimits?: SnapshotLimits
   /** The operator's directory of settings for all conversations that ask for it. */
   readonly userSettings: string | undefined
@@ -147,10 +147,10 @@ export type Limiter = Pick<ResourceLimiter, 'check' | 'inForce'> & {
   readonly limit: (options: {
     conversationId: string
     requested: State['settings']['limits']
-    /** Where the agent works. */
+    /** The directories of the agent. */
     directories: () => readonly string[]
     directory: string
-    /** Where the commands of clients write their output. */
+    /** The directory for the output of clients' commands. */
     commandOutputs: string
   }) => ConversationLimits
 }

@@ -8,7 +8,7 @@ import type { EventLog } from '../events/event-log.ts'
 export class EndingRequests {
   readonly #log: Pick<EventLog, 'subscribe'>
   readonly #ids = new Set<string>()
-  /** Only while there are some: other events cost nothing. */
+  /** Undefined while there are none: other events cost nothing. */
   #unsubscribe: (() => void) | undefined
   #storing: Promise<unknown> = Promise.resolve()
 

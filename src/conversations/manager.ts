@@ -60,7 +60,7 @@ export type ManagerDeps = OpenConversationsDeps &
     readonly endProcesses: () => Promise<readonly number[]>
     /** Returns the request with the fields of its profile. Throws `profile_not_found`. */
     readonly withProfile: (request: CreateConversation) => Promise<CreateConversation>
-    /** Instead of `CLOSE_TIMEOUT_MS`. */
+    /** Replaces `CLOSE_TIMEOUT_MS`. */
     readonly closeTimeoutMs?: number
   }
 
@@ -192,7 +192,7 @@ export class ConversationManager {
   /** Resolves when the conversations of other instances are known as they are now. Throws the `Problem` of the storage. */
   readonly upToDate = (): Promise<void> => this.#deps.knownConversations.upToDate()
 
-  /** As of the last `upToDate`. */
+  /** Counts as of the last `upToDate`. */
   count(filter: CountedConversations, isVisible?: IsVisible): number {
     return this.#deps.knownConversations.count(filter, this.hidden.visibleTo(isVisible))
   }

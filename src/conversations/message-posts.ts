@@ -58,13 +58,13 @@ export class MessagePosts {
     const queuedPost = { message: messageOf(message), run, afterSeq, wish }
     const hooks = this.#parts.hooks.current
     if (!hooks?.readsPrompts()) {
-      // Only project settings have slash commands.
+      // Project settings alone have slash commands.
       if (!state.current.settings.project_settings) return await this.#post(queuedPost, idempotency, {})
       return await this.#postWithCommand(queuedPost, idempotency)
     }
     const earlier = idempotency && findEarlier(state.current.postedKeys, idempotency, Date.now())
     if (earlier) return earlier.answer
-    // Out of turn, because hooks may take long.
+    // This is out of turn, because hooks may take long.
     const content = partsOf(queuedPost.message.content)
     return await hooks.withPrompt(content, (promptHooks) => this.#postWithCommand(queuedPost, idempotency, promptHooks))
   }
@@ -105,7 +105,7 @@ export class MessagePosts {
     )
   }
 
-  /** In turn only. */
+  /** Stores the message. Call it in turn only. */
   async #store(
     { message, run, afterSeq, wish }: QueuedPost,
     idempotency: Idempotency | undefined,

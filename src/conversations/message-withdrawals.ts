@@ -34,7 +34,7 @@ export class MessageWithdrawals {
   async withdraw(eventId: string): Promise<WithdrawnMessage> {
     const message = await this.#find(eventId)
     const head = this.#log.head
-    // Out of turn, because the message may be at the beginning of a long log.
+    // This is out of turn, because the message may be at the beginning of a long log.
     const earlier = (await this.#readAfter(message.seq)).withdrawals.get(message.seq)
     const seq = earlier ?? (await this.#parts.actor.enqueue(() => this.#store(message, head)))
     const { content, sender } = message
@@ -49,7 +49,7 @@ export class MessageWithdrawals {
     throw new Problem('message_not_found', `This message belongs to task ${event.task_id}; cancel the task instead.`)
   }
 
-  /** In turn only. Returns the seq of the withdrawal. */
+  /** Returns the seq of the withdrawal. Call it in turn only. */
   async #store(message: Message, head: number): Promise<number> {
     const { actor, state, compactions } = this.#parts
     const { messages, withdrawals } = await this.#readAfter(Math.min(head, state.current.readThrough))

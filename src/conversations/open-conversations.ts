@@ -123,7 +123,7 @@ export class OpenConversations {
     return conversation
   }
 
-  /** As `Phases.delete`. */
+  /** See `Phases.delete`. */
   readonly delete: Phases['delete'] = (...deletion) => this.#phases.delete(...deletion)
 
   /** Forgets its recovery state. */
@@ -138,7 +138,7 @@ export class OpenConversations {
   /** Closes requests whose deadline passes, or has passed while the server was stopped. */
   watchDeadlines(): void {
     this.#deps.knownConversations.deadlines.watch(async (id) => {
-      // As a request does it: it must not be closed as idle meanwhile.
+      // It is held as a request does: it must not be closed as idle meanwhile.
       const release = this.hold(id)
       await this.#recovery.expire(id).finally(release)
     })
@@ -197,7 +197,7 @@ export class OpenConversations {
     return [...new Set([...this.#unclosed, ...ending])]
   }
 
-  /** Never rejects. */
+  /** Closes the conversation. Never rejects. */
   async #close(id: string, opening: Promise<Conversation>): Promise<void> {
     const conversation = await opening.catch(() => undefined) // reported to the caller that opened it
     try {
@@ -267,7 +267,7 @@ export class OpenConversations {
     this.#recovery.watch(conversation)
   }
 
-  /** Never rejects. */
+  /** Closes the shells that are idle. Never rejects. */
   async #closeIdleShells(id: string, ms: number): Promise<void> {
     const { logger } = this.#deps.conversations
     const report = (err: unknown) => logger.error({ err, conversation_id: id }, 'idle shells could not be closed')

@@ -24,7 +24,7 @@ export class UsedSubagents extends Feature<Subagents> {
     this.#rests?.check()
   }
 
-  /** For the calls of all agents, also when there are no subagents. */
+  /** The rests for the calls of all agents, also when there are no subagents. */
   get rests(): SlotRests {
     const slotOf = (agent: string | undefined) => (agent === undefined ? this.#run : this.built?.slotOf(agent))
     return (this.#rests ??= new SlotRests({ state: this.#state, slotOf }))
@@ -37,7 +37,7 @@ export class UsedSubagents extends Feature<Subagents> {
     return subagents
   }
 
-  /** For the tools of the main agent. */
+  /** The access for the tools of the main agent. */
   get access(): TaskAccess {
     return {
       agents: () => listAgents(this.#state.current.settings),

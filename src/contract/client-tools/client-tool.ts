@@ -53,7 +53,7 @@ export const ClientTool = z
     ],
   })
 
-/** As stored and shown: redacted texts may be longer than those that are accepted. */
+/** The tool as it is stored and shown: redacted texts may be longer than those that are accepted. */
 export const StoredClientTool = z
   .object({
     name: z.string(),

@@ -1,4 +1,4 @@
-/** Which files the workdir of a fork has: in its answer, and in its `ForkedFrom`. */
+/** Says which files the workdir of a fork has: in its answer, and in its `ForkedFrom`. */
 import { z } from 'zod'
 
 export const ForkedFiles = z

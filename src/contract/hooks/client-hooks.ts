@@ -47,7 +47,7 @@ export const PutClientHooks = z
   })
 export type PutClientHooks = z.infer<typeof PutClientHooks>
 
-/** As stored, by the name of the client. */
+/** The stored hooks, by the name of the client. */
 export const StoredClientHooks = z.record(
   z.string(),
   z.object({ hooks: ClientHookPoints, registered_at: z.iso.datetime() }),

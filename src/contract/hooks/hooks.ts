@@ -130,8 +130,8 @@ export const countHooks = (hooks: object): number =>
     .reduce((sum, group) => sum + group.hooks.length, 0)
 
 /**
- * Also reads the `hooks` object of a `settings.json` of Claude Code: `Hooks.safeParse(json)`. The path of an issue names
- * the field.
+ * Reads the `hooks` object of a `settings.json` of Claude Code, too: `Hooks.safeParse(json)`. The path of an issue
+ * names the field.
  */
 export const Hooks = atPoints(groupsOf(Hook, 'HookGroup'))
   .refine((hooks) => countHooks(hooks) <= MAX_HOOKS, { error: `has more than ${MAX_HOOKS} hooks` })

@@ -55,7 +55,7 @@ function faultOf(text: string, alternatives: readonly string[]): string | undefi
 const NOT_SUPPORTED =
   'is more than a simple regular expression: names, |, ., classes, groups, ^, $ and *, + or ? behind one character are possible'
 
-/** At the top level only: alternatives in groups stay where they are. */
+/** Splits at the top level only: alternatives in groups stay where they are. */
 function splitAlternatives(text: string): string[] {
   const parts = ['']
   let depth = 0

@@ -1,7 +1,7 @@
 /** Limits of a run and of a conversation, as clients set them. */
 import { z } from 'zod'
 
-/** Without another number. */
+/** The limit if no other number is given. */
 export const DEFAULT_ITERATIONS = 500
 export const MaxIterations = z
   .int()

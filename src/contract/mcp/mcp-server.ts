@@ -38,7 +38,7 @@ const Common = {
 const command = Text.describe('The program, found by PATH in the sandbox.')
 const args = z.array(z.string().max(8192)).max(200).describe('Its arguments.')
 const env = NamedTexts.check(({ value, issues }) => {
-  // By position: a name may be a secret in the wrong place.
+  // The message names the position: a name may be a secret in the wrong place.
   Object.entries(value).forEach(([name, text], at) => {
     const fault = !isVariableName(name) ? VARIABLE_RULE : text.includes('\0') ? NO_NUL : undefined
     if (fault !== undefined)
@@ -57,7 +57,7 @@ const RESERVED_HEADER =
 const isHeaderName = (name: string): boolean => /^[!#$%&'*+.^_`|~\w-]+$/.test(name) && !RESERVED_HEADER.test(name)
 
 const headers = NamedTexts.check(({ value, issues }) => {
-  // By position: a name may be a secret in the wrong place.
+  // The message names the position: a name may be a secret in the wrong place.
   const at = Object.keys(value).findIndex((name) => !isHeaderName(name))
   if (at >= 0)
     issues.push({ code: 'custom', input: undefined, path: [], message: `the name of entry ${at + 1} cannot be set` })
@@ -131,7 +131,7 @@ const StdioInput = z.strictObject({ name: z.string(), command, args: args.option
 const ServersByName = z
   .record(z.string(), McpServerInput)
   .check(({ value, issues }) => {
-    // By position: a name may be a secret in the wrong place.
+    // The message names the position: a name may be a secret in the wrong place.
     const at = Object.keys(value).findIndex((name) => !isServerName(name))
     if (at >= 0)
       issues.push({ code: 'custom', input: undefined, path: [], message: `the name of entry ${at + 1} ${NAME_RULE}` })
@@ -169,7 +169,7 @@ export const McpInput = z
 export type McpInput = z.infer<typeof McpInput>
 export type RemoteInput = z.infer<typeof RemoteInput>
 
-/** As stored: credentials are masked. */
+/** The server as it is stored: credentials are masked. */
 export const McpServer = z
   .object({
     transport: z.enum(TRANSPORTS),
@@ -187,7 +187,7 @@ export type McpServer = z.infer<typeof McpServer>
 export const McpServers = z.record(z.string(), McpServer).meta({ id: 'McpServers' })
 export type McpServers = z.infer<typeof McpServers>
 
-/** As shown, in the form in which it can be sent back. */
+/** The servers as they are shown, in the form in which they can be sent back. */
 export const ShownMcp = z
   .object({
     mcpServers: z.record(z.string(), McpServer.omit({ transport: true }).extend({ type: z.enum(TRANSPORTS) })),

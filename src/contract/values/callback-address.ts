@@ -1,4 +1,4 @@
-/** Where the server sends its own requests: the URL and the headers of callbacks and of HTTP hooks. */
+/** The destination of the server's own requests: the URL and the headers of callbacks and of HTTP hooks. */
 import { z } from 'zod'
 import { HEADER_NAMES, faultOfHeaderName, hasUserInfo } from './http-header.ts'
 

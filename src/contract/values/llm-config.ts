@@ -51,7 +51,7 @@ const LlmProvider = z
 export const ToolChoice = z.enum(['auto', 'required', 'none'])
 export type ToolChoice = z.infer<typeof ToolChoice>
 
-/** From the least to the most. */
+/** The efforts from the least to the most. */
 export const REASONING_EFFORTS = ['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max'] as const
 export const ReasoningEffort = z.enum(REASONING_EFFORTS)
 export type ReasoningEffort = z.infer<typeof ReasoningEffort>

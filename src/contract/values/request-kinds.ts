@@ -28,7 +28,7 @@ export const RequestKindName = z
 
 export const Json = z.record(z.string(), z.unknown().describe('A JSON value.'))
 
-/** By kind. Hooks of clients are not here: they are only in memory. */
+/** The payloads by kind. Hooks of clients are not here: they are only in memory. */
 export const STORED_PAYLOADS = {
   permission: z.object({ tool_uses: z.array(AskedToolUse) }),
   question: z.object({ questions: z.array(AskedQuestion) }),

@@ -16,7 +16,7 @@ const HISTORY_PAGE = { limit: 1000, maxBytes: 1024 * 1024 }
 /** The id of a subagent, and where its messages begin in the log. */
 export type OfSubagent = { readonly agentId: string; readonly firstSeq: number }
 
-/** Whose history it is. The main agent has no id and begins at the first event. */
+/** The agent whose history it is. The main agent has no id and begins at the first event. */
 export type OfAgent = Partial<OfSubagent> & {
   readonly forgotten: ForgottenRange | undefined
   /** What the agent does not read because the conversation went back. */

@@ -7,7 +7,7 @@ import type { Queue, SlotRequest } from '../../lib/queue.ts'
 
 // A plain object and not a class: each run has one, and most runs never give it back.
 export type WorkingSlot = {
-  /** Where it comes from, each time. */
+  /** The queue that each slot comes from. */
   readonly slots: Pick<Queue, 'take'>
   /** Aborted when the agent works no more: then it takes no slot again. */
   readonly signal: AbortSignal
@@ -15,7 +15,7 @@ export type WorkingSlot = {
   readonly calls: Pick<ToolCalls, 'hasBegun'>
   /** The slot that is lent to this agent, of the agent that waits for it. */
   readonly above?: WorkingSlot | undefined
-  /** For the slot that the agent has now, waits for, or has given back. */
+  /** The request for the slot that the agent has now, waits for, or has given back. */
   request: SlotRequest
   isGivenBack?: boolean
   /** Set before the last `request.leave()`. */

@@ -15,7 +15,7 @@ export type RegisteredHook = {
   readonly client: string
   readonly id: string
   readonly point: HookPoint
-  /** Until the signal is aborted. */
+  /** The time until the signal is aborted. */
   readonly timeoutMs: number
 }
 
@@ -33,7 +33,7 @@ const MAX_ENDED = 1000
 export class WaitingHooks {
   readonly #conversationId: string
   readonly #waiting = new Map<string, WaitingHook>()
-  /** With the hash of the answer, if there was one; the oldest first. */
+  /** The value is the hash of the answer, if there was one; the oldest comes first. */
   readonly #ended = new Map<string, string | undefined>()
   /** Calls in the background that have not ended, by client. */
   readonly #expected = new Map<string, number>()
@@ -48,7 +48,7 @@ export class WaitingHooks {
     return this.#waiting.get(requestId)
   }
 
-  /** In the order of the calls. */
+  /** Returns the requests in the order of the calls. */
   requests(): HookRequest[] {
     return [...this.#waiting.values()].map(({ request }) => request)
   }

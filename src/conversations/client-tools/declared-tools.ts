@@ -31,7 +31,7 @@ export class DeclaredTools implements ChangingTools {
     return this.#tools
   }
 
-  /** Also a tool that is not declared any more while a client executes a call of it. */
+  /** Finds also a tool that is not declared any more while a client executes a call of it. */
   readonly find = (name: string): Tool | undefined =>
     this.listed.find((tool) => tool.name === name) ??
     (this.#calls.areOf(name) ? this.#create({ name, description: '', input_schema: {} }) : undefined)

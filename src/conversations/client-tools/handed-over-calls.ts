@@ -26,7 +26,7 @@ export type HandedOverDeps = {
   readonly log: Pick<EventLog, 'append' | 'subscribe'>
   readonly state: LiveState
   readonly ending: Pick<EndingRequests, 'end'>
-  /** Instead of `REST_AFTER_MS`. */
+  /** Replaces `REST_AFTER_MS`. */
   readonly restAfterMs?: number | undefined
 }
 

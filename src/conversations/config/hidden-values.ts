@@ -1,4 +1,7 @@
-/** Which values of a conversation are redacted: those of its secrets, and of the credentials that the server uses for it. */
+/**
+ * Knows which values of a conversation are redacted: those of its secrets, and of the credentials that the server uses
+ * for it.
+ */
 import { createHash } from 'node:crypto'
 import { HookCredentials } from '../../hooks/http-hook.ts'
 import { secretsInHeader } from '../../security/secrets-in-header.ts'
@@ -50,7 +53,7 @@ export class HiddenValues {
     }
   }
 
-  // As above: not for the commands of the agent. A server may echo them.
+  // These are not for the commands of the agent either. A server may echo them.
   addMcp(credentials: Values): void {
     Object.entries(credentials).forEach(([place, value]) => {
       const [, field, name = ''] = place.split(' ')

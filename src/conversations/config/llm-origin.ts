@@ -39,7 +39,7 @@ export function originOf(config: LlmConfig): string {
 export function changeOf(storedLlm: LlmConfig, update: LlmConfig): LlmChange {
   const origin = originOf({ ...storedLlm, ...update })
   const isOther = origin !== originOf(storedLlm) || (update.model ?? storedLlm.model) !== storedLlm.model
-  // With the prices of the earlier model, a budget would count something else.
+  // A budget would count something else with the prices of the earlier model.
   const ofModel = FIELDS_OF_MODEL.filter(
     (name) => isOther && storedLlm[name] !== undefined && update[name] === undefined,
   )
@@ -89,7 +89,7 @@ export type ServerKey = { readonly key: string } | { readonly command: KeyComman
 /** `config` has no key yet. Returns undefined if it gets none. */
 export function serverKeyFor(config: LlmConfig, defaults: LlmDefaults): ServerKey | undefined {
   const { api_key: key, keyCommand: command, isVendorKey, vendorKeys } = defaults
-  // Only to the server's own endpoint: a client must not be able to redirect it.
+  // The key goes only to the server's own endpoint: a client must not be able to redirect it.
   if (isDefaultEndpoint(config, defaults)) {
     if (key !== undefined && (!isVendorKey || isOwnModel(config, defaults))) return { key }
     if (command) return { command }

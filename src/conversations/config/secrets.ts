@@ -43,18 +43,18 @@ export class ConversationSecrets {
   readonly #write: ConversationSecretsDeps['write']
   readonly #onFault: (error: unknown) => void
   readonly #hidden: HiddenValues
-  /** Until something else is stored: then it is set aside. */
+  /** The problem holds until something else is stored: then it is set aside. */
   #locked: Problem | undefined
   #env: Values
   #llm: Values
-  /** By URL, as JSON. */
+  /** The values are JSON, by URL. */
   #hooks: Values
   /** Credentials in the configuration of MCP servers, by their place. */
   #mcp: Values
   /** Authorizations of MCP servers by their name, as JSON. */
   #oauth: Values
   #writing: Promise<void> = Promise.resolve()
-  // Until the log has a change, the former configuration applies, and with it the former credentials.
+  // The former configuration applies until the log has a change, and with it the former credentials.
   #formerLlm: Values
 
   constructor({ redactor, keptValues, locked, write, id, logger }: ConversationSecretsDeps) {
@@ -142,7 +142,7 @@ export class ConversationSecrets {
     await this.#store({})
   }
 
-  /** For the configuration of MCP servers. */
+  /** The source for the configuration of MCP servers. */
   get mcpSource(): SecretSource {
     return {
       secret: (name) => (Object.hasOwn(this.#env, name) ? this.#env[name] : undefined),

@@ -3,7 +3,7 @@ import type { FileChangeKind } from '../../contract/files.ts'
 import { PendingCalls } from './pending-calls.ts'
 
 export class BackgroundHooks {
-  /** By path. */
+  /** The key is the path. */
   readonly files: PendingCalls<FileChangeKind>
   /** Apart from those of files, of which there may be many. */
   readonly others: PendingCalls<undefined>
@@ -23,7 +23,7 @@ export class BackgroundHooks {
   }
 }
 
-/** For hooks that have not heard of the first one. */
+/** Merges a change into one that no hook has received. */
 function mergeChanges(before: FileChangeKind, now: FileChangeKind): FileChangeKind {
   if (before === 'add' && now === 'change') return 'add'
   return before === 'unlink' && now === 'add' ? 'change' : now

@@ -18,7 +18,7 @@ import type { ToolHookParts } from './tool-hooks.ts'
 
 /** What the hooks of all conversations share. */
 export type HookDeps = {
-  /** To the addresses that callbacks may have. */
+  /** Reaches the addresses that callbacks may have. */
   readonly fetch: Pick<SafeFetch, 'exchange' | 'refusal'>
   readonly userAgent: string
   /** Functions of the program that this server is part of. Asked at each point. */
@@ -53,7 +53,7 @@ export function buildHooks({ fetch, userAgent, callbacksOf, lease }: HookDeps, p
     callbacksOf: new RegisteredHooks(state, waitingHooks).after(callbacksOf ?? NO_CALLBACKS),
     shells: () => shells.current(),
     outputDirectory: join(directory, 'outputs'),
-    // In a sandbox, all processes end with the shell.
+    // All processes end with the shell in a sandbox.
     endLeft: isolation === 'none' ? (id) => endMarkedCommand(log.conversationId, id) : undefined,
     fetch,
     userAgent,

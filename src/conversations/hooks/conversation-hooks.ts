@@ -199,7 +199,7 @@ export class ConversationHooks {
     }
   }
 
-  /** Once for each time that the conversation is opened. */
+  /** Works once for each time that the conversation is opened. */
   async #begin(signal: AbortSignal): Promise<boolean> {
     if (this.#hasBegun) return false
     if (this.#deps.subagent) return await this.#beginSubagent(this.#deps.subagent, signal)
@@ -244,7 +244,7 @@ export class ConversationHooks {
   }
 }
 
-/** Only one hook has the run continue: the first that blocks, as long as there were few. */
+/** One hook at most has the run continue: the first that blocks, as long as there were few. */
 const withoutBlock = (event: HookDraft): HookDraft =>
   event.action === 'block' ? { ...event, action: 'continue' } : event
 

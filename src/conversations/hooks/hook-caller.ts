@@ -70,7 +70,7 @@ export class HookCaller {
     this.#deps = deps
   }
 
-  /** For the hooks of a subagent: their payloads name it. They end with this. */
+  /** Returns the hooks of a subagent: their payloads name it. They end with this. */
   forSubagent({ id: agent_id, name: agent_type }: HookedAgent): AgentHookCaller {
     return {
       isIdle: true,

@@ -33,13 +33,13 @@ export async function joinHooks(
   const ofFiles = files.flatMap((file) => [...eachHook(file.hooks, `setting_sources: ${file.path}: hooks`)])
   const all = [...ofFiles, ...ofRequest]
   const credentials = credentialsOf(all, () => undefined)
-  // From here on, texts of the project that repeat the secrets are redacted.
+  // Texts of the project that repeat the secrets are redacted from here on.
   await secrets.updateHooks({ add: credentials })
   await checkHooks(all, fetch, redactor.redact)
   return { hooks, warnings: hookWarnings(all) }
 }
 
-/** In this order: of several changed inputs, that of the request counts. */
+/** Joins them in this order: of several changed inputs, that of the request counts. */
 function joinAll(all: readonly Hooks[]): Hooks {
   const points = HOOK_POINTS.map((point) => [point, all.flatMap((hooks) => hooks[point] ?? [])] as const)
   const parseResult = Hooks.safeParse(Object.fromEntries(points.filter(([, groups]) => groups.length > 0)))

@@ -26,7 +26,7 @@ const MAX_AT_ONCE = 4
 
 export class PendingCalls<T> {
   readonly #deps: PendingCallsDeps<T>
-  /** In the order of their calls. */
+  /** The calls that wait, in order. */
   readonly #waiting = new Map<string, Waiting<T>>()
   readonly #running = new Set<string>()
   #lost = 0

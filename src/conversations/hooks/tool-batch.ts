@@ -23,7 +23,7 @@ type ShownResult = {
 
 export class ToolBatch {
   readonly #deps: ToolBatchDeps
-  /** In the order of the turn. */
+  /** The results in the order of the turn. */
   readonly #calls = new Map<string, ShownResult>()
   /** The hooks are not called for a turn that somebody has interrupted. */
   #isInterrupted = false
@@ -72,7 +72,7 @@ export class ToolBatch {
     return runs.some(({ answer }) => answer.block !== undefined || answer.stop !== undefined)
   }
 
-  /** Also results that no tool has returned: those of calls that will not begin. */
+  /** Notes results that no tool has returned, too: those of calls that will not begin. */
   #see(event: Event): void {
     if (event.type !== 'ToolResult' || event.error_type !== 'interrupted') return
     if (this.#calls.has(event.tool_use_id)) this.#isInterrupted = true

@@ -37,7 +37,7 @@ const CONCURRENCY = 8
 const OPEN_BYTES = 64 * 1024
 /** The part of the heap's limit that conversations may take which nobody uses. */
 const UNUSED_HEAP = 0.025
-/** Between two looks for surplus ones, in milliseconds: many are created meanwhile, and closed together. */
+/** The pause between two looks for surplus ones, in milliseconds: many are created meanwhile, and closed together. */
 const SURPLUS_LOOK_MS = 100
 /** Conversations of one look: those that turn out to be busy must not make it long. */
 const MAX_TRIED = 500
@@ -82,7 +82,7 @@ export class IdleWatch {
     const { uses, openIds, close, closeShells, afterMs, isShort, shortMs = SHORT_MS } = this.#deps
     uses.forgetClosed()
     const short = isShort()
-    // Also those of conversations that somebody follows.
+    // This closes those of conversations that somebody follows, too.
     if (short) await mapBounded([...openIds()], CONCURRENCY, (id) => closeShells(id, shortMs))
     const ms = short ? Math.min(afterMs, shortMs) : afterMs
     const idle = [...openIds()].filter((id) => uses.idleMs(id) >= ms)
@@ -92,7 +92,7 @@ export class IdleWatch {
   async #closeSurplus(): Promise<void> {
     const { uses, close } = this.#deps
     const { unused } = uses
-    // Instead of busy ones, others are closed, which may have been used later.
+    // Others are closed instead of busy ones, which may have been used later.
     for (let remainingTries = Math.min(unused, MAX_TRIED); remainingTries > 0 && uses.unused > this.#maxUnused;) {
       const ids = uses.leastRecent(Math.min(uses.unused - this.#maxUnused, remainingTries))
       if (ids.length === 0) break

@@ -2,7 +2,7 @@
 
 type Use = {
   holders: number
-  /** On the monotonic clock, in milliseconds. */
+  /** A time of the monotonic clock, in milliseconds. */
   lastAt: number
   /** Incremented by every use. */
   count: number

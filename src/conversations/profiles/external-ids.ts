@@ -35,7 +35,7 @@ export async function findOrCreate(
     } catch (error) {
       if (!(error instanceof Problem)) throw error
       if (error.code === 'conversation_deleted') {
-        // Otherwise it is what the Idempotency-Key of the request has made: a late retry makes no other one.
+        // The other one is what the Idempotency-Key of the request has made: a late retry makes no other one.
         if (error.details?.['conversation_id'] === id) continue
         throw error
       }

@@ -70,7 +70,7 @@ export class Profiles {
     return [...all].filter(([name]) => sees(name)).map(([name, { created_at }]) => ({ name, created_at }))
   }
 
-  /** With masked secrets. Throws `profile_not_found`. */
+  /** Returns the profile with masked secrets. Throws `profile_not_found`. */
   async get(name: string): Promise<Profile> {
     const { llm_config: llm, mcp, hooks, secrets, ...fields } = await this.#find(name)
     const { created_at, updated_at } = this.#stored.all.get(name) ?? {}
@@ -153,7 +153,7 @@ export class Profiles {
   }
 }
 
-/** So that the rows of two profiles cannot be swapped. */
+/** Names the owner so that the rows of two profiles cannot be swapped. */
 const ownerOf = (name: string) => `profile ${name}`
 
 const missing = (name: string) =>

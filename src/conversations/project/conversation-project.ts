@@ -46,7 +46,7 @@ export class ConversationProject implements ProjectAccess {
     this.#main = { state, rules: () => [rulesOf(state.current)], shells: shells.ofAgent() }
   }
 
-  /** For a subagent: what its slash commands do is done by its own rules, in its own shells. */
+  /** Returns the access of a subagent: what its slash commands do is done by its own rules, in its own shells. */
   forAgent(user: CommandUser): ProjectAccess {
     const { accessOfSkill, accessOfCommand, useSkill } = this
     const useCommand = (text: string, signal: AbortSignal) => this.#useCommand(text, signal, user)

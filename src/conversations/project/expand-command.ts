@@ -92,7 +92,7 @@ async function run(part: ShellPart, expansion: Expansion): Promise<string> {
   return shortenText(lines.join('\n'))
 }
 
-/** In addition to the rules of the conversation, those of a trusted file. Another file needs a rule for each command. */
+/** Adds the rules of a trusted file to those of the conversation. Another file needs a rule for each command. */
 function rulesFor({ source, allowed_tools: allowedTools }: ProjectEntry, { state, rules }: CommandUser): GateRules[] {
   const isStrangers = source === 'project' && !state.current.settings.project_settings?.trusted
   const { allow } = ruleSetOf({ allow: allowedTools ?? [], ask: [], deny: [] })

@@ -9,13 +9,16 @@ import { rulesIn } from '../config/settings.ts'
 import type { ConversationDeps } from '../dependencies.ts'
 
 export type ProjectPlace = {
-  /** Without links. */
+  /** The path without links. */
   readonly workdir: string
   /** The server's own directory for the conversation. */
   readonly stateDirectory: string
 }
 
-/** Not redacted. Undefined if the request asks for none. Throws a `Problem` for a settings file that cannot be read. */
+/**
+ * Returns settings that are not redacted. Undefined if the request asks for none. Throws a `Problem` for a settings
+ * file that cannot be read.
+ */
 export async function loadForConversation(
   { workspace }: Pick<ConversationDeps, 'workspace'>,
   request: CreateConversation,

@@ -8,7 +8,7 @@ import type { LiveState } from '../live-state.ts'
 import { rulesOf } from '../../state/state.ts'
 import type { ConversationProject } from './conversation-project.ts'
 
-/** As a `UserMessage` has it. */
+/** The command as a `UserMessage` has it. */
 export type PostedCommand = { readonly name: string; readonly text: string }
 
 /** Its commands run in a session without the state of the agent's, which may be busy. */

@@ -1,4 +1,7 @@
-/** Which conversations are open in front of a person: a chat says so again and again, so that one that was killed is gone soon. */
+/**
+ * Knows which conversations are open in front of a person: a chat says so again and again, so that one that was killed
+ * is gone soon.
+ */
 
 /** How long an announcement holds, in milliseconds. A chat repeats it three times as often. */
 const HOLDS_MS = 30_000
@@ -8,7 +11,7 @@ const MAX_CLIENTS = 16
 
 export class Attendance {
   readonly #now: () => number
-  /** By conversation, and by the name that the client has given itself: when it is gone. */
+  /** The time when a client is gone, by conversation, and by the name that the client has given itself. */
   readonly #until = new Map<string, Map<string, number>>()
   #forgetsAt = 0
 

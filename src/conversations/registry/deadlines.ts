@@ -12,7 +12,7 @@ const LONGEST_WAIT_MS = 60_000
 const CONCURRENCY = 64
 
 export class Deadlines {
-  /** In milliseconds since 1970, by the id of the conversation. */
+  /** Milliseconds since 1970, by the id of the conversation. */
   readonly #times = new Map<string, number>()
   readonly #queue = new Queue({ limit: CONCURRENCY })
   #onDue: ((id: string) => Promise<void>) | undefined

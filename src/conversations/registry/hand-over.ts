@@ -18,8 +18,9 @@ export type HandOverDeps = {
 const LOOK_MS = 50
 
 /**
- * Also those that requests create meanwhile. Resolves when nothing is left and no request waits for its response. When the
- * deadline is aborted, it waits for neither: the calls that still run are interrupted. Never rejects.
+ * Hands over all conversations, also those that requests create meanwhile. Resolves when nothing is left and no request
+ * waits for its response. When the deadline is aborted, it waits for neither: the calls that still run are interrupted.
+ * Never rejects.
  */
 export async function handOverAll(deps: HandOverDeps, deadline: AbortSignal): Promise<void> {
   const { phases, requests } = deps
@@ -42,7 +43,7 @@ export async function handOverAll(deps: HandOverDeps, deadline: AbortSignal): Pr
 
 type Wait = { readonly names: readonly string[]; readonly deadline: AbortSignal }
 
-/** Never rejects. */
+/** Hands over one conversation. Never rejects. */
 async function handOver(
   { phases, requests, rest, logger }: HandOverDeps,
   id: string,

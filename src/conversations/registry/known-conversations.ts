@@ -58,7 +58,7 @@ export class KnownConversations {
     return this.#summaries.get(id)
   }
 
-  /** Only `Phases` calls this and `delete`: it decides which conversations exist. */
+  /** Called, as `delete` is, by `Phases` alone: it decides which conversations exist. */
   add(state: State): void {
     this.#set(summarize(state))
   }
@@ -165,7 +165,7 @@ export class KnownConversations {
     return this.#shared || state?.lastSeq === summary?.lastSeq ? state : undefined
   }
 
-  /** With several instances, as of its end, which may be after the summary. */
+  /** Reads the state of its end, which may be after the summary if there are several instances. */
   async #readAtRest({ id, lastSeq }: Summary): Promise<State | undefined> {
     if (this.#shared) return await this.#shared.stateOf(id)
     return await readAtRest(this.#deps.storage, id, lastSeq)

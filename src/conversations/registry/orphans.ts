@@ -16,7 +16,7 @@ export type OrphanDeps = {
 const INTERVAL_MS = 1000
 const BATCH = 16
 
-/** Never rejects. Resolves when a signal is aborted, and at once where nobody shares the storage. */
+/** Resolves when a signal is aborted, and at once where nobody shares the storage. Never rejects. */
 export async function watchOrphans({
   storage,
   takeOver,

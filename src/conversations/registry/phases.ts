@@ -1,6 +1,6 @@
 /**
- * Which conversations exist, and what happens to each of them now. The only file that decides it: each method is one
- * transition, from its first moment to its last, and no other transition is possible.
+ * Knows which conversations exist, and what happens to each of them now. The only file that decides it: each method is
+ * one transition, from its first moment to its last, and no other transition is possible.
  *
  *     absent → creating → open → closing → resting → open …
  *

@@ -85,7 +85,7 @@ export class Recovery {
   reasonFor(id: string): RecoveryReason | undefined {
     if (this.#atRest.has(id)) return undefined
     if (this.#failedHere.has(id)) return 'log_failed'
-    // Of several instances, one has ended without releasing it.
+    // One of several instances has ended without releasing it.
     return this.#deps.storage.availability.lease ? 'owner_lost' : 'server_restart'
   }
 
@@ -124,7 +124,7 @@ export class Recovery {
       else await storage.active.clear(id)
     } catch (error) {
       if (signal.aborted) return
-      // Of an outage its storage reports once, and what another instance has is its own business until that one ends.
+      // The storage reports an outage once, and what another instance has is its own business until that one ends.
       const isExpected = error instanceof Problem && error.code === 'storage_unavailable'
       const level = isExpected ? 'debug' : 'error'
       logger[level]({ err: error, conversation_id: id }, 'this conversation could not be recovered')

@@ -26,7 +26,7 @@ export type FollowChanges = {
   readonly signal: AbortSignal
 }
 
-/** For what nobody asks for: metrics, deadlines, and deletions that readers of the firehose see. */
+/** The interval for what nobody asks for: metrics, deadlines, and deletions that readers of the firehose see. */
 const INTERVAL_MS = 1000
 
 /** Conversations that are read from their logs at the same time. */
@@ -57,7 +57,7 @@ export class SharedList {
     return (this.#next ??= this.#runAfter(this.#running))
   }
 
-  /** Never rejects. Resolves when the signal is aborted. */
+  /** Resolves when the signal is aborted. Never rejects. */
   async follow({ onDeleted, signal }: FollowChanges): Promise<void> {
     this.#onDeleted = onDeleted
     while (!signal.aborted) {

@@ -147,7 +147,7 @@ async function readSummary(
       note(summary)
       return summary
     }
-    // Without a first event no client ever saw it: a crash interrupted its creation.
+    // A conversation without a first event was never seen by a client: a crash interrupted its creation.
     if (!notedState && !last) return await sweep(deps, id)
     throw new Problem('conversation_damaged', `The log of conversation ${id} is empty.`)
   } catch (error) {

@@ -7,7 +7,7 @@ import { isOfAnotherKind } from '../../state/request-problems.ts'
 
 export type ClosedRequest<K extends StoredKind> = {
   readonly opened: Extract<EventOf<'RequestOpened'>, { kind: K }>
-  /** In the order of the log. */
+  /** The answers in the order of the log. */
   readonly answers: readonly Extract<EventOf<'RequestAnswered'>, { kind: K }>[]
 }
 

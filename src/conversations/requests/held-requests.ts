@@ -61,7 +61,7 @@ export class HeldRequests {
     return request?.isOver === false ? request : undefined
   }
 
-  /** In the order of the calls. */
+  /** Returns the forms in the order of the calls. */
   views(): Form[] {
     return [...this.#held.values()].filter(({ isOver }) => !isOver).map(({ view }) => view)
   }
@@ -74,7 +74,7 @@ export class HeldRequests {
     const id = uuid7()
     const request = new HeldRequest(this.#view(id, { toolUseId, payload }))
     const interrupt = () => request.interrupt()
-    // Before it is stored: a client may answer at once.
+    // It is held before it is stored: a client may answer at once.
     this.#held.set(id, request)
     signal.addEventListener('abort', interrupt, { once: true })
     const rests = this.#deps.rests()
@@ -105,7 +105,7 @@ export class HeldRequests {
     }
   }
 
-  /** Without this event, the result of the call ends the request: the log may be closed already. */
+  /** Ignores a failed append: the result of the call ends the request, too, and the log may be closed already. */
   async #close(toolUseId: string, view: Form): Promise<void> {
     await this.#deps.log.append(this.#ofCall(toolUseId, closing(view, 'interrupted'))).catch(() => {})
   }

@@ -16,8 +16,8 @@ export interface RequestHandler<K extends RequestKind> {
    */
   answer(requestId: string, answer: AnswerOf<K>, keyName: string | undefined): Promise<boolean>
   /**
-   * For a request that is not open. Secrets that came after the earlier answer are replaced in both. Throws a `Problem`
-   * for an answer that cannot be compared.
+   * Compares the answer to a request that is not open. Secrets that came after the earlier answer are replaced in both.
+   * Throws a `Problem` for an answer that cannot be compared.
    */
   compare(requestId: string, answer: AnswerOf<K>): Promise<EarlierAnswer>
 }

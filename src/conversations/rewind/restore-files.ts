@@ -14,7 +14,7 @@ type FilesParts = {
 
 type Report = NonNullable<RewindOutcome['files']>
 
-/** After these, the last snapshot has what the agent has changed: what differs from it is of somebody else. */
+/** The last snapshot after these statuses has what the agent has changed: what differs from it is of somebody else. */
 const WHOLE: ReadonlySet<Status> = new Set(['idle', 'finished', 'error', 'cancelled'])
 
 /** Paths that an error names. */

@@ -1,4 +1,4 @@
-/** Where a conversation can go back to: reads the log up to there, and what the agent had at that event. */
+/** Finds where a conversation can go back to: reads the log up to there, and what the agent had at that event. */
 import type { Event } from '../../contract/events/event.ts'
 import type { RewoundSpan } from '../../contract/events/rewound.ts'
 import { holds, spanOf } from '../../contract/events/rewound.ts'

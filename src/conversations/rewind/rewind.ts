@@ -74,7 +74,7 @@ async function planRewind(parts: RewindParts, request: RewindRequest, options: R
   }
 }
 
-/** In turn only. Files first: if the server is killed in between, the same request does the rest. */
+/** Restores files first: if the server is killed in between, the same request does the rest. Call it in turn only. */
 async function rewindNow(parts: RewindParts, request: RewindRequest, options: RewindOptions): Promise<RewindOutcome> {
   const { log, actor, state } = parts
   const { to_seq: toSeq, files = false, conversation = true, end_processes: endsProcesses = false, force } = request
@@ -111,7 +111,7 @@ async function rewindNow(parts: RewindParts, request: RewindRequest, options: Re
       )
     return { ...outcomeOf(storedEvents.findLast(isOutcome)), ...(restoreReport && { files: restoreReport }), processes }
   } finally {
-    // Unless the rewind could not be stored, none is left.
+    // None is left, unless the rewind could not be stored.
     actor.subagents.current?.resume()
   }
 }

@@ -91,7 +91,7 @@ const isTool = (name: string) => (TOOL_NAMES as readonly string[]).includes(name
 type LlmTiming = {
   readonly model: string
   readonly outcome: 'answered' | 'aborted' | ErrorType
-  /** From the request to the first piece of the answer; undefined if there was none. */
+  /** The time from the request to the first piece of the answer; undefined if there was none. */
   readonly firstDeltaMs: number | undefined
   readonly ms: number
 }
@@ -123,7 +123,7 @@ function createTimedLlm(llm: Llm, { onRequest, onEnd }: LlmObserver): Llm {
         throw error
       } finally {
         onEnd({ model: llm.model, outcome, firstDeltaMs, ms: performance.now() - startedAt })
-        // For a reader that leaves early.
+        // A reader may leave early.
         await leaveAnswer(deltas)
       }
     },

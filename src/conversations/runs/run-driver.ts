@@ -128,7 +128,7 @@ export class RunDriver {
    */
   async stop(reason?: Interrupt): Promise<void> {
     await this.stopRun(reason)
-    // After the run: that it waits for a slot may be stored only now, and lets those in the background work.
+    // This follows the run: that it waits for a slot may be stored only now, and lets those in the background work.
     await this.#deps.subagents.current?.stop()
   }
 
@@ -179,8 +179,8 @@ export class ActiveRun {
   readonly #deps: RunDriverDeps & OfAgent
   readonly #abort = new AbortController()
   /**
-   * From `performance.now()`, because the wall clock may jump. Shifted back by the time the run had worked before it
-   * waited.
+   * A time of `performance.now()`, because the wall clock may jump. Shifted back by the time the run had worked before
+   * it waited.
    */
   #startedAt = 0
   #context: Promise<AgentContext> | undefined
@@ -205,7 +205,7 @@ export class ActiveRun {
     await this.#looping
   }
 
-  /** From the beginning to the end. Rejects as `onEnd` does. */
+  /** Drives the run from the beginning to the end. Rejects as `onEnd` does. */
   async drive(): Promise<void> {
     const { signal } = this.#abort
     const { slots, toolCalls: calls } = this.#deps
@@ -242,7 +242,7 @@ export class ActiveRun {
   /** The log shows that this run waits for a slot. Never throws: a failed append ends the run. */
   async #waitFor(slot: SlotRequest): Promise<LoopEnd | undefined> {
     const { log, state } = this.#deps
-    // Of one that another process has left, the log may say that it waits.
+    // The log may say that it waits, if another process has left it.
     if (slot.isFree && state.current.reason !== QUEUED) return undefined
     try {
       if (!slot.isFree) await log.append([toQueued(state.current)])
@@ -253,7 +253,7 @@ export class ActiveRun {
     }
   }
 
-  /** Never throws: an error ends the run as `error`. */
+  /** Loops once. Never throws: an error ends the run as `error`. */
   async #loopOnce(): Promise<LoopEnd | LoopWait | undefined> {
     const { signal } = this.#abort
     const { log } = this.#deps

@@ -42,7 +42,7 @@ class RunSnapshots implements LoopSnapshots {
   #hasChanged = false
   /** Begun when the last such calls had ended. */
   #ahead: Promise<unknown> | undefined
-  /** After a failure: the same would happen with each turn. */
+  /** True after a failure: the same would happen with each turn. */
   #isOff = false
 
   constructor(deps: RunSnapshotsDeps) {

@@ -68,7 +68,7 @@ const isOfSubagent = (event: Event) => 'parent_tool_use_id' in event && event.pa
 /** A run that fails stores its error and its result together. */
 async function lastEnd(log: Log, runId: string): Promise<AwaitedEnd> {
   let end: AwaitedEnd = {}
-  // Between its events and the end of the log may be those of subagents and of later runs.
+  // Events of subagents and of later runs may be between its events and the end of the log.
   for await (const { events } of readPages(log, { types: ENDS, order: 'desc', limit: ENDS_PAGE })) {
     for (const { event } of events) {
       if (isOfSubagent(event)) continue

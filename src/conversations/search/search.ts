@@ -118,7 +118,7 @@ export class ConversationSearch implements AsyncDisposable {
     for (const summary of registry.all()) if (!hidden.has(summary.id)) yield summary
   }
 
-  /** Never rejects. A damaged or missing index is made again: what fails first is tried once more. */
+  /** Makes a damaged or missing index again: what fails first is tried once more. Never rejects. */
   async #indexAll(isAgain = false): Promise<boolean> {
     try {
       return await this.#indexNew((this.#heads ??= new Map(await this.#deps.index.heads())))

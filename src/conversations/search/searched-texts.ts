@@ -1,4 +1,7 @@
-/** Which texts of a log the search finds: what users and agents say, and the beginning and end of what tools get and return. */
+/**
+ * Selects the texts of a log that the search finds: what users and agents say, and the beginning and end of what tools
+ * get and return.
+ */
 import type { Event } from '../../contract/events/event.ts'
 import type { RewoundSpan } from '../../contract/events/rewound.ts'
 import type { StoredEvent } from '../../events/event-store.ts'

@@ -57,7 +57,7 @@ export type Snippet = {
   readonly matches: readonly { readonly start: number; readonly end: number }[]
 }
 
-/** In UTF-16 code units. */
+/** UTF-16 code units. */
 const [BEFORE, LENGTH] = [60, 240]
 
 /** Returns the part of the first text that has one of the words, with all of them that are in this part. */

@@ -22,7 +22,7 @@ export type AgentSlots = Pick<Queue, 'take'>
 export type WorkOf = {
   readonly signal: AbortSignal
   readonly slots: AgentSlots
-  /** That of the agent, which it lends; those in the background have none above them. */
+  /** The slot of the agent, which it lends; those in the background have none above them. */
   readonly own?: WorkingSlot
   /** The waits of all that work for the same run, or for the same subagent in the background. */
   readonly waiting: DecisionWaits
@@ -48,7 +48,7 @@ export class SubagentSlots {
     this.#inBackground.limit = maxConcurrent
   }
 
-  /** For a run of the main agent, which has a slot of the server. */
+  /** Returns the slots for a run of the main agent, which has a slot of the server. */
   ofRun(): AgentSlots {
     return bothOf(this.#ofRuns, lendSlot(this.#ofServer))
   }
@@ -59,7 +59,10 @@ export class SubagentSlots {
   }
 }
 
-/** For the subagents of an agent that has a slot of these: one of them gets that slot, and the others take further ones. */
+/**
+ * Returns the slots for the subagents of an agent that has a slot of these: one of them gets that slot, and the others
+ * take further ones.
+ */
 export function lendSlot(slots: AgentSlots): AgentSlots {
   const own = new Queue({ limit: 1 })
   return {

@@ -121,7 +121,7 @@ export class BackgroundSubagents {
     this.#working.set(toolUseId, { abort, within, done: working })
   }
 
-  /** Never rejects. What could not be stored is tried again, with backoff. */
+  /** Tries again, with backoff, what could not be stored. Never rejects. */
   async #work(toolUseId: string, within: WorkOf): Promise<void> {
     const { state, follow, end, onError } = this.#deps
     const { signal } = within

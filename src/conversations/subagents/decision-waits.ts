@@ -1,6 +1,6 @@
 /**
- * Which subagents work for a run and which wait for decisions. When nobody works any more, those that wait are released,
- * so that the run ends and waits as well.
+ * Knows which subagents work for a run and which wait for decisions. When nobody works any more, those that wait are
+ * released, so that the run ends and waits as well.
  */
 export type Worker = { readonly toolUseId: string; readonly callerId: string | undefined; isWaiting: boolean }
 

@@ -23,7 +23,7 @@ const BUILT_IN: KnownAgent = {
   },
 }
 
-/** In the order in which they are listed; agents of the request replace those of files, and these the built-in one. */
+/** Returns the agents in listed order; agents of the request replace those of files, and these the built-in one. */
 export function agentsIn({
   agents = {},
   project_settings,
@@ -50,7 +50,7 @@ export function agentEntries(settings: Settings): AgentEntry[] {
   }))
 }
 
-/** For the model; the same text for the same settings. */
+/** Returns a text for the model, the same for the same settings. */
 export function listAgents(settings: Settings): string {
   return agentEntries(settings)
     .map(({ name, description, tools }) => `- ${name}: ${description}${tools ? ` (Tools: ${tools.join(', ')})` : ''}`)
@@ -85,7 +85,7 @@ export function grant(state: State, callerId: string | undefined, { definition }
   const available = caller ? caller.tools : toolsIn(settings)
   const tools = toolsOf(definition.tools, available, depthBelow(state, callerId) < limitsOf(settings).maxDepth)
   const { llm_config: llm } = settings
-  // That of a file is not checked before: the key must not be sent to another endpoint.
+  // The model of a file is not checked before: the key must not be sent to another endpoint.
   const isUsable = isOwn(model) && originOf({ ...llm, model }) === originOf(llm)
   const keptModel = isUsable ? model : caller?.model
   return {

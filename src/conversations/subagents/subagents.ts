@@ -120,7 +120,7 @@ export class Subagents {
     this.#background.halt()
   }
 
-  /** For the tools of an agent: of the main agent, or of the subagent that works for this call. */
+  /** Returns the access for the tools of an agent: of the main agent, or of the subagent that works for this call. */
   accessOf(callerId?: string): TaskAccess {
     return { agents: () => this.#agents(), run: (input, context) => this.#call(callerId, input, context) }
   }

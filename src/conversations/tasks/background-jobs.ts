@@ -24,7 +24,7 @@ export type RunTaskCommand = (
 export type JobsDeps = {
   readonly runCommand: RunTaskCommand
   readonly onTick: (taskId: string, progress: TaskProgress) => void
-  /** Not called for a job that was stopped before it ended. Until this resolves, `stop` reports the same end. */
+  /** Called unless the job was stopped before it ended. Until this resolves, `stop` reports the same end. */
   readonly onEnd: (taskId: string, end: JobEnd) => Promise<void>
 }
 
@@ -59,7 +59,7 @@ export class BackgroundJobs {
     await Promise.all([...this.#running.keys()].map((taskId) => this.stop(taskId)))
   }
 
-  /** Never throws: an error is an end, too. */
+  /** Resolves with the end. Never throws: an error is an end, too. */
   async #work(taskId: string, job: Job, signal: AbortSignal): Promise<JobEnd> {
     const { runCommand, onTick } = this.#deps
     try {

@@ -37,7 +37,7 @@ export type TaskActor = {
   enqueue<T>(work: () => Promise<T>): Promise<T>
   /** Decides and stores the events. */
   apply(intent: TaskIntent): Promise<readonly Event[]>
-  /** Like `apply`, for intents that end a run. */
+  /** Does what `apply` does, for intents that end a run. */
   applyEnd(intent: CancelTaskIntent): Promise<unknown>
   /**
    * Stops the agent. Tools that ignore the signal continue. Returns the log's head at the last model request, or 0 if
@@ -75,7 +75,7 @@ export class Tasks {
     this.#actor = deps.actor
     this.#jobs = new BackgroundJobs({
       runCommand: deps.runTaskCommand,
-      // Not awaited: the caller that stops the job holds the turn that the tick waits for.
+      // It is not awaited: the caller that stops the job holds the turn that the tick waits for.
       onTick: (taskId, progress) => {
         const tick = this.#actor.enqueue(() => this.#actor.apply({ kind: 'tick_task', taskId, progress }))
         tick.catch((error: unknown) => this.#actor.reportUnlessClosed(error))

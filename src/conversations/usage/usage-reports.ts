@@ -25,7 +25,9 @@ export type UsageReportsDeps = {
 
 export class UsageReports {
   readonly #deps: UsageReportsDeps
-  /** Through which event each conversation is counted; undefined until the table was read, and after it has failed. */
+  /**
+   * The event through which each conversation is counted; undefined until the table was read, and after it has failed.
+   */
   #counted: Map<string, number> | undefined
   /** Counts one after the other: who waits finds it done. */
   readonly #turns = new Queue({ perKey: 1 })
