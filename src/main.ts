@@ -119,7 +119,7 @@ async function main(args: string[]): Promise<number | undefined> {
   }
 }
 
-/** By name: to import the class of configuration errors would load the configuration for `--help`, too. */
+/** Compares the name: to import the class of configuration errors would load the configuration for `--help`, too. */
 function isWrongUse(error: unknown): boolean {
   return error instanceof Error && (['UsageError', 'ConfigError'].includes(error.name) || isWithoutDirectory(error))
 }

@@ -91,7 +91,7 @@ function decision({ request_id, decided_by, ...fields }: Fields): readonly [stri
   return requestAnswered('permission', request_id, [tool_use_id], { decisions: [storedDecision] }, by)
 }
 
-/** By the beginnings of the messages that earlier versions wrote. */
+/** Recognises the beginnings of the messages that earlier versions wrote. */
 function reasonIn(message: unknown): string {
   const text = String(message)
   if (text.startsWith('superseded: ') || text.startsWith('interrupted: the user wrote')) return 'message'

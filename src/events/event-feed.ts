@@ -32,7 +32,7 @@ export type FollowOptions = {
   readonly limits?: FeedLimits
   /** Limits for one read of the backlog: a slow reader keeps this much in memory. */
   readonly page?: { readonly limit: number; readonly maxBytes: number }
-  /** After this long without events, an empty batch with the reached seq is yielded, for a heartbeat. */
+  /** The time without events after which an empty batch with the reached seq is yielded, for a heartbeat. */
   readonly heartbeatMs?: number
 }
 

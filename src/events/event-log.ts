@@ -80,7 +80,7 @@ export class EventLog {
     return this.#failed
   }
 
-  /** For tests, and to see whether there are readers left. */
+  /** Shows tests, and others, whether there are readers left. */
   get subscriberCount(): number {
     return this.#subscribers.size
   }
@@ -155,7 +155,7 @@ export class EventLog {
     return (this.#closing ??= this.#close(end))
   }
 
-  // Not async: an idle log starts writing within this very call.
+  // This is not async: an idle log starts writing within this very call.
   #store(drafts: readonly EventDraft[], purpose?: Pick<AppendOptions, 'isForClient'>): Promise<readonly StoredEvent[]> {
     const guard = this.#guard
     return guard ? guard(() => this.#write(drafts, purpose)) : this.#write(drafts, purpose)

@@ -32,7 +32,7 @@ export async function readEventPage(
       ...withoutUndefined(filter),
       order,
       limit,
-      // With a filter most of what is scanned is not returned.
+      // Most of what is scanned is not returned if there is a filter.
       ...(!isFiltered && max_text === undefined && { maxBytes: MAX_PAGE_BYTES }),
       ...withoutUndefined({ afterSeq: after_seq, beforeSeq: before_seq }),
       ...position,

@@ -78,7 +78,8 @@ export type LogPage = { readonly events: readonly StoredEvent[]; readonly scanne
  */
 export interface StoredLog {
   /**
-   * From now on each append stores with its events what lists show after them. Absent in a storage that no other instance can use.
+   * Makes each append store with its events what lists show after them. Absent in a storage that no other instance can
+   * use.
    */
   listWith?(listed: ListedState): void
   readonly conversationId: string

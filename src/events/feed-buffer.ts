@@ -23,9 +23,9 @@ export type FeedBatch = {
 }
 
 export type FeedLimits = {
-  /** Above this, deltas are dropped: a durable event repeats their complete text. */
+  /** The bound above which deltas are dropped: a durable event repeats their complete text. */
   readonly softBytes: number
-  /** Above either of these the feed ends as `lagged`. */
+  /** The bounds above which the feed ends as `lagged`. */
   readonly hardBytes: number
   readonly hardRecords: number
 }
@@ -88,7 +88,7 @@ export class FeedBuffer {
     if (!this.#end && !this.#isOver(this.#limits.softBytes)) this.#add(record)
   }
 
-  /** Like the backlog, a request that waited before the reader came does not mean that it is slow. */
+  /** Adds a request that waited before the reader came: like the backlog, it does not mean that the reader is slow. */
   addDue(record: RequestRecord): void {
     this.#records.push(record)
     this.#wake?.()

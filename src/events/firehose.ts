@@ -68,7 +68,7 @@ export class Firehose {
     this.#deps = deps
   }
 
-  /** For tests, and to see whether there are readers left. */
+  /** Shows tests, and others, whether there are readers left. */
   get subscriberCount(): number {
     return this.#subscribers.count
   }
@@ -84,7 +84,7 @@ export class Firehose {
   /** Call it when a conversation is permanently deleted. */
   announceDeleted(owner: Notice['owner']): void {
     this.#pass(deletedNotice(owner))
-    // Until the order is complete, events that were read before the deletion may still be added.
+    // Events that were read before the deletion may still be added until the order is complete.
     if (this.#isComplete) this.#addAll(owner.id, 0)
   }
 
@@ -144,7 +144,7 @@ export class Firehose {
   /** Returns the order, durable and with all events stored so far. */
   async #ready(): Promise<FirehoseOrder> {
     if (this.#ended) throw new Problem('unavailable', 'The server is stopping; try again when it is running.')
-    // Before the order is opened: what it lacks by then is read from the logs.
+    // This precedes the opening of the order: what it lacks by then is read from the logs.
     if (!this.#isListening) for (const log of this.#logs) this.#listenTo(log)
     this.#isListening = true
     const order = (this.#order ??= await this.#deps.orders.open(this.#noteNews))

@@ -2,7 +2,7 @@
 import type { HookFrame } from '../contract/hooks/client-hooks.ts'
 
 export type RequestRecord = {
-  /** Always undefined, which distinguishes it from a stored event. */
+  /** The value is always undefined, which distinguishes it from a stored event. */
   readonly seq: undefined
   readonly type: HookFrame['type']
   readonly event: HookFrame

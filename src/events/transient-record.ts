@@ -2,7 +2,7 @@
 import type { TransientDraft, TransientEvent } from '../contract/events/transient-event.ts'
 
 export type TransientRecord = {
-  /** Always undefined, which distinguishes it from a stored event. */
+  /** The value is always undefined, which distinguishes it from a stored event. */
   readonly seq: undefined
   readonly type: TransientEvent['type']
   readonly event: TransientEvent

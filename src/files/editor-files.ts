@@ -28,7 +28,7 @@ export type FoundEntry =
   /** A file larger than requested; it is not read. */
   | { readonly kind: 'large'; readonly path: string; readonly size: number }
   | { readonly kind: 'directory'; readonly path: string }
-  /** Neither file nor directory; it is not opened. `what` describes it, as in "a named pipe". */
+  /** The path is neither a file nor a directory; it is not opened. `what` describes it, as in "a named pipe". */
   | { readonly kind: 'special'; readonly path: string; readonly what: string }
   | Missing
 
@@ -41,7 +41,7 @@ export type FoundFile = {
   readonly mode: number
 }
 
-/** Where a file can be created, together with its missing parent directories. */
+/** A file can be created here, together with its missing parent directories. */
 export type Missing = { readonly kind: 'missing'; readonly path: string }
 
 /** Identifies an unchanged file: includes the change time, which nobody can set back. */

@@ -30,7 +30,7 @@ export type Ownership = { readonly mode: bigint; readonly uid: bigint; readonly 
 /** Gives a new file the permissions, and if possible the owner, of the file it replaces. */
 export async function makeAlike(file: FileHandle, { mode, uid, gid }: Ownership): Promise<void> {
   const own = await file.stat({ bigint: true })
-  // Only root may change owners; for other users the new file is their own.
+  // Root alone may change owners; for other users the new file is their own.
   if (own.uid !== uid || own.gid !== gid) await file.chown(Number(uid), Number(gid)).catch(() => {})
   // Set it last: a change of owner clears the set-user-id bit.
   await file.chmod(Number(mode & 0o7777n))

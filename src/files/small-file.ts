@@ -62,7 +62,8 @@ function* reader(path: string, maxWaitMs: number): Reading {
   requireSuitable(path)
   const start = performance.now()
   const isNamed = isPipe(path) && existsByName(path)
-  // Without O_NONBLOCK the system waits for the writer of a named pipe, and neither a signal nor an exit ends that.
+  // The system would wait, without O_NONBLOCK, for the writer of a named pipe, and neither a signal nor an exit ends
+  // that.
   const fd = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOCTTY)
   try {
     const bytes = Buffer.allocUnsafe(MAX_BYTES + 1)

@@ -63,7 +63,7 @@ export async function stage(jail: Jail, parent: readonly string[], options: Stag
   let file: FileHandle | undefined
   const discard = async () => {
     await file?.close()
-    // After a rename this name does not exist.
+    // This name does not exist after a rename.
     if (file) await unlink(entryPath(directory, name)).catch(() => {})
     await directory.handle.close()
     if (name !== '') await unfinished.forget(name)

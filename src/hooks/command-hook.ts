@@ -21,9 +21,9 @@ import { readAnswer, UnreadableAnswer } from './hook-answer.ts'
 export type CommandHookDeps = {
   readonly shells: () => Pick<Shells, 'fork' | 'endFork'>
   readonly workdir: () => string
-  /** Where the server keeps the outputs of commands. */
+  /** The directory in which the server keeps the outputs of commands. */
   readonly outputDirectory: string
-  /** Without a sandbox: ends the processes of a command that left the process tree of its shell. */
+  /** Ends the processes of a command that left the process tree of its shell; undefined in a sandbox. */
   readonly endLeft?: ((commandId: string) => Promise<void>) | undefined
 }
 
@@ -62,7 +62,7 @@ export async function runCommandHook(
     const result = await orAborted(shellRun, signal)
     return await endOf(point, result, files)
   } finally {
-    // Also ends what the hook left running.
+    // This also ends what the hook left running.
     await shells.endFork(id)
     await deps.endLeft?.(id)
     for (const file of Object.values(files)) await rm(file, { force: true })

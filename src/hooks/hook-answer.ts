@@ -8,7 +8,7 @@ import { parseUntrustedJson } from '../lib/json/untrusted-json.ts'
 export type HookAnswer = {
   /** Why what was about to happen must not happen, or must not be the end. */
   readonly block?: string
-  /** About a tool call. `deny` has its reason in `reason`. */
+  /** The decision about a tool call. `deny` has its reason in `reason`. */
   readonly decision?: 'allow' | 'ask' | 'deny'
   readonly reason?: string
   /** The run ends. */
@@ -17,9 +17,9 @@ export type HookAnswer = {
   readonly updatedOutput?: { readonly value: unknown }
   readonly updatedMessages?: unknown
   readonly updatedText?: string
-  /** For the model. */
+  /** The text for the model. */
   readonly context?: string
-  /** For the user. */
+  /** The text for the user. */
   readonly message?: string
 }
 
@@ -35,7 +35,7 @@ export class UnreadableAnswer extends Error {
   override readonly name = 'UnreadableAnswer'
 }
 
-/** At these points, text that is not JSON is context for the model. */
+/** The points at which text that is not JSON is context for the model. */
 const TEXT_IS_CONTEXT: ReadonlySet<HookPoint> = new Set(['UserPromptSubmit', 'SessionStart'])
 
 /** Throws `UnreadableAnswer` for a JSON object that is not an answer. Other text is context, or ignored. */

@@ -15,7 +15,7 @@ export const MODEL_CATALOG = 'catalog/models.json'
 
 const rootFolder = (): string => join(import.meta.dirname, '../..')
 
-/** Where the build of the dashboard is when the server runs from the sources. */
+/** The build of the dashboard when the server runs from the sources. */
 export const pageFolder = (): string => join(rootFolder(), 'dist/ui')
 
 /** Asset folders and their location in the sources. The paths are functions because the executable has none of them. */

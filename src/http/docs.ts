@@ -105,7 +105,7 @@ export const documentRoutes: FastifyPluginAsyncZod = async (app) => {
     const response = { 200: z.record(z.string(), z.unknown()).describe(summary) }
     const options = { config: { public: true }, schema: { ...describe(name, summary), response } }
     app.get(`/${name}.json`, options, async (_request, reply) => {
-      // As it is, not parsed and written again.
+      // The document is sent as it is stored, not parsed and written again.
       // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the document itself, not an object of its schema
       return reply.type('application/json; charset=utf-8').send(readAsset(`openapi/${name}.json`) as never)
     })
@@ -117,7 +117,7 @@ export async function pageRoutes(app: FastifyInstance): Promise<void> {
   await app.register(helmet, PAGE_SECURITY_HEADERS)
   app.get('/docs', PAGE_PART, (request, reply) => {
     const path = request.url.split('?', 1)[0] ?? ''
-    // Under `/docs/`, the page's relative links would point one level too deep.
+    // The page's relative links would point one level too deep under `/docs/`.
     return path.endsWith('/') ? reply.redirect('../docs') : sendPart(reply, 'text/html; charset=utf-8', PAGE)
   })
   startPage(app)

@@ -21,8 +21,8 @@ export class EarlyConnections {
   }
 
   add(socket: Socket): void {
-    // For its whole life: a client may reset it at any time, also when it has its answer, and an error that nobody
-    // listens for would end the server.
+    // The listener stays for the whole life of the socket: a client may reset it at any time, also when it has its
+    // answer, and an error that nobody listens for would end the server.
     socket.on('error', () => {})
     if (this.#server) pass(socket, this.#server)
     else if (this.#waiting.size < MAX_WAITING) this.#hold(socket)

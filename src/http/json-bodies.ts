@@ -31,7 +31,7 @@ function problemOf(text: string): Problem {
   try {
     JSON.parse(text)
   } catch (cause) {
-    // Only the position: the rest of the sentence can quote the body.
+    // The message has only the position: the rest of the sentence can quote the body.
     const position = /\((line \d+ column \d+)\)$/.exec(cause instanceof Error ? cause.message : '')?.[1]
     const where = position === undefined ? '' : ` at ${position}`
     const message = `The body is not valid JSON${where}. JSON has double quotes, no comma after the last element, and no comments.`

@@ -35,7 +35,7 @@ const LOOPBACK = { v4: '127.0.0.1', v6: '::1' } as const
 const EVERY_V4 = '0.0.0.0'
 
 /**
- * Per host, the first address and one more. A client that connects to `localhost` tries both families. A program that
+ * The first address of a host, and one more. A client that connects to `localhost` tries both families. A program that
  * listens on the other one would receive its key, and an agent on a shared network could be that program.
  */
 const PAIRS: Readonly<Record<string, readonly [first: string, second: string]>> = {
@@ -116,7 +116,7 @@ async function closeAll(connections: EarlyConnections, boundServers: readonly Bo
 const urlOf = ({ address, port }: AddressInfo): string =>
   `http://${address.includes(':') ? `[${address}]` : address.replace(EVERY_V4, LOOPBACK.v4)}:${port}`
 
-/** For all IPv4 addresses, the URL of each that this machine has. */
+/** Returns, for all IPv4 addresses, the URL of each that this machine has. */
 function urlsOf(boundAddress: AddressInfo): string[] {
   if (boundAddress.address !== EVERY_V4) return [urlOf(boundAddress)]
   const addresses = Object.values(networkInterfaces()).flatMap((some) => some ?? [])

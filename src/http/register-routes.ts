@@ -84,7 +84,7 @@ export type RouteDeps = {
   readonly authorize: Authorize
 }
 
-/** In the order of the API's documentation. */
+/** Registers the routes in the order of the API's documentation. */
 export async function registerRoutes(app: FastifyInstance, deps: RouteDeps): Promise<void> {
   const { manager, firehose, info, readiness, metrics, streamSlots, firehoseSlots } = deps
   const { max_upload_bytes: maxUploadBytes, stream_buffer_bytes: streamBufferBytes } = info.limits

@@ -211,7 +211,7 @@ function checkHeadFirst(app: FastifyInstance): void {
 /** Disconnects clients that do not read their response; counts and logs each response. */
 function watchAnswers(app: FastifyInstance, { stallMs }: RequestTimes, metrics: Metrics): void {
   app.addHook('onRequest', (request, reply, callback) => {
-    // Of a client that leaves before the response, too.
+    // This also logs a client that leaves before the response.
     reply.raw.once('close', () => logRead(request, reply))
     callback()
   })
@@ -267,7 +267,7 @@ const compileValidator: FastifySchemaCompiler<z.ZodType> = (route) => {
 function keepConversationsOpen(app: FastifyInstance, manager: Pick<RouteDeps['manager'], 'hold'>): void {
   app.addHook('onRequest', async (request, reply) => {
     const { id } = (request.params ?? {}) as { id?: string }
-    // After an upgrade, the response never finishes.
+    // The response never finishes after an upgrade.
     if (id === undefined || request.is404 || app.upgrades.has(request) || reply.raw.closed) return
     // The end of the response or of the connection, whichever is first.
     reply.raw.once('close', manager.hold(id.toLowerCase()))

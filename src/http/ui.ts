@@ -34,7 +34,7 @@ const PART = { config: { public: true, page: true }, schema: { hide: true } }
 export function dashboardRoutes(app: FastifyInstance): void {
   app.get('/ui', PART, (request, reply) => {
     const path = request.url.split('?', 1)[0] ?? ''
-    // Without the slash, the page's relative links would point one level too high.
+    // The page's relative links would point one level too high without the slash.
     return path.endsWith('/') ? send(request, reply, 'index.html', 'no-cache') : reply.redirect('ui/')
   })
   app.get<{ Params: { file: string } }>('/ui/:file', PART, (request, reply) =>

@@ -14,7 +14,7 @@ export class CreatedKeys {
     return own ? [own] : []
   }
 
-  /** Kept for a day, even if the conversation was deleted: a late retry must not create it again. */
+  /** Keeps the keys for a day, even if the conversation was deleted: a late retry must not create it again. */
   remember(createdKeys: readonly CreationKey[]): void {
     const oldest = Date.now() - KEY_LIFETIME_MS
     for (const one of createdKeys) this.#remember(one, oldest)

@@ -39,8 +39,8 @@ export function afterRead(end: () => void): void {
 }
 
 /**
- * For work that may ignore its signal. Settles as the work does, or rejects with the signal's reason as soon as that is
- * aborted. A later result of the work goes to `discard`; a later error is ignored.
+ * Bounds work that may ignore its signal. Settles as the work does, or rejects with the signal's reason as soon as that
+ * is aborted. A later result of the work goes to `discard`; a later error is ignored.
  */
 export async function orAborted<T>(
   work: Promise<T>,

@@ -48,7 +48,7 @@ const openDescriptor = promisify(fs.open)
 const fsync = promisify(fs.fsync)
 const writeSome = promisify(fs.write)
 
-/** After a crash, a created or renamed file may have no name unless its directory was synced. */
+/** Syncs a directory: after a crash, a created or renamed file may otherwise have no name. */
 export async function syncDirectory(path: fs.PathLike): Promise<void> {
   const descriptor = await openDescriptor(path, 'r')
   try {

@@ -27,7 +27,7 @@ export function isOutOfDescriptors(error: unknown): boolean {
   return code === 'EMFILE' || code === 'ENFILE'
 }
 
-/** For a `catch`: returns undefined for a file that does not exist, and throws any other error. */
+/** Serves as a `catch`: returns undefined for a file that does not exist, and throws any other error. */
 export function ignoreMissing(error: unknown): undefined {
   if (codeOf(error) !== 'ENOENT') throw error
 }

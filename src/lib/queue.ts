@@ -12,7 +12,7 @@ export type QueueTurn = {
   readonly signal?: AbortSignal | undefined
 }
 
-/** For callers that do other work while they wait; all others use `run`. */
+/** A request of a caller that does other work while it waits; all others use `run`. */
 export type SlotRequest = {
   /** True if a slot was free immediately. */
   readonly isFree: boolean
@@ -56,7 +56,7 @@ export class Queue {
    */
   async run<T>(work: () => Promise<T>, { key = '', signal }: QueueTurn = {}): Promise<T> {
     signal?.throwIfAborted()
-    // Not `take`, whose request costs as much again: this is on the hottest paths.
+    // `take` would cost as much again: this is on the hottest paths.
     const isGiven = await (this.#slots.enter(key) || this.#wait(key, signal).entry)
     if (!isGiven) throw signal?.reason
     try {

@@ -11,7 +11,7 @@ export type SseMessage = { readonly event: string; readonly data: string; readon
 /** Maximum length of one event's lines together: a peer that never ends one must not exhaust the memory. */
 const MAX_EVENT_CHARS = 64 * 1024 * 1024
 
-/** For lines that are not a field of an event. */
+/** Maximum length of lines that are not a field of an event. */
 const MAX_STRAY_CHARS = 64 * 1024
 
 /** An event has exceeded the maximum size. */

@@ -14,7 +14,7 @@ import { codeOf } from './error-code.ts'
 
 export type { ChildProcess } from 'node:child_process'
 
-/** Without `shell`, which would interpret the arguments. */
+/** The options have no `shell`, which would interpret the arguments. */
 type Own<Options> = Omit<Options, 'env' | 'shell'> & { readonly env: HostEnvironment }
 
 /**
@@ -120,7 +120,10 @@ const DEFAULT_PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/b
 /** Unlike the search path of shells, it has no directory that agents can write to. */
 const SYSTEM_PATH = '/usr/local/bin:/usr/bin:/bin:/run/current-system/sw/bin:/run/current-system/profile/bin'
 
-/** Without entries that are relative, or empty: programs of the current directory, which agents can write to, have no name. */
+/**
+ * Leaves out entries that are relative, or empty: programs of the current directory, which agents can write to, have no
+ * name.
+ */
 function withSearchPath(variables: Readonly<Record<string, string>>): Record<string, string> {
   const directories = variables['PATH']?.split(':').filter((directory) => isAbsolute(directory)) ?? []
   return { ...variables, PATH: directories.length > 0 ? directories.join(':') : DEFAULT_PATH }
@@ -130,10 +133,10 @@ const MARK_PREFIX = 'AGENT_SERVER_'
 
 /** The environment of such a process: made of the server's own by an allow-list, or of constants. */
 export class HostEnvironment {
-  /** For programs of the system that need nothing of the server. */
+  /** The environment of programs of the system that need nothing of the server. */
   static readonly plain = new HostEnvironment({ PATH: SYSTEM_PATH })
 
-  /** For git in a repository of the server's own: it reads no configuration but that of the repository. */
+  /** The environment of git in a repository of the server: it reads no configuration but that of the repository. */
   static readonly ownGit = new HostEnvironment({
     PATH: SYSTEM_PATH,
     LC_ALL: 'C',
@@ -176,7 +179,7 @@ export class HostEnvironment {
     return new HostEnvironment(withSearchPath({ ...Object.fromEntries(set), PATH: path }))
   }
 
-  /** For a Node with these options, which must be literal text in the source code. */
+  /** Returns the environment of a Node with these options, which must be literal text in the source code. */
   static ofNode<const T extends string>(options: T & (string extends T ? never : unknown)): HostEnvironment {
     return new HostEnvironment({ NODE_OPTIONS: options })
   }
@@ -203,7 +206,7 @@ export class HostEnvironment {
   }
 }
 
-/** Where the process was before. */
+/** The directories that the process was in before. */
 const formerDirectories = new Set<string>()
 
 /** Changes the current directory. The one that the process leaves is still that of the project. */

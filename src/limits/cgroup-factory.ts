@@ -16,8 +16,8 @@ import { SHELL, enterArguments } from './enter-limits.ts'
 import type { LimitValues } from '../shell/limit-values.ts'
 
 /**
- * In the data directory: where groups for this data were created, one directory per line. The next server may use other
- * places.
+ * The file in the data directory that says where groups for this data were created, one directory per line. The next
+ * server may use other places.
  */
 const RECORD = 'cgroups'
 /** The server's weight relative to its conversations. */

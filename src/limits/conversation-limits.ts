@@ -35,13 +35,13 @@ export type LimitMeans = {
 export type ConversationLimitsOptions = LimitMeans & {
   readonly conversationId: string
   readonly limits: LimitValues
-  /** Where its shells store their state. */
+  /** The directory in which its shells store their state. */
   readonly stateDir: string
   /** The directories that count as its disk usage: the current workdir, and its private directories. */
   readonly roots: () => readonly string[]
 }
 
-/** After this many consecutive checks at the limit, the processes that cause it are ended. */
+/** The number of consecutive checks at the limit after which the processes that cause it are ended. */
 const PATIENCE_LOOKS = 8
 /** A conversation is at its process limit from this fraction on: some processes always end while others start. */
 const FULL = 0.95

@@ -20,7 +20,7 @@ const PART = 0.25
 /** Maximum fraction of the time spent measuring. */
 const DUTY = 0.25
 const MIN_PAUSE_MS = 50
-/** Below this, deleted open files are not searched. */
+/** The number of bytes below which deleted open files are not searched. */
 const UNEXPLAINED_BYTES = 16 * 1024 ** 2
 /** The longest that a result waits for the measurement after its command. */
 const PATIENCE_MS = 2000
@@ -39,12 +39,12 @@ export type DiskQuotaOptions = {
 export class DiskQuota {
   readonly limitBytes: number
   readonly #options: DiskQuotaOptions
-  /** By the last measurement; undefined before the first. */
+  /** The result of the last measurement; undefined before the first. */
   #measuredBytes: number | undefined
   /** Written by the server since that measurement began. */
   #addedBytes = 0
   #why: string | undefined
-  /** By root, at the last measurement. */
+  /** The free bytes of each root, at the last measurement. */
   #freeBytes: ReadonlyMap<string, number> = new Map()
   #measuredAt = -Infinity
   #tookMs = 0
@@ -167,7 +167,7 @@ export class DiskQuota {
 
   async #namelessWhen(isLikely: boolean): Promise<number> {
     const { pids, roots } = this.#options
-    // Once found, they are counted each time, although the free space does not shrink for them any more.
+    // They are counted each time once found, although the free space does not shrink for them any more.
     this.#hasNameless ||= isLikely
     if (!this.#hasNameless) return 0
     const bytes = await measureNameless(await pids(), roots())

@@ -80,7 +80,7 @@ async function hasUnreadable(find: string, roots: readonly string[]): Promise<bo
 
 /** Files vanish during the count, so the exit code is unreliable. Missing data is reported in `stderr`. */
 function run(file: string, args: readonly string[]): Promise<{ stdout: string; stderr: string }> {
-  // Without variables for languages, it writes English.
+  // It writes English if there are no variables for languages.
   const env = HostEnvironment.plain
   return outputOf(file, args, { env, timeout: TIMEOUT_MS, maxBuffer: MAX_OUTPUT_BYTES })
 }

@@ -12,7 +12,7 @@ import { readIfAny } from './cgroup-roots.ts'
 /** Processes read before other work gets a turn. */
 const SLICE = 200
 const TMPFS = 0x01021994
-/** Where a sandbox may have file systems in memory. */
+/** The directories in which a sandbox may have file systems in memory. */
 const MEMORY_DIRECTORIES = ['dev/shm', 'tmp', 'var/tmp', 'run']
 
 export type ProcessSample = {
@@ -108,7 +108,7 @@ function sampleOf(pid: number): ProcessSample | undefined {
 const AT_PAGESZ = 6n
 const DEFAULT_PAGE_SIZE = 4096
 
-/** From the auxiliary vector of this process: pairs of 64-bit numbers. */
+/** Reads the auxiliary vector of this process: pairs of 64-bit numbers. */
 const pageSize = lazily(() => {
   const vector = readFileSync('/proc/self/auxv')
   const read = (at: number) => (endianness() === 'LE' ? vector.readBigUInt64LE(at) : vector.readBigUInt64BE(at))

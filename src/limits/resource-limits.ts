@@ -19,7 +19,7 @@ import { limitsAbove, lowerLimits } from '../shell/limit-values.ts'
 const MAX_OPEN_FILES = 65_536
 /** A shell does not start with less. */
 const MIN_PROCESSES = 16
-/** Instead of the shells' search path, which may begin with a directory that agents can write to. */
+/** The directories replace the shells' search path, which may begin with a directory that agents can write to. */
 const SYSTEM_DIRECTORIES = ['/usr/local/bin', '/usr/bin', '/bin', '/run/current-system/sw/bin']
 
 export interface ResourceLimiter {

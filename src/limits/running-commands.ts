@@ -35,7 +35,7 @@ export type RunningCommandsOptions = {
 export class RunningCommands {
   readonly #options: RunningCommandsOptions
   readonly #running = new Set<Running>()
-  /** For the next result: events while no command ran. */
+  /** The events for the next result, from while no command ran. */
   #news: ExceededLimit[] = []
 
   constructor(options: RunningCommandsOptions) {

@@ -13,7 +13,7 @@ type Generations = Launch['generations']
 export class ShellTrees {
   readonly #conversationId: string
   readonly #stateDir: string
-  /** By the pid of the started program. */
+  /** The key is the pid of the started program. */
   readonly #started = new Map<number, Generations>()
 
   constructor(conversationId: string, stateDir: string) {

@@ -38,7 +38,7 @@ export type HttpLlmOptions = {
   readonly paces?: Paces
   /** Called with every body as sent, and the parsed content of every answer, as JSON. */
   readonly logPayload?: (payload: Payload) => void
-  /** For fallback models of other vendors. Default: all models are asked at the same endpoint. */
+  /** The keys of other vendors, for fallback models. Default: all models are asked at the same endpoint. */
   readonly vendorKeys?: VendorKeys | undefined
   /** Sends requests. Default: a separate connection pool. */
   readonly fetch?: Fetch

@@ -21,7 +21,7 @@ export async function runKeyProgram(
   [file = '', ...args]: readonly string[],
   env: HostEnvironment,
 ): Promise<ProgramOutput> {
-  // Not in a directory that somebody else writes to: programs read settings from the one they start in.
+  // The directory is one that nobody else writes to: programs read settings from the one they start in.
   const child = startProcess(file, args, { cwd: '/', env, detached: true, stdio: ['ignore', 'pipe', 'pipe'] })
   const { promise: ending, resolve: end, reject } = Promise.withResolvers<string | undefined>()
   const stdout = new Tail()

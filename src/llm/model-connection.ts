@@ -5,10 +5,10 @@ import { afterRead, timerMs } from '../lib/bounded-wait.ts'
 import { NotAnAnswer } from './answer/answer-assembly.ts'
 import { OutOfTime, TimedOut } from './llm-errors.ts'
 
-/** Since the last byte of an unfinished answer: longer than models pause between two chunks. */
+/** The time since the last byte of an unfinished answer: longer than models pause between two chunks. */
 export const IDLE_TIMEOUT_MS = 300_000
 
-/** After the model's finish reason: usage may follow, but some servers only keep the connection open. */
+/** The time after the model's finish reason: usage may follow, but some servers only keep the connection open. */
 const AFTERWORD_MS = 5000
 
 const LOOK_EVERY_MS = 1000
@@ -20,7 +20,7 @@ const DRAIN_MS = 1000
 export type Post = (request: {
   /** Sent unchanged. */
   readonly body: Buffer
-  /** For the SDK, which has a time limit as well. */
+  /** A limit for the SDK, which has one as well. */
   readonly timeoutMs: number
   readonly signal: AbortSignal
 }) => Promise<Response>

@@ -15,7 +15,7 @@ import { withMessages } from './request/request-parts.ts'
  * Nothing here throws.
  */
 export interface Provider<Dialect extends object> {
-  /** For error messages. */
+  /** The name in error messages. */
   readonly title: string
   connect(endpoint: Endpoint, fetch: Fetch | undefined): Promise<Post>
   createWriter(config: LlmConfig, endpoint: Endpoint): RequestWriter<Dialect>

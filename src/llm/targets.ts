@@ -43,14 +43,14 @@ export function targetsOf(config: LlmConfig, deps: TargetDeps): ModelTargets {
  */
 export function configsOf(config: LlmConfig, keys?: VendorKeys): readonly [LlmConfig, ...LlmConfig[]] {
   const { fallback_models: models = [], ...rest } = config
-  // With its URL: the name of a fallback must not lead to another host, which would get the key.
+  // Each has its URL: the name of a fallback must not lead to another host, which would get the key.
   const base_url = config.base_url ?? endpointOf(config).baseUrl
   const atOther = (model: string) =>
     keys && vendorAt(base_url) ? atOtherVendor(rest, model, base_url, keys) : undefined
   return [config, ...models.map((model) => atOther(model) ?? { ...withOtherModel(rest, model), base_url })]
 }
 
-/** Without what belongs to the first endpoint: its key, above all. */
+/** Leaves out what belongs to the first endpoint: its key, above all. */
 function atOtherVendor(config: LlmConfig, model: string, base_url: string, keys: VendorKeys): LlmConfig | undefined {
   const own = keys.for({ model })
   if (!own || own.vendor === vendorAt(base_url) || vendorAt(base_url)?.servesOthers) return undefined

@@ -23,7 +23,7 @@ import { sleepUnlessAborted } from '../lib/bounded-wait.ts'
 
 /** Doubled with each attempt, in milliseconds. */
 const BACKOFF = { firstMs: 1000, longestMs: 5 * 60_000 }
-/** Then it is tried again with the next run only. */
+/** The number of attempts, after which only the next run tries again. */
 const MAX_ATTEMPTS = 10
 /** A connection that lasted this long starts the count from the beginning. */
 const STABLE_MS = 60_000
@@ -49,7 +49,7 @@ export class McpConnection {
   #status: McpStatus = 'pending'
   #error: string | undefined
   #session: Session | undefined
-  /** Kept while it is reconnected, so that the list of the model does not change meanwhile. */
+  /** The tools stay while it is reconnected, so that the list of the model does not change meanwhile. */
   #offered = NO_TOOLS
   #attempts = 0
   /** The configuration of the last attempt, with its secrets. */
@@ -82,7 +82,7 @@ export class McpConnection {
     return this.#error
   }
 
-  /** Where the user authorizes it, with the status `needs_auth`. */
+  /** The URL at which the user authorizes it, with the status `needs_auth`. */
   get authorizationUrl(): string | undefined {
     return this.#status === 'needs_auth' ? this.#authorization.url : undefined
   }

@@ -16,7 +16,7 @@ export type ResultDeps = Pick<RenderOptions, 'keptBytes'> & {
   readonly save: (text: string) => Promise<string | undefined>
 }
 
-/** By name, all tools of the connected servers. */
+/** The tools of all connected servers, by name. */
 export type McpTools = ReadonlyMap<string, Tool>
 
 /** The server checks its input itself: its schema is not evaluated here. */
@@ -71,7 +71,7 @@ export const renderOptions = (deps: ResultDeps, source: string): RenderOptions =
 })
 
 /**
- * For a tool of a server that is not connected yet, after a restart for example: it needs the same decisions, and is
+ * Makes a tool of a server that is not connected yet, after a restart for example: it needs the same decisions, and is
  * looked up again when it runs.
  */
 export function createPendingTool(name: string, wait: Tool['run']): Tool<Record<string, unknown>> {

@@ -27,11 +27,11 @@ function receiverOf({ url, command, args = [], env = {}, oauth }: AddressedServe
   return field === 'oauth' ? canonicalJson([origin, oauth?.issuer ?? null]) : origin
 }
 
-/** Where a credential of the configuration is stored. Nothing else than its receiver gets it. */
+/** Returns the place of a credential of the configuration. Nothing else than its receiver gets it. */
 export const placeOf = (name: string, server: AddressedServer, field: CredentialField, key: string): string =>
   `${formerPlaceOf(name, field, key)} ${createHash('sha256').update(receiverOf(server, field)).digest('hex').slice(0, 16)}`
 
-/** Where it was stored when servers could not be changed. */
+/** Returns the place that it had when servers could not be changed. */
 const formerPlaceOf = (name: string, field: CredentialField, key: string): string => `${name} ${field} ${key}`
 
 /** The places of all credentials of the configuration. */

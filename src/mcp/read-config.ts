@@ -61,7 +61,7 @@ function addRemote(
   })
 }
 
-/** From the host, so that the names of tools say where they come from. */
+/** Takes the host, so that the names of tools say where they come from. */
 function nameFrom(url: string, takenNames: ReadonlyMap<string, unknown>): string {
   const host = (URL.parse(url)?.hostname ?? '').replaceAll(/[^A-Za-z0-9]+/g, '-').replaceAll(/^-|-$/g, '')
   const base = (host || 'server').slice(0, 28)

@@ -97,7 +97,7 @@ function createListTool(
     name,
     description,
     input: ListInput,
-    // Without a server it asks each of them.
+    // It asks each of them if no server is named.
     access: ({ server }) => ({
       kind: 'none',
       mcpServers: server === undefined ? connections.map(({ name }) => name) : [server],

@@ -22,7 +22,7 @@ import type { ShowText } from './tools/shown-text.ts'
 import { MAX_TOOLS } from './tools/offered-tools.ts'
 import type { OpenTransport } from './transports/open-transport.ts'
 
-/** For the handshake and the first list of tools, in milliseconds. A program may first be downloaded. */
+/** The time for the handshake and the first list of tools, in milliseconds. A program may first be downloaded. */
 const CONNECT_MS = 60_000
 const LIST_MS = 30_000
 /** Pages of one list. A list of pages may never end. */
@@ -180,7 +180,7 @@ export class Session {
   async close(): Promise<void> {
     this.#isClosed = true
     await this.#client.close()
-    // Not connected yet, the client does not know it.
+    // The client does not know it if it is not connected yet.
     await this.#opened.transport.close()
   }
 

@@ -1,4 +1,7 @@
-/** Which tools of MCP servers a model request lists: all of them, or a search where they would fill the prompt. */
+/**
+ * Chooses the tools of MCP servers that a model request lists: all of them, or a search where they would fill the
+ * prompt.
+ */
 import { untilAborted, settlesWithin } from '../lib/bounded-wait.ts'
 import { CONNECTING_WAIT_MS, notConnected } from './calls/call-tool.ts'
 import type { Tool, ToolContext } from '../tools/tool.ts'
@@ -33,7 +36,7 @@ export class ToolList {
     this.#always = new Map([...this.#more.resources, ...this.#more.prompts].map((tool) => [tool.name, tool]))
   }
 
-  /** To be called when a server or its tools have changed. */
+  /** Called when a server or its tools have changed. */
   change(): void {
     this.#isStale = true
   }
@@ -45,7 +48,7 @@ export class ToolList {
 
   find(name: string): Tool | undefined {
     this.#update()
-    // Also those that no request lists: the same rules hold for them before their server is connected.
+    // It finds those that no request lists, too: the same rules hold for them before their server is connected.
     const knownTool = this.#tools.get(name) ?? this.#always.get(name) ?? this.#listed.find((tool) => tool.name === name)
     if (knownTool) return knownTool
     const connection = this.#connections.find((each) => name.startsWith(prefixOf(each.name)))

@@ -15,7 +15,7 @@ const NOT_PASSED_ON = new Set(['host', 'connection', 'keep-alive', 'proxy-connec
 
 export function parseHttp(bytes: Buffer): Step | undefined {
   const end = bytes.indexOf(END)
-  // Otherwise a different protocol, such as TLS, would be waited for until the timeout.
+  // A different protocol, such as TLS, would otherwise be waited for until the timeout.
   if (end < 0)
     return /^[!-~]+( |$)/.test(bytes.toString('latin1', 0, 32)) ? undefined : fault('this is not an HTTP request')
   const [first = '', ...headers] = bytes.toString('latin1', 0, end).split('\r\n')
@@ -43,7 +43,7 @@ function forward(method: string, url: string, headers: readonly string[]): Reque
   const nameOf = (line: string) => line.slice(0, line.indexOf(':')).toLowerCase()
   const names = new Set(headers.map(nameOf))
   const hasBody = ['content-length', 'transfer-encoding'].some((name) => names.has(name))
-  // With a body, the server would wait for it, and the proxy for the server's consent: such a request is not upgraded.
+  // A body would make the server wait, and the proxy for the server's consent: such a request is not upgraded.
   const upgrades = names.has('upgrade') && !hasBody
   const lines = [
     `${method} ${path.startsWith('/') ? path : `/${path}`} HTTP/1.1`,

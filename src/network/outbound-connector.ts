@@ -110,7 +110,7 @@ const answerWith =
     queueMicrotask(() => (all ? callback(null, foundAddresses) : callback(null, address, family)))
   }
 
-/** Not the system's `lookup`: that uses a thread for each name, and slow names would delay the models'. */
+/** Does without the system's `lookup`: that uses a thread for each name, and slow names would delay the models'. */
 async function queryNameServers(name: string, signal: AbortSignal): Promise<readonly string[]> {
   signal.throwIfAborted()
   const resolver = new Resolver({ timeout: DNS_TIMEOUT_MS, tries: DNS_TRIES })

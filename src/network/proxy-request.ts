@@ -10,8 +10,8 @@ export type Request = {
   /** Sent to the target first, before the client's remaining bytes. */
   readonly head: Uint8Array
   /**
-   * Which bytes of the client follow: all; none, because the request is complete and another one could be for another
-   * host; or all after the server has agreed to change the protocol, and none otherwise.
+   * Says which bytes of the client follow: all; none, because the request is complete and another one could be for
+   * another host; or all after the server has agreed to change the protocol, and none otherwise.
    */
   readonly more: 'all' | 'nothing' | 'if_upgraded'
   /** Sent to the client when the connection is established. */

@@ -30,7 +30,7 @@ export async function splice(
     if (from === client && direction === 'answer') drop(from, () => to.end())
     // The pipe forwards the end of its output.
     else from.pipe(to)
-    // Not `once` of node:events, which rejects for an error.
+    // `once` of node:events would reject for an error.
     if (!from.closed) await new Promise((resolve) => from.once('close', resolve))
     // If one connection breaks, destroy the other: an orderly end would make the data look complete.
     if (!from.readableEnded) to.resetAndDestroy()

@@ -14,7 +14,7 @@ const NONCE_BYTES = 12
 const TAG_BYTES = 16
 /** Nonce, epoch, position and tag. */
 const FRESH_CURSOR_CHARS = 56
-/** For cursors of versions that did not encrypt: epoch and position in plain text. */
+/** The length of cursors of versions that did not encrypt: epoch and position in plain text. */
 const PLAIN_CURSOR_CHARS = 19
 
 let cachedCipher: { readonly epoch: string; readonly cipher: Cipheriv } | undefined

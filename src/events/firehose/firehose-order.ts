@@ -32,7 +32,7 @@ export interface FirehoseOrder extends AsyncDisposable {
   readonly logs?: LogViews
   /** Events up to this position were removed from the order, because it has a bound. */
   readonly trimmed?: number
-  /** Up to this position nothing is added any more, and at most here is the newest event; 0 if no event was stored. */
+  /** The newest event is at most here, and nothing is added up to this position any more; 0 if no event was stored. */
   readonly last: number
   /**
    * Adds, entry by entry, the events of each conversation that it lacks up to this head: written. If the head is exact

@@ -5,7 +5,7 @@ import { decodeCursor } from './firehose-cursor.ts'
 import type { FirehoseOrder } from './firehose-order.ts'
 import { requireUntrimmed } from './firehose-order.ts'
 
-/** For one reader, who passes it to `follow` and disposes it. */
+/** A reader, which one caller passes to `follow` and disposes. */
 export type FirehoseReader = Disposable &
   Pick<EventLog, 'head' | 'ended' | 'read' | 'subscribe' | 'messagesSoFar'> & {
     /** Throws `invalid_cursor` or `cursor_ahead`. */

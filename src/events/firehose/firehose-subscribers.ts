@@ -23,7 +23,7 @@ const PAGE = 10_000
 
 export class FirehoseSubscribers {
   readonly #subscriptions = new Set<Subscription>()
-  /** In order; events wait for their positions, and transient records wait for the events before them. */
+  /** The list is in order; events wait for their positions, and transient records wait for the events before them. */
   #waiting: Waiting[] = []
   /** Number of items published so far. */
   #shown = 0

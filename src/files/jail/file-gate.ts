@@ -11,9 +11,12 @@ export type FileRules = {
   readonly forbidden: readonly string[]
   /** Exceptions inside forbidden directories. For each path, the innermost rule applies. */
   readonly permitted?: readonly string[]
-  /** Like `permitted`, but read-only. */
+  /** The paths are like `permitted`, but read-only. */
   readonly readable?: readonly string[]
-  /** Like `permitted` and `readable`, by real path: a link that takes the place of one opens nothing of where it leads. */
+  /**
+   * The paths are like `permitted` and `readable`, but real: a link that takes the place of one opens nothing of where
+   * it leads.
+   */
   readonly own?: readonly string[]
   readonly shown?: readonly string[] | undefined
   /** What the user denies besides, by real path. */

@@ -19,7 +19,7 @@ import { refuseToMake, unsafePath } from './jail-path.ts'
 import type { OpenedPath } from './opened-path.ts'
 import { O_PATH, openDirectory, within } from './opened-path.ts'
 
-/** On disk a name is bytes, and need not be text. */
+/** A name on disk is bytes, and need not be text. */
 export type FileName = string | Buffer
 
 export type JailOptions = {
@@ -213,7 +213,7 @@ function problemOf(cause: unknown): unknown {
   return make && !(cause instanceof Problem) ? Object.assign(make(), { cause }) : cause
 }
 
-/** For work that leaves out what cannot be read: what only lacks a descriptor must not look as if it did not exist. */
+/** Lets work leave out what cannot be read: what only lacks a descriptor must not look as if it did not exist. */
 export function leftOut(error: unknown): undefined {
   if (isOutOfDescriptors(error)) throw error
 }

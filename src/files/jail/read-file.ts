@@ -32,7 +32,7 @@ export async function openFile(jail: Jail, path: JailPath): Promise<OpenedFile> 
     content(start, end) {
       const pieces = wholeRange(jail, file, start, end)
       const stream = Readable.from(pieces, { objectMode: false, highWaterMark: CHUNK_BYTES })
-      // Also if reading has never begun.
+      // This works also if reading has never begun.
       return stream.once('close', () => void file.close())
     },
     [Symbol.asyncDispose]: () => file.close(),

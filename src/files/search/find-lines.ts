@@ -5,7 +5,7 @@
 import { createByteSearch } from '../../lib/text/find-text.ts'
 
 export type FoundLine = {
-  /** From 1. */
+  /** The number of the line, from 1. */
   readonly line: number
   /** Undefined for a line longer than `MAX_LINE_BYTES`. */
   readonly bytes: Buffer | undefined

@@ -14,7 +14,7 @@ export function compileGlob(pattern: string): Glob {
     const matchesName = compileName(pattern)
     return (path) => matchesName(path.slice(path.lastIndexOf('/') + 1))
   }
-  // At its end, `**` matches the content of a directory, and not the directory.
+  // A pattern that ends with `**` matches the content of a directory, and not the directory.
   const whole = pattern.endsWith('/**') ? `${pattern}/*` : pattern
   const parts = whole
     .split('/')
@@ -33,7 +33,7 @@ function compileName(pattern: string): (name: string) => boolean {
   return (name) => matchesParts(Array.from(name), parts)
 }
 
-/** Only the last gap ever needs to grow: anything that an earlier one could match, the last one can. */
+/** Grows the last gap only: anything that an earlier one could match, the last one can. */
 function matchesParts<T>(items: readonly T[], parts: readonly Part<T>[]): boolean {
   let at = 0
   let place = 0

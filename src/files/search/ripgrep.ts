@@ -64,9 +64,9 @@ export type RegexQuery = {
   readonly ignoreCase: boolean
   /** Whether a match may reach over line ends, and `.` stands for them too. */
   readonly multiline: boolean
-  /** Only files of such names or paths, as ripgrep has them. */
+  /** A pattern of the names or paths of files, as ripgrep has them. */
   readonly glob: string | undefined
-  /** Only files of such a type, as ripgrep has them. */
+  /** A type of files, as ripgrep has them. */
   readonly type: string | undefined
   /** Names of directories that are left out. */
   readonly without: readonly string[]
@@ -103,7 +103,10 @@ export async function queryFault(ripgrep: string, query: RegexQuery, signal: Abo
 
 const MAX_FAULT_CHARS = 2000
 
-/** As `filesWith`, for a regular expression. Binary files, and those above `MAX_RIPGREP_FILE_BYTES`, are left out. */
+/**
+ * Does what `filesWith` does, for a regular expression. Binary files, and those above `MAX_RIPGREP_FILE_BYTES`, are
+ * left out.
+ */
 export function filesMatching(
   ripgrep: string,
   query: RegexQuery,
@@ -142,7 +145,7 @@ export async function* matchesIn(
   }
 }
 
-/** Where the program finds the descriptor with that index in the list. */
+/** The path at which the program finds the descriptor with that index in the list. */
 export const descriptorPath = (index: number) => `/proc/self/fd/${index + 3}`
 
 /** A match of a longer line, as JSON, is not looked at. */
@@ -197,7 +200,7 @@ type Spawning = {
   readonly descriptors?: readonly number[]
 }
 
-/** Within bounds of memory, and killed when the signal is aborted. */
+/** Bounds the memory of the process, and kills it when the signal is aborted. */
 function spawnLimited(
   command: readonly string[],
   input: Buffer | undefined,
@@ -218,7 +221,7 @@ function spawnLimited(
   // oxlint-disable-next-line typescript/no-non-null-assertion -- both are pipes, by `stdio`
   const [stdin, stdout] = [child.stdin!, child.stdout!]
   stdin.on('error', () => {}).end(input)
-  /** Without a process there was no search: its empty output is not its result. */
+  /** Throws if no process started, and so nothing was searched: its empty output is not its result. */
   const refuseFailedStart = () => {
     if (failedStart) throw failedStart
   }

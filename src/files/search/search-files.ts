@@ -164,7 +164,7 @@ function foundCandidate({ jail, base }: Search, names: readonly Buffer[]): Candi
   return { names, open: () => openAnew(jail, [...base.names, ...names.slice(0, -1)], names.at(-1)!) }
 }
 
-/** In the order of the walk: a directory comes before its content. */
+/** Compares by the order of the walk: a directory comes before its content. */
 function compareNames(a: readonly Buffer[], b: readonly Buffer[]): number {
   const at = a.findIndex((name, place) => b[place] === undefined || !name.equals(b[place]))
   if (at < 0) return a.length - b.length

@@ -25,7 +25,7 @@ export type TextSearch = {
 export type TextLine = { readonly line: number; readonly text: string; readonly isMatch: boolean }
 
 export type FileWithText = {
-  /** From the directory on. */
+  /** The path from the directory on. */
   readonly path: string
   readonly mtimeMs: number
   readonly matches: number
@@ -38,7 +38,7 @@ const BATCH = 64
 /** More files that may match are not looked at. */
 const MAX_FILES = 10_000
 
-/** In the order of the paths. Ends early when the signal is aborted. */
+/** Yields the matches in the order of the paths. Ends early when the signal is aborted. */
 export async function* searchText(jail: Jail, directory: OpenedPath, search: TextSearch): AsyncGenerator<FileWithText> {
   const { ripgrep, query, signal, onCut } = search
   let batch: (readonly Buffer[])[] = []

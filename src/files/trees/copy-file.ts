@@ -27,7 +27,7 @@ const ZEROS = Buffer.alloc(CHUNK_BYTES)
 /** The errors of file systems that cannot share blocks, or not between these two places. */
 const CANNOT_SHARE: ReadonlySet<string> = new Set(['ENOTSUP', 'EOPNOTSUPP', 'ENOTTY', 'EXDEV', 'EINVAL', 'ENOSYS'])
 
-/** For the files of one tree: detects once whether blocks can be shared. */
+/** Copies files of one tree: detects once whether blocks can be shared. */
 export function createFileCopier(): (copy: FileCopy) => Promise<void> {
   let canShare = true
   return async (copy) => {

@@ -109,7 +109,7 @@ class TreeCopy {
     await using file = await open(within(source, name), flags)
     const facts = await file.stat()
     if (!facts.isFile()) return
-    // Never more than was counted, however much it has grown since.
+    // The copy has never more than was counted, however much it has grown since.
     const check = () => this.#check()
     await this.#copyFile({ source: file, size: Math.min(size, facts.size), target, check })
     await keepFacts(target, facts)

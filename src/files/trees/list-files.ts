@@ -22,7 +22,7 @@ export async function listFiles(
   const items: FileEntry[] = []
   let last: WalkEntry | undefined
   for await (const walkEntry of walk(jail, directory, { recursive, after, window: limit + 1 })) {
-    // Only this entry shows that there is another page.
+    // This entry alone shows that there is another page.
     if (last && items.length === limit) return { items, next_page_id: cursorAt(last, listedWhat) }
     await using entry = await lookAt(jail, walkEntry)
     last = walkEntry

@@ -55,7 +55,7 @@ async function* walkDirectory(
   let last = first
   for (;;) {
     const foundEntries = await namesAfter(jail, directory, last, options).catch((error: unknown) => {
-      // Only the requested directory must be readable.
+      // The requested directory must be readable, and no other.
       if (names.length > 0 && error instanceof Problem) return []
       throw error
     })

@@ -32,7 +32,7 @@ export class PartHeads {
   add(chunk: Buffer): boolean {
     let data = Buffer.concat([this.#rest, chunk])
     for (;;) {
-      // Of less than two bytes, all are kept in `#rest`.
+      // All of less than two bytes is kept in `#rest`.
       if (this.#place === 'head' && this.#bytes === 0 && data.subarray(0, 2).equals(LAST)) this.#place = 'epilogue'
       if (this.#place === 'epilogue') {
         this.#rest = Buffer.alloc(0)

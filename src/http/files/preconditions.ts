@@ -5,7 +5,7 @@ import type { Publishing } from '../../files/write-file.ts'
 
 export type Version = { readonly etag: string; readonly mtime: Date }
 
-/** For writes. `If-None-Match: *` requires that the file does not exist yet. */
+/** Reads the conditions of a write. `If-None-Match: *` requires that the file does not exist yet. */
 export function publishingOf(headers: IncomingHttpHeaders): Publishing {
   const { 'if-match': ifMatch, 'if-none-match': ifNoneMatch } = headers
   return {
@@ -18,7 +18,8 @@ export function publishingOf(headers: IncomingHttpHeaders): Publishing {
 }
 
 /**
- * For reads. Throws a `Problem` if the requested version no longer exists; returns true if the client already has it.
+ * Reads the conditions of a read. Throws a `Problem` if the requested version no longer exists; returns true if the
+ * client already has it.
  */
 export function isKnown(headers: IncomingHttpHeaders, { etag, mtime }: Version): boolean {
   const { 'if-match': ifMatch, 'if-none-match': ifNoneMatch } = headers

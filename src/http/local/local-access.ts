@@ -16,7 +16,7 @@ export type LocalAccessOptions = {
   readonly credential: string
   /** Those on which the credential is accepted. */
   readonly connections: LocalConnections
-  /** Where the server listens for others; undefined: nowhere. */
+  /** The URL at which the server listens for others; undefined: nowhere. */
   readonly url: string | undefined
   readonly logger: Logger
 }
@@ -44,7 +44,7 @@ export async function openLocalAccess(
   })
   const record = { address: local.address, credential, ...(options.url !== undefined && { url: options.url }) }
   await writeLocalRecord(dataDir, record).catch(async (error: unknown) => {
-    // On a full disk, clients can still read, and make room by deleting.
+    // Clients can still read on a full disk, and make room by deleting.
     if (!isOutOfRoom(error)) {
       await local.close()
       throw error

@@ -1,8 +1,8 @@
 /**
- * Where the Unix socket for programs of the same user on this machine is: in a directory that only this user can enter. It
- * is `local` in the data directory. Only where that cannot be used is it a temporary directory, whose name follows from the
- * data directory, so that the next server there uses the one that a killed server has left. The holder of the data directory
- * calls it, so that everything in there is left over.
+ * Chooses the path of the Unix socket for programs of the same user on this machine: in a directory that only this user
+ * can enter. It is `local` in the data directory. Only where that cannot be used is it a temporary directory, whose
+ * name follows from the data directory, so that the next server there uses the one that a killed server has left. The
+ * holder of the data directory calls it, so that everything in there is left over.
  */
 import { createHash } from 'node:crypto'
 import fs, { constants } from 'node:fs'
@@ -107,7 +107,7 @@ function unlessExists(error: unknown): void {
   if (codeOf(error) !== 'EEXIST') throw error
 }
 
-/** By the descriptor where the system can: its path is short, and nobody can put another directory there. */
+/** Uses the descriptor where the system can: its path is short, and nobody can put another directory there. */
 const within = ({ path, fd }: OpenedDirectory, name: string): string =>
   process.platform === 'linux' ? `/proc/self/fd/${fd}/${name}` : join(path, name)
 
@@ -123,7 +123,7 @@ export function isListenedAt(path: string): Promise<boolean> {
 
 const isTemporary = (path: string): boolean => basename(path) === FILE && basename(dirname(path)).startsWith(TEMPORARY)
 
-/** Without what anyone else has put there. */
+/** Removes the directory of a temporary socket, unless somebody else has put something there. */
 async function removeTemporary(path: string): Promise<void> {
   if (isTemporary(path)) await rmdir(dirname(path)).catch(() => {})
 }

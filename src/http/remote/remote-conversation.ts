@@ -91,7 +91,7 @@ export class RemoteConversation {
     return { log: { head: log.head } }
   }
 
-  /** Also returns the state that is stored. */
+  /** Opens the conversation, and also returns the state that is stored. */
   async openWithState(reader: RemoteReader): Promise<OpenRemote & { readonly state: { readonly status: Status } }> {
     const openedLog = await this.open(reader)
     return { ...openedLog, state: { status: (await lastUpdate(openedLog.log))?.status ?? 'idle' } }
@@ -108,7 +108,10 @@ export class RemoteConversation {
     return response === undefined ? await (await this.#here()).run(options) : RunStarted.parse(response).run_id
   }
 
-  /** As `Conversation.waitForRun`. Whichever instance owns the conversation by then has stored the end of the run. */
+  /**
+   * Does what `Conversation.waitForRun` does. Whichever instance owns the conversation by then has stored the end of
+   * the run.
+   */
   async waitForRun(runId: string, timeout: number, signal: AbortSignal): Promise<RunOutcome> {
     const timeoutMs = Math.ceil(timeout * 1000)
     const { log } = await this.open({ signal, isPatient: true })
@@ -116,7 +119,7 @@ export class RemoteConversation {
     const note = (event: Event) => {
       if (event.type === 'StatusUpdate' && event.seq > (last?.seq ?? 0)) last = event
     }
-    // Before what is stored is read: an update between the two comes from both.
+    // This precedes the reading of what is stored: an update between the two comes from both.
     const unsubscribe = log.subscribe({ onEvents: (events) => events.forEach(({ event }) => note(event)) })
     try {
       const lastStored = await lastUpdate(log)
@@ -143,7 +146,7 @@ export class RemoteConversation {
     const query = new URLSearchParams({ deltas: String(deltas) })
     if (afterSeq !== undefined) query.set('after_seq', String(afterSeq))
     if (client !== undefined) query.set('hook_client', client)
-    // With `text/event-stream` alone, errors would arrive as streams, too.
+    // Errors would arrive as streams, too, with `text/event-stream` alone.
     const headers = { accept: 'text/event-stream, application/json' }
     const path = `/events/stream?${query.toString()}`
     const response = await this.#send(owner, { method: 'GET', path, headers, body: undefined, signal })
@@ -177,7 +180,7 @@ export class RemoteConversation {
     return await this.#deps.cluster.ownerElsewhere(this.#request.raw.socket, this.id)
   }
 
-  /** For a key that is limited to some conversations, only now is it known here whether this is one. */
+  /** Opens it here. Refuses a key that is limited to other conversations, which is known here only now. */
   async #here(): Promise<Conversation> {
     const { manager } = this.#deps
     const conversation = await manager.open(this.id)

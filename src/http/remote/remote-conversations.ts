@@ -5,7 +5,10 @@ import { RemoteConversation } from './remote-conversation.ts'
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** Not forwarded: its handler asks the owner itself, so that the client stays connected when the owner ends. */
+    /**
+     * True if the request is not forwarded: its handler asks the owner itself, so that the client stays connected when
+     * the owner ends.
+     */
     outlivesOwner?: true
   }
   interface FastifyRequest {

@@ -11,7 +11,7 @@ declare module 'fastify' {
   }
 }
 
-/** For the schema of a route that accepts a key. */
+/** The header in the schema of a route that accepts a key. */
 export const KeyHeader = z.object({ 'idempotency-key': IdempotencyKey.optional() })
 
 /** Returns undefined without the header. `asked` is everything that identifies the request, except its route. */
@@ -19,7 +19,7 @@ export function idempotencyOf(request: FastifyRequest, body: unknown = request.b
   return keyOf(request)?.with(body)
 }
 
-/** For a body that is known only after it has arrived. Returns undefined without the header. */
+/** Returns the key for a body that is known only after it has arrived. Returns undefined without the header. */
 export function keyOf(request: FastifyRequest): IdempotencyDraft | undefined {
   const header = request.headers['idempotency-key']
   if (header === undefined) return undefined
@@ -30,8 +30,8 @@ export function keyOf(request: FastifyRequest): IdempotencyDraft | undefined {
 const routeOf = ({ method, routeOptions }: FastifyRequest) => `${method} ${routeOptions.url}`
 
 /**
- * For requests over a WebSocket: the same key identifies the same request on both transports. `route` is the equivalent
- * route.
+ * Makes the key of a request over a WebSocket: the same key identifies the same request on both transports. `route` is
+ * the equivalent route.
  */
 export function idempotencyIn(request: FastifyRequest, key: string | undefined, route: string, body: unknown) {
   return key === undefined ? undefined : { key, ...request.server.hashBody(route, body) }

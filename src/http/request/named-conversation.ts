@@ -1,4 +1,4 @@
-/** Which conversation a request is about. The only file that finds it in a request. */
+/** Finds the conversation that a request is about. The only file that finds it in a request. */
 import type { FastifyRequest } from 'fastify'
 
 declare module 'fastify' {

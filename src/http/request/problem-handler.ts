@@ -36,7 +36,7 @@ export function handleError(
   if (typeof retryAfter === 'number') void reply.header('retry-after', retryAfter)
   // Close connections without a valid key: a new handshake for each attempt slows guessing down.
   if (problem.code === 'unauthorized' || problem.code === 'too_many_attempts') void reply.header('connection', 'close')
-  // Also applies if a request is refused before any hook has run.
+  // This also applies if a request is refused before any hook has run.
   void reply.header('x-request-id', request.id)
   return reply.code(problem.status).type('application/json').send(JSON.stringify(problem.toBody()))
 }
@@ -52,7 +52,7 @@ export function problemFor(
   return redactProblem(mayRead ? problem : withoutContent(problem), redact)
 }
 
-/** Without the details that are content of a conversation: a key may be allowed to write, and not to read. */
+/** Leaves out the details that are content of a conversation: a key may be allowed to write, and not to read. */
 function withoutContent(problem: Problem): Problem {
   const { code, message, details, cause } = problem
   if (!details || (!('pending' in details) && !('questions' in details))) return problem

@@ -144,8 +144,8 @@ const badCode = () =>
   )
 
 /**
- * Over plain http, the key and both halves of the login can be read on the way. Throws `insecure_login`. What comes through
- * a proxy may come from another machine, whatever the address of the proxy is.
+ * Refuses http from another machine: the key and both halves of the login could be read on the way. Throws
+ * `insecure_login`. What comes through a proxy may come from another machine, whatever the address of the proxy is.
  */
 function requireSafeWay(
   { protocol, ip, headers, hostname }: FastifyRequest,

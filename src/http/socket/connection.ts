@@ -1,12 +1,12 @@
 /** One open WebSocket: frames in and out at the peer's pace, heartbeats, and close. Knows nothing about the content. */
 import type { RawData, WebSocket } from 'ws'
 
-/** In milliseconds; a peer that has not answered a ping by the next one is considered gone. */
+/** Milliseconds; a peer that has not answered a ping by the next one is considered gone. */
 const PING_MS = 15_000
 /** A peer that reads nothing for this long is disconnected, in milliseconds. */
 const STALL_TIMEOUT_MS = 60_000
 
-/** Above this many buffered bytes, the next frame waits until the previous ones have been sent. */
+/** The number of buffered bytes above which the next frame waits until the previous ones have been sent. */
 const HIGH_WATER_BYTES = 64 * 1024
 /** Received frames, and their bytes, that may wait; above that nothing more is read from the peer. */
 const MAX_WAITING = 16

@@ -73,7 +73,7 @@ export async function endWithProblem(socket: SocketConnection, problem: Problem)
   await socket.end({ type: 'error', ...problem.toBody() }, 4000 + problem.status)
 }
 
-// As in `sse-frame.ts`: a frame lives no longer than its record.
+// See `sse-frame.ts`: a frame lives no longer than its record.
 const frames = new WeakMap<PublishedRecord, Buffer>()
 
 /** Returns the frame of a record, created once for all its readers: the event as stored; on the firehose the cursor precedes it, because a frame has no other place for it. */

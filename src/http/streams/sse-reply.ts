@@ -20,7 +20,7 @@ export type StreamOptions = Pick<FollowOptions, 'afterSeq' | 'types' | 'only' | 
   readonly cursorAt?: (position: number) => string
   /** Texts of events are cut after so many characters. */
   readonly maxText?: number
-  /** For a reader that must not learn about events it does not receive: only events move its cursor. */
+  /** True for a reader that must not learn about events it does not receive: only events move its cursor. */
   readonly hidesProgress?: boolean
   /** Called at the start; the returned function is called with the outcome. */
   readonly onOpen: () => (end: { readonly lagged: boolean }) => void
@@ -29,7 +29,7 @@ export type StreamOptions = Pick<FollowOptions, 'afterSeq' | 'types' | 'only' | 
 /** A reader that reads nothing for this long is disconnected, in milliseconds. */
 const STALL_TIMEOUT_MS = 60_000
 
-/** Without an empty line: some clients report one as an event, though nothing came before it. */
+/** The frame has no empty line: some clients report one as an event, though nothing came before it. */
 const HELLO = `retry: ${RETRY_MS}\n`
 
 /** The last frame says why the stream ends. A reader that disconnected gets none. */

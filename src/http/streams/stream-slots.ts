@@ -7,7 +7,7 @@ export type StreamSlots = {
   readonly take: (id: string) => () => void
 }
 
-/** In seconds: nobody knows when readers will disconnect. */
+/** Seconds: nobody knows when readers will disconnect. */
 const RETRY_AFTER_S = 5
 
 /** `max` per id; `of` describes the id in messages. */

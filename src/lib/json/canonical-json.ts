@@ -3,7 +3,7 @@
  * Scheme.
  */
 
-/** For values from `JSON.parse`: ECMAScript formats their strings and numbers as the RFC requires. */
+/** Takes values from `JSON.parse`: ECMAScript formats their strings and numbers as the RFC requires. */
 export function canonicalJson(value: unknown): string {
   if (typeof value !== 'object' || value === null) return JSON.stringify(value) ?? 'null'
   // Loops instead of callbacks: one stack frame per level, so that every value that could be stored can be hashed,
@@ -15,7 +15,7 @@ export function canonicalJson(value: unknown): string {
   }
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- an object that is not a list
   const record = value as Record<string, unknown>
-  // By UTF-16 code units, as the RFC requires and `sort` does.
+  // The keys are sorted by UTF-16 code units, as the RFC requires and `sort` does.
   for (const key of Object.keys(record).sort()) {
     if (record[key] !== undefined) parts.push(`${JSON.stringify(key)}:${canonicalJson(record[key])}`)
   }

@@ -21,14 +21,14 @@ export function indexOfText(text: string, wantedText: string, from = 0): number 
   return createTextFinder(text, wantedText)(from)
 }
 
-/** For several searches of one text: even overlapping finds scan each character once if `from` only grows by one. */
+/** Serves several searches of one text: even overlapping finds scan each character once if `from` only grows by one. */
 export function createTextFinder(text: string, wantedText: string): Finder {
   if (wantedText.length <= SHORT) return (from) => text.indexOf(wantedText, from)
   const search = searchOf(text, wantedText)
   return (from) => search(from, Infinity)!
 }
 
-/** For texts of megabytes: yields to other work between its steps. */
+/** Searches texts of megabytes: yields to other work between its steps. */
 export function createPatientFinder(
   text: string,
   wantedText: string,

@@ -14,13 +14,13 @@ export const MAX_TOOL_CALLS = 128
  */
 export const MAX_CALL_VALUES = 100_000
 
-/** For a tool's name and the id of a call. */
+/** The length of a tool's name and of the id of a call. */
 export const MAX_NAME_CHARS = 256
 
-/** For the model name and the finish reason. */
+/** The length of the model name and of the finish reason. */
 export const MAX_WORD_CHARS = 200
 
-/** For the body of an error; only its message is used. */
+/** The size of the body of an error; only its message is used. */
 export const MAX_ERROR_BYTES = 64 * 1024
 
 /** How long to wait for the rest of an error's body, in milliseconds. */

@@ -73,8 +73,8 @@ function partsOfBlock({ kind, text, proof, phase, callsBefore }: Block): Assista
 type SaidText = { readonly text: string; readonly reasoning: string }
 
 /**
- * For an API whose answers have no blocks: what has to be sent back of the reasoning is with it, and what belongs to the
- * calls comes last. Returns undefined if there is nothing.
+ * Makes parts for an API whose answers have no blocks: what has to be sent back of the reasoning is with it, and what
+ * belongs to the calls comes last. Returns undefined if there is nothing.
  */
 export function partsWithExtras(
   { text, reasoning }: SaidText,

@@ -9,8 +9,8 @@ import type { ChunkReader } from './chunk.ts'
 import type { LlmPiece } from '../llm.ts'
 
 /**
- * Kept of a response that is not an answer, for the error message to quote. Much longer than the quotation: a secret
- * that is cut off would not be redacted.
+ * The part of a response that is not an answer, for the error message to quote. Much longer than the quotation: a
+ * secret that is cut off would not be redacted.
  */
 const MAX_HEAD_CHARS = 64 * 1024
 

@@ -65,7 +65,7 @@ export type ToolCallAssembly = {
   }
 }
 
-/** Then each call gets a new id. */
+/** Makes each call get a new id. */
 export const EVERY_ID: TakenIds = { has: () => true }
 
 export function createToolCallAssembly(takenIds: TakenIds): ToolCallAssembly {

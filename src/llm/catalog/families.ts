@@ -4,7 +4,7 @@
  */
 const WINDOWS: readonly (readonly [RegExp, number])[] = [
   [/^gpt-4\.1/, 1_047_576],
-  // Of the 400,000 tokens, 272,000 are for the input.
+  // The input takes 272,000 of the 400,000 tokens.
   [/^gpt-([5-9]|[1-9]\d)(?![\db])/, 272_000],
   [/^(gpt-4o|gpt-4-turbo|chatgpt-4o|o1-mini|o1-preview)/, 128_000],
   [/^gpt-oss/, 131_072],

@@ -17,13 +17,13 @@ export type PriceTier = Price & { readonly above: number }
 export type ModelPrice = Price & { readonly tiers?: readonly PriceTier[] }
 
 export type ModelFacts = {
-  /** As its provider writes it. */
+  /** The name as its provider writes it. */
   readonly name: string
   /** Tokens that the model can read. */
   readonly window?: number | undefined
   readonly maxOutput?: number | undefined
   readonly price?: ModelPrice | undefined
-  /** In the order of `REASONING_EFFORTS`. Absent: unknown. */
+  /** The efforts in the order of `REASONING_EFFORTS`. Absent: unknown. */
   readonly efforts?: readonly ReasoningEffort[] | undefined
 }
 

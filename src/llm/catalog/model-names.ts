@@ -1,4 +1,4 @@
-/** Under which names a model is looked up: vendors and gateways write the same one differently. */
+/** Lists the names under which a model is looked up: vendors and gateways write the same one differently. */
 
 /** Returns the keys of a name, the most exact first: a dated name is its model, and a tag says how it is served. */
 export function keysOf(name: string): string[] {

@@ -1,4 +1,4 @@
-/** Whose prices hold at an endpoint. */
+/** Finds the providers whose prices hold at an endpoint. */
 import { vendorAt } from '../endpoints/vendors.ts'
 import { ANY_PROVIDER } from './model-facts.ts'
 

@@ -56,7 +56,7 @@ function errorIn(json: unknown): unknown {
   const body = fields(Array.isArray(json) ? json[0] : json)
   if (body['error']) return body['error']
   if (list(body['errors']).length > 0 && !Array.isArray(body['choices'])) return body['errors']
-  // In Ollama's own API the message is an object, and part of an answer.
+  // The message is an object in Ollama's own API, and part of an answer.
   const hasErrorText = Boolean(body['detail']) || string(body['message']) !== ''
   const isError = hasErrorText || body['object'] === 'error' || body['type'] === 'error'
   return isError && !Array.isArray(body['choices']) ? body : undefined

@@ -14,7 +14,10 @@ export type ChatDialect = {
   readonly alternates: boolean
   /** If true, the schema of the output is sent as `response_format`. With tools, many servers then make no calls. */
   readonly schema: boolean
-  /** Which ids of calls are sent; others are replaced by a hash. `long` are all, `forty` those of OpenAI, `nine` those of Mistral. */
+  /**
+   * The ids of calls that are sent; others are replaced by a hash. `long` are all, `forty` those of OpenAI, `nine`
+   * those of Mistral.
+   */
   readonly callIds: 'long' | 'forty' | 'nine'
   /**
    * What came with a call, `extra_content`, and with the reasoning, `reasoning_details`, is sent back or left out. `marked`: calls without any are marked as those of

@@ -89,7 +89,7 @@ function settingsOf(config: LlmConfig, dialect: ChatDialect, hasTools: boolean) 
   }
 }
 
-/** Not strict: that allows a part of JSON Schema only. */
+/** Makes a format that is not strict: a strict one allows a part of JSON Schema only. */
 function formatOf(schema: object) {
   return { type: 'json_schema', json_schema: { name: 'output', schema, strict: false } }
 }

@@ -147,9 +147,9 @@ function plain(text: string): string {
   }
 }
 
-/** As much of `Headers` as the SDKs read. The global class is part of the fetch of Node, a second HTTP client. */
+/** The part of `Headers` that the SDKs read. The global class is part of the fetch of Node, a second HTTP client. */
 class ReceivedHeaders implements Iterable<[name: string, value: string]> {
-  /** By names in lower case. */
+  /** The values by names in lower case. */
   readonly #values = new Map<string, string>()
 
   /** Several values of one name are joined. */

@@ -112,7 +112,7 @@ function headersOf(config: LlmConfig, provider: ProviderName, prefix: string | u
   if (fault) throw new LlmError('config', UNSENDABLE)
   return {
     accept: 'text/event-stream, application/json',
-    // With compression, some proxies delay a stream until a block is full.
+    // Some proxies delay a compressed stream until a block is full.
     'accept-encoding': 'identity',
     'content-type': 'application/json',
     'user-agent': 'agent-server',

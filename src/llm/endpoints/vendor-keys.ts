@@ -10,9 +10,9 @@ type Environment = Readonly<Record<string, string | undefined>>
 export type VendorKey = { readonly vendor: Vendor; readonly variable: string; readonly key: string }
 
 export class VendorKeys {
-  /** Also those that are not used, because another variable of the vendor takes precedence. */
+  /** The keys, with those that are not used, because another variable of the vendor takes precedence. */
   readonly all: readonly VendorKey[]
-  /** By the id of the vendor. */
+  /** The keys by the id of the vendor. */
   readonly #keys: ReadonlyMap<string, VendorKey>
 
   constructor(environment: Environment) {
@@ -36,7 +36,7 @@ export class VendorKeys {
     }
   }
 
-  /** With the URL of OpenAI, if nothing says where the model is and there is no key of any other vendor. */
+  /** Adds the URL of OpenAI if nothing says where the model is and there is no key of any other vendor. */
   withOnlyVendor<T extends LlmConfig>(config: T): T {
     const { model, base_url, provider } = config
     const isOnly = this.#keys.size === 1 && this.#keys.has(OPENAI)

@@ -11,7 +11,7 @@ export type Vendor = {
   readonly id: string
   /** Other prefixes for the same. */
   readonly otherPrefixes?: readonly string[]
-  /** For people. */
+  /** The name for people. */
   readonly label: string
   /** What the path of an API is appended to. Undefined: each customer has another URL. */
   readonly baseUrl: string | undefined
@@ -19,7 +19,7 @@ export type Vendor = {
   readonly hosts?: RegExp
   /** The variables of its key, the one that takes precedence first. Empty: it needs no key, or has no usual variable. */
   readonly keyVariables: readonly string[]
-  /** Where the list of its models is, below the base URL. */
+  /** The path of the list of its models, below the base URL. */
   readonly modelList: string | undefined
   /** Runs on the machine of its user, and needs no key. */
   readonly isLocal: boolean
@@ -149,7 +149,7 @@ export const VENDORS: readonly Vendor[] = [
     id: 'bedrock',
     label: 'Amazon Bedrock',
     baseUrl: undefined,
-    // Only regions: `bedrock-runtime.s3.amazonaws.com` is a bucket, which any customer can have made.
+    // The pattern takes only regions: `bedrock-runtime.s3.amazonaws.com` is a bucket, which any customer can have made.
     hosts:
       /^bedrock-(runtime\.[a-z]{2}(-[a-z]{1,20}){1,3}-\d\.amazonaws\.com|mantle\.[a-z]{2}(-[a-z]{1,20}){1,3}-\d\.api\.aws)$/,
     keyVariables: ['AWS_BEARER_TOKEN_BEDROCK'],

@@ -22,7 +22,7 @@ const OVERLOADED_MS = 30_000
 export class EndpointPace {
   /** Those that wait, in order, with their input tokens. */
   readonly #waiting = new Map<() => void, number>()
-  /** From `performance.now()`, as all times here. No request starts before. */
+  /** A time of `performance.now()`, as all times here. No request starts before. */
   #closedUntil = 0
   #overloadedUntil = 0
   /** Requests per second; undefined if there is no limit. */

@@ -150,7 +150,7 @@ function drain(response: ServerResponse): Promise<void> {
 }
 
 async function pause(ms: number | undefined, signal: AbortSignal): Promise<void> {
-  // Without a delay still send one chunk per tick, otherwise all of them would reach the client as one.
+  // One chunk is sent per tick if there is no delay, otherwise all of them would reach the client as one.
   if (!ms) return nextTick()
   // If the client has disconnected, do not send the rest of the turn.
   await sleep(ms, undefined, { signal }).catch(() => undefined)

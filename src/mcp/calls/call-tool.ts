@@ -12,7 +12,7 @@ import { LiveCall } from './live-call.ts'
 
 const DEFAULT_TIMEOUT_S = 300
 
-/** For a server that is connecting, in milliseconds. */
+/** The wait for a server that is connecting, in milliseconds. */
 export const CONNECTING_WAIT_MS = 10_000
 
 /** JSON-RPC: the parameters do not fit. */

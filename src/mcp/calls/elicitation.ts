@@ -28,7 +28,7 @@ export async function answerElicitation(
 ): Promise<ElicitationAnswer> {
   const fields = readFields(params.requestedSchema, show)
   const intro = `The MCP server ${server} asks: ${show(params.message, MAX_QUESTION_CHARS / 2)}`
-  // Where a form is too long to be asked, nothing is made up.
+  // Nothing is made up where a form is too long to be asked.
   if (!fields) return { action: 'decline' }
   const content: Content = {}
   for (let at = 0; at === 0 || at < fields.length; at += MAX_QUESTIONS) {
@@ -102,7 +102,7 @@ function suggestedIn(value: unknown, choices: Field['choices'], show: ShowText):
   return isPlain && show(label, MAX_LABEL_CHARS) === label ? label : undefined
 }
 
-/** By the forms of the specification: `enum` with `enumNames`, `oneOf`, and lists of them. */
+/** Knows the forms of the specification: `enum` with `enumNames`, `oneOf`, and lists of them. */
 function choicesOf(property: unknown, show: ShowText): Field['choices'] {
   const { type, enum: values, enumNames, oneOf, items } = asPlain(property)
   if (type === 'array') {

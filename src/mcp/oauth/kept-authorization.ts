@@ -26,7 +26,7 @@ export const KeptAuthorization = z.object({
   tokens: Tokens.optional(),
   /** Registered dynamically. */
   client: Client.optional(),
-  /** Where the configured client was used first. */
+  /** The issuer at which the configured client was used first. */
   issuer: z.string().optional(),
 })
 export type KeptAuthorization = z.infer<typeof KeptAuthorization>
@@ -35,7 +35,7 @@ export type KeptAuthorization = z.infer<typeof KeptAuthorization>
 export const secretsOf = ({ tokens, client }: KeptAuthorization): string[] =>
   [tokens?.access_token, tokens?.refresh_token, client?.client_secret].filter((value) => value !== undefined)
 
-/** Where it is stored. A change is in effect at once; `write` resolves when it is durable. */
+/** The place where it is stored. A change is in effect at once; `write` resolves when it is durable. */
 export type AuthorizationStore = {
   readonly read: () => KeptAuthorization | undefined
   readonly write: (kept: KeptAuthorization) => Promise<void>

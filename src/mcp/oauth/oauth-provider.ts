@@ -29,11 +29,11 @@ export type RequestedAuthorization = Pick<PendingAuthorization, 'state' | 'verif
 export type OauthProviderOptions = {
   /** The address of the MCP server. */
   readonly url: string
-  /** With the value of its secret. */
+  /** The settings with the value of its secret. */
   readonly oauth: McpOauth
   readonly store: AuthorizationStore
   readonly redirectUrl: string
-  /** On the way back from the authorization server: what was asked for. */
+  /** The request that was made, on the way back from the authorization server. */
   readonly pending?: PendingAuthorization
   /** May throw: the address is not one that a user can be sent to. */
   readonly onRequest: (asked: RequestedAuthorization) => void
@@ -112,7 +112,9 @@ export class OauthProvider implements OAuthClientProvider {
     this.#discovery = state
   }
 
-  /** Only on the way back: otherwise the authorization server is looked up each time, as it may have changed. */
+  /**
+   * Returns it on the way back only: otherwise the authorization server is looked up each time, as it may have changed.
+   */
   discoveryState(): OAuthDiscoveryState | undefined {
     return this.#options.pending?.discovery
   }

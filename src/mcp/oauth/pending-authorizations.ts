@@ -5,7 +5,7 @@
 import type { OAuthDiscoveryState } from '@modelcontextprotocol/client'
 
 const AUTHORIZATION_MS = 10 * 60_000
-/** Over all conversations; the oldest make room. */
+/** The limit over all conversations; the oldest make room. */
 const MAX_PENDING = 2000
 
 export type PendingAuthorization = {

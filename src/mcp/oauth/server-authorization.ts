@@ -11,13 +11,13 @@ import type { RequestedAuthorization } from './oauth-provider.ts'
 import { OauthProvider } from './oauth-provider.ts'
 import type { PendingAuthorization, PendingAuthorizations } from './pending-authorizations.ts'
 
-/** From the way back of the user to the tokens, in milliseconds. */
+/** The time from the way back of the user to the tokens, in milliseconds. */
 const FINISH_MS = 30_000
 
 export type OauthDeps = {
   readonly conversationId: string
   readonly pending: PendingAuthorizations
-  /** Where users are sent back to. */
+  /** The URL that users are sent back to. */
   readonly redirectUrl: () => string
   readonly storeOf: (server: string) => AuthorizationStore
 }
@@ -34,7 +34,7 @@ export class ServerAuthorization {
     this.#show = show
   }
 
-  /** Where the user authorizes, while that is possible. */
+  /** The URL at which the user authorizes, while that is possible. */
   get url(): string | undefined {
     return this.#requested && this.#requested.expiresAt > performance.now() ? this.#requested.url : undefined
   }

@@ -1,7 +1,7 @@
 /** Reads a list again after it has changed: any number of changes cost one reading at a time. */
 import { setTimeout as delay } from 'node:timers/promises'
 
-/** Between two readings of a list that changes all the time, in milliseconds. */
+/** The pause between two readings of a list that changes all the time, in milliseconds. */
 const PAUSE_MS = 1000
 
 export class ListRefresh {

@@ -17,18 +17,18 @@ const MAX_SCHEMA_CHARS = 32 * 1024
 const MAX_OFFERED_CHARS = 4 * 1024 ** 2
 /** Deeper schemas are refused by model providers, and with them the whole request. */
 const MAX_SCHEMA_DEPTH = 24
-/** Kept for the view of the server. */
+/** The number of tools that the view of the server shows as left out. */
 const MAX_LEFT_OUT = 50
 const MAX_SHOWN_NAME = 80
 
-/** As a server lists it; the rest is not used. */
+/** The tool as a server lists it; the rest is not used. */
 const ListedTool = z.object({ name: z.string(), description: z.string().optional(), inputSchema: z.unknown() })
 type ListedTool = z.infer<typeof ListedTool>
 
 export type OfferedTool = {
-  /** For the model. */
+  /** The name for the model. */
   readonly name: string
-  /** On the server. */
+  /** The name on the server. */
   readonly original: string
   readonly description: string
   readonly inputSchema: object

@@ -38,7 +38,7 @@ export async function renderResult(
     if (image) images.push(image)
     else texts.push(textOf(block, options.show))
   }
-  // By the specification a server also sends it as text; some do not.
+  // A server also sends it as text, by the specification; some do not.
   if (structuredContent !== undefined && texts.join('').trim() === '') texts.push(JSON.stringify(structuredContent))
   const { text, isCut, path } = await boundText(texts.join('\n'), options)
   const shownText = asUntrusted(options.source, text)

@@ -3,10 +3,10 @@
  * with such characters in it would not be found, and would be complete again without them.
  */
 
-/** Without hidden characters and secrets, and no longer than `max` characters: the beginning, or the end. */
+/** Removes hidden characters and secrets, and returns no more than `max` characters: the beginning, or the end. */
 export type ShowText = (text: string, max: number, part?: 'beginning' | 'end') => string
 
-/** As in `Redactor`. */
+/** See `Redactor`. */
 export type Redacting = {
   readonly redact: (text: string) => string
   readonly redactCutOff: (text: string) => string
@@ -24,7 +24,7 @@ export function createShowText({ redact, redactCutOff }: Redacting): ShowText {
   }
 }
 
-/** For text that has no secrets, or whose secrets are redacted already. */
+/** Shortens text that has no secrets, or whose secrets are redacted already. */
 export const tidy = (text: string, max: number): string => cutEnd(withoutHidden(text.slice(0, max * 2)), max)
 
 /** Control characters could forge what a reader sees; other ones are read by models only. */

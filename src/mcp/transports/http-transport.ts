@@ -25,14 +25,14 @@ export const CUT_OFF = -32_077
 /** Streams that a server ends are opened again: so many at its own pace, and then after twice the time each. */
 const FREE_REOPENINGS = 5
 const REOPENINGS = { firstMs: 250, longestMs: 60_000 }
-/** For the last request, which ends the session. */
+/** The time for the last request, which ends the session. */
 const GOODBYE_MS = 500
 
 /** A stream that lasted this long starts the count from the beginning. */
 const STABLE_MS = 60_000
 
 export type HttpOptions = {
-  /** With the values of its secrets. */
+  /** The server with the values of its secrets. */
   readonly server: McpServer
   readonly fetch: UrlFetch
   /** Throws if the network policy of the conversation does not permit the address. */
@@ -41,7 +41,7 @@ export type HttpOptions = {
   readonly provider?: OAuthClientProvider | undefined
   /** Limits requests to authorization servers. */
   readonly signal: AbortSignal
-  /** For errors of authorization servers. */
+  /** Shows errors of authorization servers. */
   readonly show: ShowText
 }
 

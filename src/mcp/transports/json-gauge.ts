@@ -6,7 +6,10 @@ import { ComplexJson } from '../../lib/json/untrusted-json.ts'
 
 /** A single tool with a schema that is too deep is left out; a message is not read at all. */
 export const MAX_DEPTH = 200
-/** In one message: enough for lists of a thousand tools. With more, a message would hold up the event loop. */
+/**
+ * The number of values in one message: enough for lists of a thousand tools. With more, a message would hold up the
+ * event loop.
+ */
 export const MAX_VALUES = 100_000
 /** Names of objects, which cost most of all. */
 export const MAX_NAMES = 50_000
@@ -18,7 +21,7 @@ export class JsonGauge {
   #isInString = false
   #isEscaped = false
 
-  /** To be called when a message has ended. */
+  /** Called when a message has ended. */
   reset(): void {
     this.#depth = 0
     this.#values = 1

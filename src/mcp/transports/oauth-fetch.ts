@@ -6,7 +6,7 @@ import { z } from 'zod'
 import type { UrlFetch } from '../../security/guarded-fetch.ts'
 import type { ShowText } from '../tools/shown-text.ts'
 
-/** For one request with its answer, in milliseconds. A user may have to permit the host. */
+/** The time for one request with its answer, in milliseconds. A user may have to permit the host. */
 const REQUEST_MS = 20_000
 const MAX_ANSWER_BYTES = 1024 ** 2
 const MAX_ERROR_CHARS = 1000

@@ -37,7 +37,7 @@ export async function openTransport(
 
 type Opening = { readonly signal: AbortSignal; readonly provider: OAuthClientProvider | undefined }
 
-/** For a server with a URL. */
+/** Opens a server with a URL. */
 export function openHttp(
   sdk: Sdk,
   { server, deps, signal, provider }: Opening & { readonly server: McpServer; readonly deps: TransportDeps },

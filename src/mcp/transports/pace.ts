@@ -18,7 +18,7 @@ export class Pace {
   #bytes = BURST_BYTES
   #at = performance.now()
 
-  /** By default for messages; the limits of bytes are always the same. */
+  /** The defaults are those of messages; the limits of bytes are always the same. */
   constructor({ perSecond = MESSAGES_PER_SECOND, burst = BURST_MESSAGES } = {}) {
     this.#perSecond = perSecond
     this.#burst = burst

@@ -134,5 +134,5 @@ function parseMessage(text: string): JSONRPCMessage | ComplexJson | undefined {
   }
 }
 
-/** Not unref'd: a wait of 0 is a turn of the event loop. */
+/** Keeps the event loop alive: a wait of 0 is a turn of the event loop. */
 const wait = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms))
