@@ -14,7 +14,7 @@ export const NODE_FLAGS = ['--max-semi-space-size=4', '--disable-sigusr1'] as co
  */
 const THREAD_POOL_SIZE = '16'
 
-/** Under `--jitless`, which also takes WebAssembly away, V8 has no compilers: to turn them on would end the process. */
+/** V8 has no compilers under `--jitless`, which also takes WebAssembly away: to turn them on would end the process. */
 const hasCompilers = 'WebAssembly' in globalThis
 
 /**

@@ -1,4 +1,4 @@
-/** Which arguments of a command may be paths, and which commands reach what is below a directory. */
+/** Finds the arguments of a command that may be paths, and the commands that reach what is below a directory. */
 import { posix } from 'node:path'
 import { gitPaths } from './git-paths.ts'
 import type { CommandPath, Depth } from './path-words.ts'
@@ -140,7 +140,7 @@ function archivedPaths(
   const words = rest.map(startOf).filter((start, at) => at === 0 || start.startsWith('-'))
   const takesOut = words.some((word) => archiver.takesOut?.test(word))
   const putsIn = !takesOut || words.some((word) => archiver.putsIn?.test(word))
-  // With a list of names or another directory, it is not known which files these are.
+  // It is not known which files these are if there is a list of names, or another directory.
   const isElsewhere = words.some((word) =>
     /^(-[a-zA-Z]*[CTI@]|--(directory|files-from|use-compress|to-command))/.test(word),
   )

@@ -1,4 +1,4 @@
-/** Which files a call of git reads or changes: by name, and by what it does with all files that it tracks. */
+/** Finds the files that a call of git reads or changes: by name, and by what it does with all files that it tracks. */
 import type { CommandPath, Depth } from './path-words.ts'
 import { HERE, pathsIn } from './path-words.ts'
 import { searchOf } from './search-arguments.ts'
@@ -9,7 +9,7 @@ const READS: Depth = { reads: true }
 const SHOWS: Depth = { ...READS, isTracked: true }
 const CHANGES: Depth = { changes: true, isTracked: true }
 const MOVES: Depth = { reads: true, changes: true }
-/** Where the command runs, and the rest of the repository. */
+/** Returns the directory in which the command runs, and the rest of the repository. */
 const everywhere = (depth: Depth): CommandPath => ({ word: HERE, depth: { ...depth, ofRepository: 'all' } })
 
 const CHANGE = new Set(
@@ -25,7 +25,7 @@ const NAMES = new Set(
 /** All others may show what is in files, or write it to other files. */
 const SILENT = new Set([...NAMES, ...CHANGE, 'add', 'commit', 'hash-object', 'lfs', 'update-index'])
 
-/** With only these, a history or a comparison has no content of files. */
+/** The options with which alone a history or a comparison has no content of files. */
 const NAMES_ONLY =
   /^(-\d+|-[nSG].*|-[bisqwz]|-[MC]\d*|--(oneline|graph|all|stat(=.*)?|shortstat|numstat|name-only|name-status|summary|dirstat(=.*)?|raw|compact-summary|no-patch|quiet|exit-code|cached|staged|decorate(=\w+)?|no-decorate|format=.*|pretty(=.*)?|author=.*|committer=.*|since=.*|until=.*|after=.*|before=.*|grep=.*|max-count=\d+|skip=\d+|follow|reverse|no-merges|merges|first-parent|date=.*|abbrev-commit|abbrev(=\d+)?|color(=\w+)?|no-color|tags|branches|remotes|topo-order|date-order|left-right|cherry-pick|diff-filter=\w+|no-renames|ignore-all-space|ignore-space-change|no-ext-diff|no-textconv|no-walk|relative-date))$/
 const NO_CONTENT =
@@ -36,7 +36,10 @@ const UNTRACKED = /^(-[^-]*[ua]|--[ai])/
 const TEXT = /^(-[a-zA-Z]*[mSG]|--(message|grep|author|format))$/
 
 const TAKE_FILES = new Set(['config', 'maintenance', 'notes', 'rev-list', 'shortlog', 'tag'])
-/** Also `config --blob` and `maintenance --config-file`: git takes names of options abbreviated. */
+/**
+ * The options that take files, `config --blob` and `maintenance --config-file` too: git takes names of options
+ * abbreviated.
+ */
 const TAKES_FILE = /^(-[a-zA-Z]*[fF]|--(fi|o|b|c))/
 
 /** They write what is in objects, which a tag can name, to files of other names. */
@@ -264,7 +267,10 @@ function narrowPaths(rest: readonly ShellWord[], end: number): readonly ShellWor
   return paths.length > 0 && paths.every((word) => /^[^:]/.test(startOf(word))) ? paths : undefined
 }
 
-/** With an option that is not known, it may search other files than those that git tracks. `:/` is the top of the repository. */
+/**
+ * Returns the paths of `git grep`, which may search other files than those that git tracks if an option is not known.
+ * `:/` is the top of the repository.
+ */
 function ofGrep(rest: readonly ShellWord[], end: number): readonly CommandPath[] {
   const search = searchOf('git-grep', rest.slice(0, end))
   const depth = search ? SHOWS : READS

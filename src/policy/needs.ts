@@ -150,7 +150,7 @@ function readingNeeds({ words, cwds }: SimpleCommand, needsContext: NeedsContext
   const because = (why: string, changes = false): Need[] => [
     { reason: `runs ${shownCommand(words)}${why}`, changes, ...namedRule },
   ]
-  // In another directory, the configuration of a repository there may run a program.
+  // The configuration of a repository in another directory may run a program.
   if (reading.isGit && !places.isWorkdir(cwds)) return because(' outside the workdir', true)
   const needs = reading.paths.flatMap((word) => fileNeeds('read', word, cwds, needsContext))
   if (reading.followsLinks && reading.paths.some((word) => places.mayBeDirectory(word, cwds)))

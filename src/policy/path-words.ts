@@ -7,13 +7,13 @@ export type Depth = {
   /** It shows what is in the files, or copies it to where a rule does not see it. */
   readonly reads?: true
   readonly changes?: true
-  /** Only files that git tracks. */
+  /** It reaches files that git tracks, and no others. */
   readonly isTracked?: true
-  /** In any directory of a repository it reaches all of the repository; `outside`: only what is not below the directory. */
+  /** It reaches all of the repository in any directory of it; `outside`: only what is not below the directory. */
   readonly ofRepository?: 'all' | 'outside'
-  /** Not those whose names begin with a dot. */
+  /** It does not reach those whose names begin with a dot. */
   readonly skipsHidden?: boolean
-  /** Only those with such a name. */
+  /** It reaches those with such a name, and no others. */
   readonly includes?: readonly string[] | undefined
 }
 
@@ -23,11 +23,11 @@ export type CommandPath = {
   readonly depth?: Depth
   /** It shows that a file exists, and what is in a directory. */
   readonly showsNames?: true
-  /** From a text that may be a script. */
+  /** The path is in a text that may be a script. */
   readonly isGuess?: true
 }
 
-/** Where the command runs. */
+/** The directory in which the command runs. */
 export const HERE: ShellWord = literalWord('.')
 
 /** A path may follow these: `if=file`, `@file`, `host:file`. */

@@ -41,7 +41,7 @@ export class PermissionGate {
     this.#options = options
   }
 
-  /** To be awaited before a decision by these rules; a command line is only read when its parser is there. */
+  /** Must be awaited before a decision by these rules; a command line is only read when its parser is there. */
   async prepare(rules: GateRules): Promise<void> {
     if (!letsAllRun(rules)) this.#parser ??= await import('unbash')
   }
@@ -110,7 +110,7 @@ export class PermissionGate {
   }
 }
 
-/** Then nothing has to be looked into. */
+/** Returns true if nothing has to be looked into. */
 export function letsAllRun({ mode, confirmation, rules }: GateRules): boolean {
   return mode === 'bypass' && !confirmation && rules.deny.length === 0 && rules.ask.length === 0
 }

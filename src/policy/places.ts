@@ -1,4 +1,4 @@
-/** Where paths lead: from what is written to where the file system finds it. The only file that follows links for rules. */
+/** Finds where a written path leads in the file system. The only file that follows links for rules. */
 import { normalize } from 'node:path'
 import type { Disk } from './disk.ts'
 import type { Reach } from './held-files.ts'
@@ -26,7 +26,7 @@ export type PlacesOptions = {
   readonly holdsLinks: (directory: string) => boolean
   /** Why git may run a program in a directory, as the end of a sentence that begins with "git". */
   readonly programOfGit: (directory: string) => string | undefined
-  /** Where the shell looks for programs. */
+  /** The directories in which the shell looks for programs. */
   readonly path?: string | undefined
   /** Absent: whatever a rule is about may be below each directory. */
   readonly disk?: Disk
@@ -53,16 +53,16 @@ const PROTECTED = new Set(
   .mcp.json .claude .openhands .config head`.split(/\s+/),
 )
 
-/** For one decision: what it has looked up is kept. */
+/** Serves one decision: what it has looked up is kept. */
 export class Places {
   readonly homes: readonly string[]
-  /** Where relative paths of rules start that allow something. */
+  /** The directories at which relative paths of rules start that allow something. */
   readonly bases: Bases
   /** Those of rules that deny or ask: they hold in all directories of the agent. */
   readonly strictBases: Bases
   /** What is left of comparing for this decision. */
   readonly effort = new Effort()
-  /** Where relative paths of tools start. */
+  /** The directories at which relative paths of tools start. */
   readonly start: readonly string[]
   readonly #workdir: string
   /** All directories of the agent. */
@@ -249,7 +249,7 @@ export class Places {
     return placesOf(knownStart, word.hasTilde, cwds ?? [], this.homes).map((directory) => ({ directory, rest }))
   }
 
-  /** Also without the links before each `..`: `cd link/../x` enters the `x` that is next to the link. */
+  /** Leaves out the links before each `..`, too: `cd link/../x` enters the `x` that is next to the link. */
   #isInside(place: string): boolean {
     const writtenPlace = normalize(place).replace(/(?<=.)\/$/, '')
     const isBelow = (path: string | undefined) =>

@@ -20,7 +20,7 @@ export function realPath(path: string): string | undefined {
     for (let name = remainingNames.pop(); name !== undefined; name = remainingNames.pop()) {
       if (name === '' || name === '.') continue
       if (name === '..') {
-        // After something that does not exist.
+        // The parent of something that does not exist is not known.
         if (!exists) return undefined
         names.pop()
         continue

@@ -9,7 +9,7 @@ import type { GateRules, GatedCall } from './rules/gate-rules.ts'
 import type { CallVerdict, PermissionGate } from './permissions.ts'
 import { letsAllRun } from './permissions.ts'
 
-/** Which calls must be decided before any of them begins, and why others will not run. */
+/** Says which calls must be decided before any of them begins, and why others will not run. */
 export type GatedTurn = {
   readonly permissionCalls: readonly AskedToolUse[]
   readonly denials: ReadonlyMap<string, string>
@@ -104,7 +104,7 @@ function isSame(one: GateRules, other: GateRules | undefined): boolean {
   if (!isDeepStrictEqual(rest, otherRest)) return false
   return (['allow', 'ask', 'deny'] as const).every((list) => {
     const [some, others] = [rules[list], otherRules[list]]
-    // By their text: the rules of subagents are parsed each time.
+    // The texts are compared: the rules of subagents are parsed each time.
     return some === others || (some.length === others.length && some.every(({ text }, at) => text === others[at]?.text))
   })
 }

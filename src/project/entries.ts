@@ -12,10 +12,10 @@ import { MAX_DESCRIPTION_CHARS, MAX_ENTRIES, MAX_PARSE_MS } from './project-limi
 
 export type EntryKind = {
   readonly what: 'skill' | 'slash command' | 'agent'
-  /** Below the directory of settings. */
+  /** The directory below the directory of settings. */
   readonly directory: string
   readonly isWanted: (fileName: string) => boolean
-  /** From its path below `directory`, and from its frontmatter. */
+  /** Returns the name that follows from its path below `directory`, and from its frontmatter. */
   readonly nameOf: (path: string, fields: Frontmatter['fields']) => string
   /** Fields that have no effect here. */
   readonly unsupported: readonly string[]
@@ -115,7 +115,7 @@ function hintOf(value: unknown): string {
 
 type NamedFields = { readonly name: string; readonly path: string; readonly fields: Frontmatter['fields'] }
 
-/** Only of trusted files, and only what is a rule here. */
+/** Returns the tools of trusted files only, and only what is a rule here. */
 function allowedTools(kind: EntryKind, context: SourceContext, { name, path, fields }: NamedFields): string[] {
   const { isTrusted, ignored, canonicalRule } = context
   if (kind === AGENTS) return []

@@ -34,7 +34,7 @@ const CHARACTERS = /(?:[^"\\\x00-\x1f]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})){1,4096
 class JsonScan {
   readonly #text: string
   #at = 0
-  /** Where the last token began. */
+  /** The position at which the last token began. */
   #start = 0
 
   constructor(text: string) {
@@ -92,7 +92,7 @@ class JsonScan {
     return at + 1
   }
 
-  /** Where the text that matches there ends. `pattern` is sticky. */
+  /** Returns the end of the text that matches there. `pattern` is sticky. */
   #endOf(pattern: RegExp, at: number): number | undefined {
     pattern.lastIndex = at
     return pattern.test(this.#text) ? pattern.lastIndex : undefined

@@ -46,7 +46,7 @@ export type LoadedProject = {
   readonly settings: ProjectSettings
   /** The mode of the conversation, if the files decide it. */
   readonly mode: PermissionMode | undefined
-  /** For the system prompt. */
+  /** The texts for the system prompt. */
   readonly memory: readonly MemoryText[]
   /** The hooks of trusted files, with their secrets. */
   readonly hooks: readonly FileHooks[]
@@ -103,7 +103,7 @@ const PLACES: Readonly<Record<ProjectSource, Places>> = {
   local: { settings: '.claude/settings.local.json', memory: ['CLAUDE.local.md'], directory: undefined },
 }
 
-/** In this order: the first of two entries keeps its name. */
+/** The order of the sources: the first of two entries keeps its name. */
 const ORDER: readonly ProjectSource[] = ['user', 'project', 'local']
 
 function contextsOf(

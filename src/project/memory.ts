@@ -24,7 +24,7 @@ export class Memory {
     const foundText = await reader.read(path)
     if (foundText.kind === 'refused') return ignored.add(what, path, foundText.reason)
     if (foundText.kind === 'missing') {
-      // Not every text with an @ is an import.
+      // A text with an @ need not be an import.
       if (from !== undefined && /\.\w+$/.test(path)) ignored.add(what, path, 'The file does not exist.')
       return
     }

@@ -22,7 +22,7 @@ export type FileSettings = {
   readonly mode: PermissionMode | undefined
   /** Undefined without any that have an effect. */
   readonly hooks: Hooks | undefined
-  /** Which servers of `.mcp.json` are used. */
+  /** The servers of `.mcp.json` that are used. */
   readonly servers: {
     readonly all: boolean | undefined
     readonly enabled: readonly string[] | undefined
@@ -135,7 +135,7 @@ function parseShortRule(text: string, parse = parseRule): ReturnType<typeof pars
 
 const TAKES_PATTERN = new Set(['Bash', 'Read', 'Edit', 'WebFetch'])
 
-/** As rules are written here: `Write(x)` is about edits, and in a project `/x` starts at the workdir. */
+/** Returns a rule as it is written here: `Write(x)` is about edits, and in a project `/x` starts at the workdir. */
 function ruleHere({ canonicalRule, source }: SourceContext, text: string): string {
   const rule = canonicalRule(text.trim())
   const [, name = '', pattern = ''] = /^(\w+)\((.*)\)$/s.exec(rule) ?? []

@@ -157,7 +157,7 @@ type Search = {
   isCut: boolean
 }
 
-/** Never searched: they may be large, and have other projects in them. */
+/** The directories that are never searched: they may be large, and have other projects in them. */
 const LEFT_OUT = new Set(['node_modules', '.git'])
 
 type Name = { readonly name: string; readonly isFile: boolean }

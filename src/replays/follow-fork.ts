@@ -12,7 +12,7 @@ import { areInBackground } from '../state/subagents.ts'
 
 type Opens = Pick<ConversationManager, 'open'>
 
-/** Not the session of the agent: what the agent has exported must not change the check. */
+/** The session is not that of the agent: what the agent has exported must not change the check. */
 const CHECK_SESSION = 'replay-check'
 
 /**

@@ -11,7 +11,7 @@ import type { Sealer } from '../security/sealer.ts'
 
 const StoredReplay = z.object({
   replay: Replay,
-  /** Whose originals they are, for keys that see conversations of one user only. */
+  /** The owners of the originals, for keys that see conversations of one user only. */
   sources: z.array(z.object({ id: z.string(), userId: z.string().optional() })),
   /** What forks may spend that have begun, in USD, by their id. */
   shares: z.record(z.string(), z.number()),
@@ -21,7 +21,7 @@ const StoredReplay = z.object({
   isCancelled: z.boolean().default(false),
   /** Whether its forks are deleted. */
   isTidied: z.boolean(),
-  /** Not after the end. */
+  /** Absent after the end. */
   plan: z.base64().optional(),
 })
 export type ReplayRecord = Omit<z.infer<typeof StoredReplay>, 'plan'> & {
@@ -38,7 +38,7 @@ export type ReplayFilesDeps = {
 
 export class ReplayFiles {
   readonly #deps: ReplayFilesDeps
-  /** As they are stored: a plan that cannot be decrypted is kept. */
+  /** The plans as they are stored: a plan that cannot be decrypted is kept. */
   readonly #plans = new Map<string, string>()
 
   constructor(deps: ReplayFilesDeps) {

@@ -207,8 +207,9 @@ async function openConfig(path: string, text: Buffer): Promise<OpenedPath> {
 const openAgain = (descriptor: number) => open(`/proc/self/fd/${descriptor}`, 'r')
 
 /**
- * Without `--bind-fd`, bwrap looks the workdir up by name again. Only a workdir directly in the base has no other
- * conversation's workdir above it, whose shells could have put a link there meanwhile.
+ * Throws unless the workdir is directly in the base: without `--bind-fd`, bwrap looks it up by name again. Only a
+ * workdir directly in the base has no other conversation's workdir above it, whose shells could have put a link there
+ * meanwhile.
  */
 function refuseMovable(workdir: string, base: string): void {
   if (dirname(workdir) === base) return

@@ -62,7 +62,7 @@ function lesserFeatures(wantedFeatures: SandboxFeatures): SandboxFeatures[] {
   return [...tries, ...tries.map((each) => ({ ...each, isolatesNetwork: false }))]
 }
 
-/** In memory, for a disk that is full. */
+/** The directory in memory, for a disk that is full. */
 const SHARED_MEMORY = '/dev/shm'
 
 /** Opens a file without a name, which lives until it is closed. */

@@ -25,7 +25,7 @@ export async function linkHome(home: OpenedPath, wantedLinks: HomeLinks, record:
     if (wantedLinks[name] !== target)
       await inDirectory(home, name, (place) => removeLink(place, basename(name), target))
   }
-  // Before they are made: a link that is not in it would never be removed.
+  // The record precedes the links: a link that is not in it would never be removed.
   if (JSON.stringify(createdLinks) !== JSON.stringify(wantedLinks))
     await replaceFile(record, JSON.stringify(wantedLinks), { durable: false })
   for (const [name, target] of Object.entries(wantedLinks))

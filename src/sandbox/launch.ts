@@ -9,7 +9,7 @@ import type { ShownPlace } from './mounts.ts'
 export type ShellNetwork = {
   readonly mode: NetworkMode
   /**
-   * For `allowlist`: takes over the socket that listens inside the sandbox for clients of the proxy. The returned
+   * Takes over, for `allowlist`, the socket that listens inside the sandbox for clients of the proxy. The returned
    * function is called when the shell has ended. Must not throw.
    */
   readonly adopt: (listener: Server) => () => void
@@ -18,7 +18,7 @@ export type ShellNetwork = {
 /** What the person whose commands opened a conversation lets it use of the home. */
 export type HomeView = {
   readonly home: string
-  /** To read. */
+  /** The places that it may read. */
   readonly readable: readonly ShownPlace[]
   /** The real path of the socket of the ssh agent. */
   readonly sshAgent?: string | undefined
@@ -28,7 +28,7 @@ export type HomeView = {
 
 export type LaunchOptions = {
   readonly workdir: string
-  /** For a program that only looks at the workdir. Without a sandbox nothing enforces it. */
+  /** True for a program that only looks at the workdir. Without a sandbox nothing enforces it. */
   readonly isWorkdirReadOnly?: boolean | undefined
   /** Other directories of the host that the shell may write to; those that were moved or deleted are left out. */
   readonly additionalDirectories?: readonly string[] | undefined

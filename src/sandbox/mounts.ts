@@ -89,8 +89,8 @@ type Mount = {
 }
 
 /**
- * From the home, only the directories that programs on the search path are known to need: everything else is private and
- * may contain keys.
+ * The directories of the home that programs on the search path are known to need: everything else is private and may
+ * contain keys.
  */
 export const TOOLCHAINS = ['.asdf', '.nvm', '.pyenv', '.rbenv', '.rustup', '.sdkman', '.volta', '.local/share/mise']
 
@@ -187,7 +187,7 @@ export function mountArguments(plan: SandboxPlan, places?: ShellPlaces): string[
   ]
 }
 
-/** Without the directories that are inside of others: those are mounted with them. */
+/** Leaves out the directories that are inside of others: those are mounted with them. */
 const outermost = (places: readonly OpenedPath[]): readonly OpenedPath[] =>
   places.filter(
     ({ path }, at) => !places.some((other, i) => isBelow(path, other.path) || (other.path === path && i < at)),
@@ -223,7 +223,7 @@ function runMounts(places: Pick<ShellPlaces, 'sshAgent' | 'gitConfig'> | undefin
     [places?.sshAgent, SSH_AGENT_IN_SANDBOX],
     [places?.gitConfig, GIT_CONFIG_IN_SANDBOX],
   ]
-  // With systemd this directory contains the file with the name servers.
+  // This directory contains the file with the name servers if there is systemd.
   const [resolver] = realpathIfAny('/etc/resolv.conf')
   const shownPaths = [SYSTEM_PROGRAMS, ...(resolver === undefined ? [] : [resolver])].filter((at) =>
     isBelow(at, sockets),
@@ -240,8 +240,8 @@ function runMounts(places: Pick<ShellPlaces, 'sshAgent' | 'gitConfig'> | undefin
 }
 
 /**
- * On disk and shared by all shells of the conversation; in memory and per shell if other mounts must be inside it:
- * bwrap would follow links that an earlier shell has left on their path.
+ * Mounts scratch directories that are on disk and shared by all shells of the conversation; in memory and per shell if
+ * other mounts must be inside: bwrap would follow links that an earlier shell has left on their path.
  */
 function scratchMounts(places: ShellPlaces | undefined, others: readonly Mount[], bind: Bind): Mount[] {
   return SCRATCH.flatMap(realpathIfAny).map((at) => {

@@ -11,7 +11,9 @@ import { openOwnDirectory } from './mount-sources.ts'
 /** Each is mounted by itself, so that no shell can replace one by a link to something else. */
 const CACHES = ['npm', 'pip', 'cargo-registry', 'cargo-git']
 
-/** Where programs look for them in the home. Conversations that share a registry of cargo share its locks. */
+/**
+ * The places in the home where programs look for them. Conversations that share a registry of cargo share its locks.
+ */
 const LINKS: HomeLinks = {
   '.npm/_cacache': 'npm',
   '.cache/pip': 'pip',

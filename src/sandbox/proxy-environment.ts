@@ -6,8 +6,8 @@ const PROXY_URL = `http://127.0.0.1:${PROXY_PORT}`
 const OWN_HOSTS = 'localhost,127.0.0.1,::1'
 
 /**
- * Not `socks5h` for the rest (`ALL_PROXY`): Python's httpx fails at startup with it unless an extra package is
- * installed. No options for Java either: each of its programs would print a line about them.
+ * The variables do not use `socks5h` for the rest (`ALL_PROXY`): Python's httpx fails at startup with it unless an
+ * extra package is installed. No options for Java either: each of its programs would print a line about them.
  */
 export const PROXY_VARIABLES: Readonly<Record<string, string>> = {
   HTTP_PROXY: PROXY_URL,

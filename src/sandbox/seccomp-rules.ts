@@ -23,7 +23,7 @@ const hide = (...calls: readonly Syscall[]): Rule => ({ calls, errno: ENOSYS })
 
 /** CLONE_NEWNS, NEWCGROUP, NEWUTS, NEWIPC, NEWUSER, NEWPID, NEWNET. */
 const NEW_NAMESPACE = 0x00020000 | 0x02000000 | 0x04000000 | 0x08000000 | 0x10000000 | 0x20000000 | 0x40000000
-/** Only `unshare` supports it: for `clone` it is part of the signal number. */
+/** The flag is for `unshare` alone: for `clone` it is part of the signal number. */
 const CLONE_NEWTIME = 0x80
 
 /** S_ISUID, S_ISGID: a program with them runs with its owner's rights, even if another user of the host starts it. */

@@ -32,7 +32,10 @@ import { FunctionHooks } from './hooks/function-hooks.ts'
 
 export type QueryEvent = Event | TransientEvent
 
-/** Without a prompt a session continues where it stopped: what waits is asked again, and a run that was cut off continues. */
+/**
+ * A request without a prompt continues a session where it stopped: what waits is asked again, and a run that was cut
+ * off continues.
+ */
 export type QueryRequest =
   | { readonly prompt: Prompt; readonly options?: QueryOptions | undefined }
   | { readonly prompt?: undefined; readonly options: QueryOptions & ContinuedSession }
@@ -87,7 +90,7 @@ export class Query implements AsyncIterableIterator<QueryEvent, void, undefined>
     return this.#configure('model', model, () => ({ llm_config: { model } }))
   }
 
-  /** From the next turn on, the agent has the tools of these servers, and of no others. */
+  /** Gives the agent the tools of these servers, and of no others, from the next turn on. */
   setMcpServers(servers: NonNullable<QueryOptions['mcpServers']>): Promise<McpServersChange> {
     return this.#control(async (conversation) => {
       checkChange('mcpServers', servers)

@@ -13,7 +13,7 @@ export type QueryOutcome = {
   readonly finalText: string
   /** Valid for `outputSchema`; absent without it, or if the run ended before the answer. */
   readonly structuredOutput?: unknown
-  /** By model, of all runs of the query. */
+  /** The usage by model, of all runs of the query. */
   readonly usage: UsageByModel
   readonly costUsd?: number
   /** The status if the session waits for somebody else. */

@@ -30,7 +30,7 @@ export function createGuardedFetch({
   return {
     async fetch(url, init = {}) {
       const { agent, send } = await (client ??= loadClient(allow, lookup))
-      // Not compressed: a few bytes could unfold to any number.
+      // The answer must not be compressed: a few bytes could unfold to any number.
       const headers = new Headers(init.headers)
       headers.set('accept-encoding', 'identity')
       // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- undici's own types of the same standard

@@ -22,7 +22,7 @@ export const lookupAll: Lookup = (hostname) => {
   return newLookup
 }
 
-/** In the form that connections expect. */
+/** Returns the lookup in the form that connections expect. */
 export function asNodeLooksUp(lookup: Lookup): LookupFunction {
   const ask = callbackify(lookup)
   return (hostname, { all }, callback) => {

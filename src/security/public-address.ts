@@ -44,7 +44,7 @@ export function isAddressRule(entry: string): boolean {
 /** Returns the canonical form of an address: an IPv4-mapped IPv6 address becomes IPv4. */
 export const canonicalAddress = (address: string): string => ipaddr.process(address).toString()
 
-/** Not digits alone: that would be a mistyped address. */
+/** The name must not have digits alone: that would be a mistyped address. */
 const HOST = /^(?=.{1,253}$)(?!.*(^|\.)\d+$)[a-z\d]([a-z\d_-]*[a-z\d])?(\.[a-z\d]([a-z\d_-]*[a-z\d])?){0,126}$/i
 
 function isRange(entry: string): boolean {

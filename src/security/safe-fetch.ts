@@ -29,7 +29,7 @@ export type ExchangeOptions = PostOptions & { readonly maxBytes: number }
 export type GetAnswer = {
   readonly status: number
   readonly contentType: string
-  /** Where a redirect leads, as it was sent. */
+  /** The target of a redirect, as it was sent. */
   readonly location: string | undefined
   readonly body: Buffer
   /** There is more than was read. */
@@ -56,7 +56,7 @@ export interface SafeFetch {
 }
 
 export type SafeFetchOptions = {
-  /** As in `createAddressRules`. */
+  /** See `createAddressRules`. */
   readonly allow: readonly string[]
   readonly lookup?: Lookup
 }
@@ -73,7 +73,7 @@ export function createSafeFetch({ allow, lookup = lookupAll }: SafeFetchOptions)
   const read = async (url: string, { maxBytes, ...requestOptions }: RequestOptions): Promise<GetAnswer> => {
     requestOptions.signal.throwIfAborted()
     const { agent, send } = await load()
-    // Not compressed: what a few bytes unfold to need not be judged.
+    // The answer must not be compressed: what a few bytes unfold to need not be judged.
     const headers = { ...requestOptions.headers, 'accept-encoding': 'identity' }
     const sending = send(url, { dispatcher: agent, ...requestOptions, headers })
     const answer = await orAborted(sending, requestOptions.signal, ({ body }) => body.on('error', () => {}).destroy())

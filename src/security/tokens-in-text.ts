@@ -6,7 +6,7 @@ const SECRET_NAME =
 
 /** What is in a value is looked at, too: it may have names in it, as `{"token": {"access_token": …}}` has. */
 const VALUE = /[ \t]{0,8}("[^"\\\n]{0,8192}(?:\\.[^"\\\n]{0,8192}){0,4096}"|'[^'\n]{0,8192}'|[^\s"'][^\n]{0,8192})/y
-/** In YAML, a value may be on the next lines. A line with a colon is another setting. */
+/** A value in YAML may be on the next lines. A line with a colon is another setting. */
 const VALUE_BELOW =
   /[ \t]{0,8}(?:[|>][-+0-9]{0,3}[ \t]{0,8})?\r?\n((?:[ \t]{1,64}[^\s:=][^\s:]{0,8192}\r?(?:\n|$)){1,512})/y
 const VALUE_IN_ELEMENT = /([^<]{1,8192})</y

@@ -44,7 +44,7 @@ export class BashProcess {
   readonly #child: ChildProcess
   readonly #input: Writable
   readonly #reports: ThrottledReader
-  /** By token. */
+  /** The key is the token. */
   readonly #pending = new Map<string, PendingReport>()
   #serial = 0
   #isGone = false
@@ -54,7 +54,7 @@ export class BashProcess {
   /** True if its pid may be reused. */
   #hasExited = false
   #shell: ProcessEntry | undefined
-  /** In a sandbox: the init of the shell's PID namespace, whose end ends all other processes in it. */
+  /** The init of the shell's PID namespace, in a sandbox, whose end ends all other processes in it. */
   #init: ProcessEntry | undefined
   /** Processes that outlived the command that started them, and so belong to no later command. */
   #background: ProcessEntry[] = []
@@ -183,7 +183,7 @@ export class BashProcess {
     if (this.#hasExited) return undefined
     if (this.#generations > 0) this.#init = findFirstborn(this.#child.pid, 1)
     const shell = findFirstborn(this.#child.pid, this.#generations)
-    // Before its first report, there may be other processes in its place: those that set up the sandbox.
+    // There may be other processes in its place before its first report: those that set up the sandbox.
     if (this.#hasReported) this.#shell = shell
     return shell
   }
@@ -247,7 +247,7 @@ export class BashProcess {
     this.#settle(exit)
   }
 
-  /** Only the first reported end counts. */
+  /** Keeps the first end that is reported. */
   #settle(exit: BashExit): void {
     this.exit ??= exit
     this.#release()

@@ -7,7 +7,7 @@
  */
 import { splitNulFields } from '../lib/text/nul-fields.ts'
 
-/** For display only, not trusted: the kernel determines which process is the shell. */
+/** The report is for display only, and not trusted: the kernel determines which process is the shell. */
 export type Report = {
   /** 0 to 255; null if the report was invalid. */
   readonly exitCode: number | null
@@ -21,7 +21,7 @@ export type Report = {
   readonly isNewAndRunning: boolean
   /** Variables with an attribute (`declare -i`, `-n`) by which bash evaluates what is assigned to them. */
   readonly evaluates: readonly string[]
-  /** Where the shell looks for programs; undefined if the report was invalid. */
+  /** The directories in which the shell looks for programs; undefined if the report was invalid. */
   readonly path: string | undefined
 }
 

@@ -105,7 +105,7 @@ export type CommandFiles = {
 export function commandScript(files: CommandFiles, ownEnv: Readonly<Record<string, string>>): string {
   const redirections = `<${quote(files.stdin ?? '/dev/null')} >${quote(files.stdout)} 2>${quote(files.stderr)} ${REPORT_FD}>&-`
   const assignments = assign(ownEnv)
-  // In POSIX mode an assignment before a special builtin persists in the shell; called this way, it is an ordinary
+  // An assignment before a special builtin persists in the shell in POSIX mode; called this way, it is an ordinary
   // builtin.
   const source = assignments && `${assignments} `
   return `${source}builtin command . ${quote(files.script)} ${redirections}\n`

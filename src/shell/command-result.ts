@@ -86,7 +86,7 @@ export function tellLostCwd(lostState: string, cwd: string): string {
     : `The working directory ${lostState} was deleted; the shell is now in ${cwd}.`
 }
 
-/** As a shell reports it: 128 plus the signal number. */
+/** Returns the code as a shell reports it: 128 plus the signal number. */
 function exitCodeOf(exit: BashExit | undefined): number | null {
   if (!exit?.signal) return exit?.code ?? null
   return 128 + constants.signals[exit.signal]

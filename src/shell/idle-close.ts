@@ -5,7 +5,7 @@ const RETRY_MS = 1000
 export class IdleClose {
   readonly #close: () => Promise<void>
   #timer: NodeJS.Timeout | undefined
-  /** On the monotonic clock, in milliseconds. Infinity while it is in use. */
+  /** A time of the monotonic clock, in milliseconds. Infinity while it is in use. */
   #idleSince = Infinity
   #isEnded = false
 

@@ -9,7 +9,10 @@ import { quote } from './bash-script.ts'
 /** The number of the descriptor, in the place of the one for a shell's reports. */
 export const SCRIPT_STDIO_INDEX = 3
 
-/** Not started in the workdir by the server: changing there may hang. `-p`: not a program that agents put on `PATH`. */
+/**
+ * The program does not start in the workdir by the server: changing there may hang. `-p`: not a program that agents put
+ * on `PATH`.
+ */
 export const programArgv = (workdir: string): string[] => [
   '/bin/sh',
   '-c',

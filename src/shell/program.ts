@@ -13,9 +13,9 @@ import { endMarkedProcesses, endTrees, programId, shellMark } from './processes/
 import { findProcess } from './processes/process-table.ts'
 import { programArgv, programScript, SCRIPT_STDIO_INDEX } from './program-script.ts'
 
-/** Kept of what it writes to its standard error: more than is shown, as a secret at the cut would not be redacted. */
+/** The part that is kept of its standard error: more than is shown, as a secret at the cut would not be redacted. */
 const MAX_COMPLAINT_CHARS = 64 * 1024
-/** For a program that was asked to end by closing its input. */
+/** The time for a program that was asked to end by closing its input. */
 const END_GRACE_MS = 500
 /** The last output of a process that has exited; its children may hold the pipe forever. */
 const LAST_OUTPUT_MS = 200

@@ -51,7 +51,7 @@ export class SessionState {
     this.#saved = state
   }
 
-  /** From now on only `save` saves the state. */
+  /** Ends the timer: `save` alone saves the state afterwards. */
   stop(): void {
     clearTimeout(this.#timer)
     this.#timer = undefined

@@ -8,7 +8,7 @@ export type BashCommandLimits = {
   readonly outputBytes: number
   /** Bytes of the file with a complete long output; a command that writes more is ended. */
   readonly fullOutputBytes: number
-  /** After each of SIGINT, SIGTERM and SIGKILL. */
+  /** The time after each of SIGINT, SIGTERM and SIGKILL. */
   readonly graceMs: number
   /** Commands and programs begin only while it is held, and the time of commands counts only then. */
   readonly lease?: Lease | undefined

@@ -28,7 +28,7 @@ export type ShellsOptions = {
   readonly additionalDirectories?: readonly string[] | undefined
   /** The server's directory for these shells: their pipes, and their saved state. */
   readonly stateDir: string
-  /** Where the states of sessions are kept. Default: `stateDir`. */
+  /** The directory for the states of sessions. Default: `stateDir`. */
   readonly keptDir?: string
   /** Readable by the agent: complete outputs (kept) and outputs of background processes (removed at the end). */
   readonly outputDir: string
@@ -49,7 +49,7 @@ export type ShellsOptions = {
   readonly limits?: Partial<ShellLimits>
 }
 
-/** For programs that are being started when the shells close; the file system may not answer. */
+/** The time for programs that are being started when the shells close; the file system may not answer. */
 const START_WAIT_MS = 5000
 
 const OPEN_NETWORK: ShellNetwork = { mode: 'open', adopt: () => () => {} }

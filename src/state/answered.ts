@@ -19,7 +19,7 @@ export function answeredBy(event: EventOf<'AssistantMessage'>): StoredAnswer | u
   return stop_reason === 'pause_turn' && text !== '' ? undefined : { stopReason: 'completed', text }
 }
 
-/** After the result of a call of this tool. */
+/** Returns the answer after the result of a call of this tool. */
 export function answeredAfterResult(
   before: StoredAnswer | undefined,
   name: string | undefined,

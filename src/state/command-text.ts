@@ -57,7 +57,7 @@ const MAX_WORDS = 9
 // oxlint-disable-next-line regexp/time -- nothing follows, so that no word is divided in another way
 const PIECES = /\s+|(?:"[^"]*"|'[^']*'|[^\s"']|["']){1,4096}/g
 
-/** As a shell separates words: quotes keep spaces together. Only the first words are returned. */
+/** Separates words as a shell does: quotes keep spaces together. Only the first words are returned. */
 function splitWords(args: string): string[] {
   const words: string[] = []
   let start = 0

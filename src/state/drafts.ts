@@ -61,7 +61,7 @@ const MAX_WAKES_IN_A_ROW = 20
 /** False if a run must wait for the user. Any message of the user sets `runsInARow` to 0. */
 export const mayFollow = ({ runsInARow }: Pick<State, 'runsInARow'>) => runsInARow <= MAX_WAKES_IN_A_ROW
 
-/** After any other status, only the user decides whether the agent continues. */
+/** The statuses after which the agent may continue; after any other one, only the user decides. */
 const WAKES: ReadonlySet<Status> = new Set(['idle', 'finished'])
 
 /** True if a subagent in the background that ends with this status may start a run. */
@@ -227,7 +227,7 @@ export function interruptCalls(
   return [...closePermission(state, why, message), ...results]
 }
 
-/** Also the call of a subagent while one of the subagent's calls does. */
+/** Returns true, too, for the call of a subagent while one of the subagent's calls has begun. */
 function hasBegun(state: State, call: ToolCall, isBegun: (call: ToolCall) => boolean): boolean {
   if (isBegun(call)) return true
   const { agent } = findSubagent(state, call.toolUseId) ?? {}
@@ -268,7 +268,7 @@ export type RunOutput = {
   readonly isInterrupted?: boolean
 }
 
-/** Without a `finalText`, or with an empty one, the run's last message becomes the final text. */
+/** Takes the run's last message as the final text if `finalText` is absent or empty. */
 export function result(state: State, stopReason: StopReason, now: number, end: RunOutput = {}): EventDraft {
   const run = state.run
   return {

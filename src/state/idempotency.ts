@@ -37,7 +37,10 @@ export const MAX_KEYS = 1000
 type RememberedResult = KeptKey & { readonly at: string }
 
 type Steps<E, T> = {
-  /** At least all entries of this key, oldest first. No other work may run between reading them and this call. */
+  /**
+   * The list has at least all entries of this key, oldest first. No other work may run between reading them and this
+   * call.
+   */
   readonly remembered: readonly E[]
   readonly again: (earlier: E) => T
   readonly make: () => T

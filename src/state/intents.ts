@@ -279,13 +279,13 @@ function decideConfigure(state: State, changes: Record<string, unknown>): EventD
   return Object.keys(changes).length ? [{ type: 'ConfigUpdate', source: 'user', changes }] : []
 }
 
-/** Also while calls are kept for the next run. */
+/** Returns true, too, while calls are kept for the next run. */
 export const isWorking = (state: State) =>
   state.status === 'running' || state.openCalls.length > 0 || areInBackground(state)
 
 /** Shells keep the network that they were started in: such a change ends them. */
 export function changesNetworkMode({ settings }: State, { network }: Record<string, unknown>): boolean {
-  // As it was checked when it came.
+  // It was checked when it came.
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- as it was checked when it came
   return network !== undefined && (network as { mode?: unknown }).mode !== settings.network?.mode
 }

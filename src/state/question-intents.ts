@@ -110,7 +110,7 @@ function answerResult(
   }
 }
 
-/** In the words that models know. Texts are quoted as JSON, so that none can pass for another question or answer. */
+/** Uses the words that models know. Texts are quoted as JSON, so that none can pass for another question or answer. */
 function tellAnswers({ payload: { questions } }: OpenQuestion, answers: Answers): string {
   const pairs = questions.map(({ question }) => {
     const own = Object.hasOwn(answers, question) ? answers[question] : undefined

@@ -30,7 +30,7 @@ export function overridesIn({ model, permission_mode: permissionMode, allowed_to
   return { overrides: { model, permissionMode, ...(allow && { allowed: { allow, ask: [], deny: [] } }) } }
 }
 
-/** From the one that allows least to the one that allows most. */
+/** The modes from the one that allows least to the one that allows most. */
 const MODES: readonly PermissionMode[] = ['plan', 'deny', 'callback', 'default', 'accept_edits', 'bypass']
 
 export const stricterOf = (one: PermissionMode, other: PermissionMode): PermissionMode =>

@@ -21,7 +21,7 @@ export type Run = {
   /** The schema of its final answer, if the request of the run had one, and how often it has asked for that answer. */
   readonly outputSchema?: OutputSchema | undefined
   readonly outputRequests?: number
-  /** For its first answer; otherwise that of the configuration holds. */
+  /** The choice for its first answer; otherwise that of the configuration holds. */
   readonly toolChoice?: ToolChoice | undefined
   /** RFC 3339 time since when it works, and the milliseconds it had worked before it waited for a user. */
   readonly activeSince: string

@@ -33,7 +33,7 @@ import { NO_AGENT } from './state-shape.ts'
  */
 const SHORT_LOG = 2
 
-/** Where the snapshots of conversations are. */
+/** The storage of the snapshots of conversations. */
 type Snapshots = {
   readonly snapshots: {
     read(id: string): Promise<unknown>
@@ -41,7 +41,7 @@ type Snapshots = {
   }
 }
 
-/** Where the logs of conversations can be read. */
+/** The storage of the logs of conversations. */
 type Logs = {
   view(id: string): Promise<
     AsyncDisposable & {

@@ -63,7 +63,7 @@ export type Subagent = {
   readonly model: string | undefined
   readonly mode: EventOf<'SubagentStart'>['permission_mode']
   readonly isBackground: boolean
-  /** Where its messages begin in the log. */
+  /** The seq at which its messages begin in the log. */
   readonly firstSeq: number
   readonly agent: AgentState
 }
@@ -89,7 +89,7 @@ export type State = AgentState & {
   readonly settings: Settings
   /** Seq of the `ConfigUpdate` that set the hooks; 0 for those of the creation. */
   readonly hooksAt: number
-  /** In the order in which they began. */
+  /** The subagents in the order in which they began. */
   readonly subagents: readonly Subagent[]
   /** What waits for a user or a client, in the order of opening; permissions are part of their agent. */
   readonly requests: readonly StoredRequest[]
@@ -113,7 +113,7 @@ export type State = AgentState & {
   readonly previewSeq: number
   /** The beginning of the text that the newest run ended with. */
   readonly lastWords: string
-  /** Where events do not hold any more, in order. */
+  /** The spans in which events do not hold any more, in order. */
   readonly rewound: readonly RewoundSpan[]
   /** Highest schema version seen; above ours, the conversation can be read but not run. */
   readonly version: number

@@ -66,7 +66,7 @@ export function unjudgedSubagents(subagents: readonly Subagent[]): readonly Suba
   })
 }
 
-/** Without the subagent of a call that has its result, unless it works in the background. */
+/** Leaves out the subagent of a call that has its result, unless it works in the background. */
 export function withoutAnswered(subagents: readonly Subagent[], toolUseId: string): readonly Subagent[] {
   if (!subagents.some((each) => each.toolUseId === toolUseId && !each.isBackground)) return subagents
   return subagents.filter((each) => each.toolUseId !== toolUseId || each.isBackground)

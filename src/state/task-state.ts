@@ -29,7 +29,7 @@ export const MAX_OPEN_TASKS = 100
 /** Commands of tasks that run concurrently. */
 export const MAX_COMMANDS = 4
 
-/** In which status the next task of the agent may start. Pausing the agent pauses its queue. */
+/** Says in which status the next task of the agent may start. Pausing the agent pauses its queue. */
 const QUEUE_GOES_ON: Readonly<Record<Status, boolean>> = {
   idle: true,
   finished: true,

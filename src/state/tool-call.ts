@@ -26,8 +26,8 @@ export type ClientResult = { readonly output: unknown; readonly isError: boolean
 /** The outcome of a call. A failure is an outcome, never a throw. */
 export type ToolOutcome = {
   /**
-   * By the tool's output schema, text, or a list of text and image parts: the model is also shown the images of such a
-   * list.
+   * The output by the tool's output schema, text, or a list of text and image parts: the model is also shown the images
+   * of such a list.
    */
   readonly output: unknown
   readonly error?: { readonly type: ToolErrorType; readonly message: string }

@@ -7,7 +7,7 @@ import type { PermissionRules } from '../contract/values/permission.ts'
 import type { ProjectEntry, ProjectSettings } from '../contract/project/project-settings.ts'
 import { parseCommandCall } from './command-text.ts'
 
-/** By its name; the last part of a name with `:` is enough if only one entry has it. */
+/** Finds an entry by its name; the last part of a name with `:` is enough if only one entry has it. */
 export function findEntry(entries: readonly ProjectEntry[], name: string): ProjectEntry | undefined {
   const exact = entries.find((entry) => entry.name === name)
   if (exact) return exact
@@ -32,7 +32,7 @@ type Before = {
   readonly granted: GrantedRules
 }
 
-/** After a successful call of a tool. */
+/** Returns the rules after a successful call of a tool. */
 export function grantedByResult(
   { settings: { project_settings: settings }, openCalls, granted }: Before,
   { tool_use_id: id, is_error }: EventOf<'ToolResult'>,

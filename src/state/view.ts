@@ -38,7 +38,7 @@ export function viewOf(state: State): ConversationView {
   }
 }
 
-/** Also while the agent is at rest, or paused. */
+/** Returns true, too, while the agent is at rest, or paused. */
 const isUnfinished = (state: State): boolean =>
   state.tasks.length > 0 || areInBackground(state) || restingRequests(state).length > 0
 
@@ -89,7 +89,7 @@ function shownSettings(settings: Settings): ShownSettings {
   return shownEntries as ShownSettings
 }
 
-/** As clients send it. */
+/** Returns the servers as clients send them. */
 export function shownMcp(servers: McpServers): ShownMcp {
   const shownServers = Object.entries(servers).map(([name, { transport, ...server }]) => [
     name,

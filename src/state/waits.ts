@@ -1,4 +1,4 @@
-/** For whom a run waits outside, while it has left its slot. Pure. */
+/** Knows for whom a run waits outside, while it has left its slot. Pure. */
 import type { EventDraft } from '../contract/events/event.ts'
 import { isUndecided } from './approval-intents.ts'
 import { waitsForClient } from './client-result.ts'

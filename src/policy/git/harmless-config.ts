@@ -86,7 +86,7 @@ type Setting = { readonly name: string; readonly value: string }
 
 const SECTION = /^\[([A-Za-z0-9-]+)([ \t.][^\]"\\]*(?:"(?:[^"\\\]]|\\["\\]){0,1000}")?)?\](.*)$/
 
-/** Only what git itself writes; undefined for all else, which git may take in another way. */
+/** Reads what git itself writes; undefined for all else, which git may take in another way. */
 function readConfig(givenText: string): readonly Setting[] | undefined {
   const text = givenText.replaceAll('\r\n', '\n')
   // oxlint-disable-next-line no-control-regex -- they are what is looked for
@@ -114,7 +114,7 @@ function readConfig(givenText: string): readonly Setting[] | undefined {
 
 const isComment = (line: string): boolean => line === '' || /^[#;]/.test(line)
 
-/** Only the blanks of git: others belong to a value. */
+/** Removes the blanks of git only: others belong to a value. */
 function trimLine(line: string): string {
   let [start, end] = [0, line.length]
   while (start < end && isBlank(line[start])) start += 1

@@ -40,7 +40,7 @@ class Repositories {
     this.#workdir = workdir
   }
 
-  /** As git does, looks for a repository in the directory and in each one above it. */
+  /** Looks for a repository, as git does, in the directory and in each one above it. */
   enter(): void {
     let directory = this.#workdir
     for (let count = 0; count < MAX_PARENTS; count += 1) {

@@ -1,4 +1,7 @@
-/** Which words of a call of git, or gh, may stand for something else: an alias, and a setting that runs a program. */
+/**
+ * Finds the words of a call of git, or gh, that may stand for something else: an alias, and a setting that runs a
+ * program.
+ */
 import type { ShellWord } from '../shell/shell-word.ts'
 import { literalOf, UNKNOWN_WORD } from '../shell/shell-word.ts'
 import { isHarmlessKey } from './harmless-config.ts'

@@ -17,7 +17,7 @@ export type CommandPattern = {
   readonly isExact: boolean
 }
 
-/** Between words. No command holds it: NUL characters are refused before. */
+/** The character between words. No command holds it: NUL characters are refused before. */
 const GAP = '\0'
 
 /** Returns what is wrong as a string. */
@@ -44,7 +44,7 @@ function symbolsOf(text: string): Symbols {
   return Array.from(text.replaceAll(/[ \t]+/g, GAP), (character) => (character === '*' ? STAR : character))
 }
 
-/** For a rule that allows: the command as it is written, word by word. */
+/** Compares with a rule that allows: the command as it is written, word by word. */
 export function matchesCertainly(pattern: CommandPattern, words: readonly ShellWord[], effort: Effort): boolean {
   const [text = []] = textsOf(words).certain
   return coversAll(pattern.symbols, endedText(pattern, text), effort)
@@ -54,8 +54,8 @@ export function matchesCertainly(pattern: CommandPattern, words: readonly ShellW
 const STEPS_OF_A_COMMAND = 20
 
 /**
- * For a rule that denies or asks: also under its full path, with its words in one pair of quotes, and with options between
- * its words, as in `git -C . push`.
+ * Compares with a rule that denies or asks: also under its full path, with its words in one pair of quotes, and with
+ * options between its words, as in `git -C . push`.
  */
 export function matchCommand(pattern: CommandPattern, words: readonly ShellWord[], effort: Effort): Certainty {
   const match = matchWords(pattern, words, effort)

@@ -21,7 +21,7 @@ export function matchUrl({ host, below }: DomainPattern, url: string | undefined
   return (below ? givenHost.endsWith(`.${host}`) : givenHost === host) ? 'yes' : 'no'
 }
 
-/** In lower case and ASCII, as it is looked up. */
+/** Returns the host in lower case and ASCII, as it is looked up. */
 function hostOf(url: string): string | undefined {
   const host = URL.parse(url)?.hostname.replace(/\.$/, '')
   return host === '' ? undefined : host

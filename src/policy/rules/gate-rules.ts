@@ -15,7 +15,7 @@ export type GateRules = {
   readonly mode: PermissionMode
   /** Whatever the mode would let run is asked about. */
   readonly confirmation: boolean
-  /** In the mode `callback`, somebody else is asked about what needs a permission. */
+  /** True if, in the mode `callback`, somebody else is asked about what needs a permission. */
   readonly hasApprover?: boolean
   /** The command comes from a project that is not trusted: nothing is free, also reading needs a rule. */
   readonly isStrangers?: boolean

@@ -45,7 +45,7 @@ function ends(effort: Effort, steps: number, result: boolean): boolean {
 const matchesOne = (pattern: Symbols[number] | undefined, text: Symbols[number] | undefined): boolean =>
   pattern === ONE ? text !== STAR : pattern === text && text !== STAR
 
-/** Above this product the answer is that they may. */
+/** The product above which the answer is that they may. */
 const MAX_CELLS = 1_000_000
 
 /** Whether some text fits both. */

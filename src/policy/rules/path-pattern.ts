@@ -4,7 +4,7 @@ import type { Symbols } from './globs.ts'
 import type { Effort } from './effort.ts'
 import { canMeet, coversAll, isBalanced, ONE, STAR } from './globs.ts'
 
-/** Where relative and home paths start. */
+/** The directories at which relative and home paths start. */
 export type Bases = { readonly workdirs: readonly string[]; readonly homes: readonly string[] }
 
 export type PathPattern = {
@@ -64,7 +64,7 @@ export function matchPath(
 ): PathMatch {
   const starts = base === 'root' ? ['/'] : base === 'home' ? homes : workdirs
   let best: PathMatch = { match: 'no', isAbove: false }
-  // In doubt, as if it could match.
+  // The path could match if that is in doubt.
   const steps = (STEPS_OF_A_PATH + path.length + parts.length) * Math.max(1, starts.length - 1)
   if (!effort.spend(steps)) return { match: 'no', isAbove: true }
   for (const start of starts) {

@@ -15,7 +15,10 @@ const FLAG =
 const isOption = (word: ShellWord): boolean => /^[-+]./.test(startOf(word))
 const isAssignment = (word: ShellWord): boolean => /^[A-Za-z_]\w*=/.test(startOf(word))
 
-/** For each way in which `names`, the words of the rule, are in order among `words` with only options between them. */
+/**
+ * Returns a command for each way in which `names`, the words of the rule, are among `words` with only options in
+ * between.
+ */
 export function withoutOptions(names: readonly string[], words: readonly ShellWord[]): readonly ShortenedCommand[] {
   const [program, ...rest] = names
   const first = words[0] && literalOf(words[0])

@@ -17,7 +17,7 @@ export type Wrapping = {
 export type SimpleCommand = {
   /** The name first. */
   readonly words: readonly ShellWord[]
-  /** Where it may run; undefined: anywhere. */
+  /** The directories in which it may run; undefined: anywhere. */
   readonly cwds: readonly string[] | undefined
   /** A variable set for it that can change which program runs or what it does. */
   readonly unsafeVariable: string | undefined

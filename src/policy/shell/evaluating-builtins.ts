@@ -106,7 +106,7 @@ function mayEvaluateTest(words: readonly ShellWord[]): boolean {
   const isUnknown = (word: ShellWord | undefined) =>
     word !== undefined && /^-?$/.test(startOf(word)) && literalOf(word) === undefined
   if (operands.length < 3) return operands.length === 2 && isUnknown(operands[0])
-  // Of three, the second one is an operator, or the first one is `!`.
+  // The second one of three is an operator, or the first one is `!`.
   return operands.length === 3 ? isUnknown(operands[1]) : operands.some(isUnknown)
 }
 

@@ -20,7 +20,7 @@ export function unwrapXargs(words: readonly ShellWord[]): UnwrappedCommand {
   const marks = marksOf(words.slice(0, after))
   const [name, ...rest] = words.slice(after)
   if (!name) return PLAIN
-  // With a replaced text, nothing of the command is certain, its name included.
+  // Nothing of the command is certain if a text is replaced, its name included.
   const inner = marks
     ? [name, ...rest].map((word) =>
         marks.some((mark) => literalOf(word)?.includes(mark) ?? true) ? UNKNOWN_WORD : word,

@@ -29,7 +29,10 @@ const STAY = new Set(
 )
 const GO_ELSEWHERE = /^(-[CDw]|--(cwd|prefix|dir|directory|project|chdir|workdir|working-dir|wd|root))/
 
-/** Which of its arguments is the command differs: each may be where it begins. A text with spaces may be a script. */
+/**
+ * Takes each argument for the possible beginning of the command, as it differs which one it is. A text with spaces may
+ * be a script.
+ */
 export function unwrapLauncher(words: readonly ShellWord[], name = ''): UnwrappedCommand {
   const elsewhere = !STAY.has(name) || words.some((word) => GO_ELSEWHERE.test(startOf(word)))
   const runs = words.flatMap((word, at): WrappedText[] => {

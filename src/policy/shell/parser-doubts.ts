@@ -49,7 +49,7 @@ export function doubtAbout(node: SyntaxNode, syntax: Syntax): string | undefined
 const PLAIN_ESCAPE =
   /\\(?:[abeEfnrtv\\'"?]|x[0-7]?[1-9a-fA-F](?![0-9a-fA-F])|x[1-7][0-9a-fA-F]|[1-7](?![0-7])|[0-7][1-7](?![0-7])|[1-7]0(?![0-7])|1[0-7]{2}|0[1-7][0-7]|00[1-7]|u00[2-7][0-9a-fA-F](?![0-9a-fA-F]))/g
 
-/** In what the parser takes for plain text. */
+/** Searches what the parser takes for plain text. */
 const hasExpansion = (text: string): boolean => /`|\$[({[\w@*#?!]/.test(text.replaceAll(/\\[^]/g, ''))
 
 /** What POSIX defines: in `sh -c '[[ x || rm ]]'`, many shells run `rm`, and `$'` is not a quote for them. */

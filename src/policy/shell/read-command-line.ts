@@ -22,7 +22,7 @@ export type ShellParser = Pick<typeof Unbash, 'parse'>
 
 export type CommandContext = {
   readonly parser: ShellParser
-  /** Where the shell stands; undefined: anywhere. */
+  /** The current directory of the shell; undefined: anywhere. */
   readonly cwd: string | undefined
   readonly homes: readonly string[]
   /** Variables of the shell with an attribute by which it evaluates what is assigned to them. */
@@ -64,7 +64,7 @@ class CommandLineReader {
   #isLaunched = false
   /** How the shell that runs the text reads it. */
   #syntax: Syntax = 'bash'
-  /** Beyond them nothing more is looked into. */
+  /** Nothing more is looked into beyond them. */
   readonly #bounds = new ReadingBounds()
 
   constructor(context: CommandContext) {

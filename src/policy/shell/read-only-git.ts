@@ -1,4 +1,7 @@
-/** Which calls of git only read. Options that write a file or run a program are not listed, and git takes them abbreviated. */
+/**
+ * Knows which calls of git only read. Options that write a file or run a program are not listed, and git takes them
+ * abbreviated.
+ */
 import type { ShellWord } from './shell-word.ts'
 import { literalOf } from './shell-word.ts'
 
@@ -6,7 +9,7 @@ import { literalOf } from './shell-word.ts'
 const SHOWS =
   /^(-[0-9]+|-[pusMCwbzR]|-[nUGSL].*|--(stat|shortstat|numstat|name-only|name-status|oneline|graph|all|decorate|no-decorate|cached|staged|summary|patch|no-patch|no-color|color|no-merges|merges|first-parent|reverse|follow|date=[\w:%-]+|(format|pretty)=(?!.*%[-+ ]?G).*|pretty|max-count=\d+|since=.*|until=.*|after=.*|before=.*|author=.*|grep=.*|abbrev-commit|abbrev(=\d+)?|word-diff(=\w+)?|unified=\d+|minimal|ignore-all-space|ignore-space-change|no-ext-diff|no-textconv|no-renames|diff-filter=\w+|merge-base|exit-code|quiet|raw|left-right|cherry-pick|topo-order|tags|branches|remotes))$/
 
-/** By subcommand: its options, and whether it may have operands. `branch x` and `tag x` create one. */
+/** The options of each subcommand, and whether it may have operands. `branch x` and `tag x` create one. */
 const READS: Readonly<Record<string, { readonly options: RegExp; readonly operands: boolean }>> = {
   blame: { options: /^(-[swMCetf]+|-L.*|--date=\w+)$/, operands: true },
   branch: { options: /^(-[arv]+|-vv|--(all|remotes|list|verbose|show-current|no-color))$/, operands: false },

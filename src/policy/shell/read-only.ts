@@ -8,7 +8,10 @@ export type Reading = {
   readonly paths: readonly ShellWord[]
   /** It also reads where it runs, as `ls` does. */
   readonly readsDirectory: boolean
-  /** Only git in its own directory: in another one, a configuration that comes with the files can run commands. */
+  /**
+   * It is free for git in its own directory alone: in another one, a configuration that comes with the files can run
+   * commands.
+   */
   readonly isGit?: true
   /** It reads what links in a directory lead to. */
   readonly followsLinks?: boolean
@@ -22,7 +25,7 @@ type Spec = {
   /** A glob among its arguments shows names and sizes of files, not their content. */
   readonly takesGlobs?: true
   readonly maxOperands?: number
-  /** Without a path it reads where it runs. */
+  /** It reads where it runs if it has no path. */
   readonly walks?: true
   /** What is in a directory is compared, wherever its links lead. */
   readonly followsLinks?: true
@@ -148,15 +151,15 @@ function readingBy(spec: Spec, name: string, words: readonly ShellWord[]): Readi
 }
 
 /**
- * Also behind `--`: `find -- -delete` deletes, and in `rg -e -- --pre=./x` the `--` is the value of an option. So a file
- * whose name begins with `-` is a question.
+ * Returns true for words behind `--`, too: `find -- -delete` deletes, and in `rg -e -- --pre=./x` the `--` is the value
+ * of an option. So a file whose name begins with `-` is a question.
  */
 const isOption = (word: ShellWord): boolean => startOf(word).startsWith('-') && startOf(word) !== '-'
 
 /** What an unknown word stands for may begin with `-`, so it may be an option. */
 function isPlain(word: ShellWord, { takesText, takesGlobs }: Spec): boolean {
   if (isKnown(word)) return true
-  // Not what may become several words: `x='%s -f file'; date +$x` shows a file.
+  // What may become several words is not plain: `x='%s -f file'; date +$x` shows a file.
   if (word.pieces.some((piece) => 'hole' in piece && piece.hole === 'any'))
     return Boolean(takesText) && isSafeText(word) && !word.isMany
   return Boolean(takesGlobs ?? takesText) && (takesGlobs !== undefined || startOf(word) !== '')

@@ -16,7 +16,7 @@ const READ_LATE = new Set(
   'ArithmeticExpansion Assignment CommandExpansion HereDoc ParameterExpansion ProcessSubstitution Word'.split(' '),
 )
 
-/** For one command line. Each method counts, and returns false as soon as anything exceeds its bound. */
+/** The bounds of one command line. Each method counts, and returns false as soon as anything exceeds its bound. */
 export class ReadingBounds {
   #exceeded: string | undefined
   #commands = 0
@@ -36,7 +36,7 @@ export class ReadingBounds {
     return this.takesWords(words)
   }
 
-  /** To compare the rules with its file costs as much as with four words. */
+  /** Counts four words, which cost as much as to compare the rules with its file. */
   takesRedirection(target: ShellWord): boolean {
     return this.takesWords([target], 4)
   }

@@ -28,7 +28,9 @@ export const isSafeVariable = (name: string): boolean =>
 /** The charset in which bash reads lines, also later ones. */
 export const isLocale = (name: string): boolean => /^(LANG|LC_[A-Z]+)$/.test(name)
 
-/** In charsets such as GBK, a backslash may be the second half of a character, and then quotes nothing. */
+/**
+ * Returns false for charsets such as GBK: a backslash may be the second half of a character, and then quotes nothing.
+ */
 export const isSafeLocale = (value: string | undefined): boolean =>
   value !== undefined && /^(C|POSIX|[\w@]+\.utf-?8)?$/i.test(value)
 

@@ -4,14 +4,14 @@ import { literalOf } from './shell-word.ts'
 import type { UnwrappedCommand } from './unwrapped.ts'
 import { hides, PLAIN } from './unwrapped.ts'
 
-/** Without `-k`, which takes assignments out of the arguments, and others that concern how a text is read. */
+/** The letters lack `-k`, which takes assignments out of the arguments, and others that concern how a text is read. */
 const LETTERS = 'abefhmuvxBCET'
 const NAMED =
   /^(allexport|braceexpand|emacs|errexit|errtrace|functrace|hashall|ignoreeof|monitor|noclobber|noglob|nolog|notify|nounset|physical|pipefail|verbose|vi|xtrace)$/
 const SHOPT =
   /^(checkhash|checkjobs|checkwinsize|cmdhist|failglob|globstar|histappend|huponexit|inherit_errexit|lastpipe|nocasematch|nullglob|xpg_echo)$/
 
-/** Off by default: without them, names and lines are read as this server reads them. */
+/** The options that are off by default: without them, names and lines are read as this server reads them. */
 const BETTER_OFF = /^(dotglob|expand_aliases|extglob|nocaseglob)$/
 
 const CHANGES = hides('it sets an option of the shell that changes how commands are read')

@@ -1,4 +1,4 @@
-/** From a word of the parser to what is known of it. */
+/** Turns a word of the parser into what is known of it. */
 import type { DoubleQuotedChild, Word, WordPart } from 'unbash'
 import type { Piece, ShellWord } from './shell-word.ts'
 

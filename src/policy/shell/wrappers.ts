@@ -12,7 +12,7 @@ import { skipOptions } from './skip-options.ts'
 import type { UnwrappedCommand } from './unwrapped.ts'
 import { hides, PLAIN } from './unwrapped.ts'
 
-/** In these places only the system's own programs are expected. */
+/** The places in which only the system's own programs are expected. */
 const SYSTEM = /^(\/usr)?(\/local)?\/bin\/(?=[^/]+$)/
 
 export function unwrap(words: readonly ShellWord[]): UnwrappedCommand {
@@ -70,7 +70,10 @@ function unwrapScheduler(words: readonly ShellWord[]): UnwrappedCommand {
   return isList ? PLAIN : { ...unwrapLauncher(words), hidden: 'it runs commands that cannot be seen' }
 }
 
-/** Before the subcommand, where only options and their values are. `git clone -c` is for the repository that it makes. */
+/**
+ * Looks before the subcommand, where only options and their values are. `git clone -c` is for the repository that it
+ * makes.
+ */
 function setsConfiguration(words: readonly ShellWord[]): boolean {
   const at = subcommandAt(words)
   const isClone = words.some((word) => literalOf(word) === 'clone')
@@ -78,7 +81,7 @@ function setsConfiguration(words: readonly ShellWord[]): boolean {
   return before.some((word) => /^(-c|--config)/.test(startOf(word)))
 }
 
-/** Or what is behind it, after an option that may have it as its value. */
+/** Returns the place of the subcommand, or of what is behind it, after an option that may have it as its value. */
 function subcommandAt(words: readonly ShellWord[]): number {
   const isOption = (word: ShellWord | undefined) => word !== undefined && startOf(word).startsWith('-')
   return words.findIndex((word, index) => !isOption(word) && !isOption(words[index - 1]))
@@ -100,7 +103,7 @@ const NO_VALUE = /(?!)/
 const CONSTANT: Readonly<Record<string, Options>> = {
   builtin: { flags: /(?!)/, valued: NO_VALUE, operands: 0 },
   command: { flags: /^-p$/, valued: NO_VALUE, operands: 0 },
-  // Not `-a`: `exec -a git-checkout git show` is `git checkout show`.
+  // The flag `-a` is left out: `exec -a git-checkout git show` is `git checkout show`.
   exec: { flags: /^-[cl]+$/, valued: NO_VALUE, operands: 0 },
   nice: { flags: /^-\d+$/, valued: /^(-n|--adjustment)/, operands: 0 },
   nohup: { flags: /(?!)/, valued: NO_VALUE, operands: 0 },

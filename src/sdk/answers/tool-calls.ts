@@ -70,7 +70,7 @@ async function outputOf(tool: AnySdkTool, call: ToolOpened, signal: AbortSignal)
     const [toolUseId = call.request_id] = call.tool_use_ids
     const context = { signal, sessionId: call.conversation_id, toolUseId }
     const working = async () => {
-      // Not its method, which schemas of zod/mini do not have.
+      // It is not the schema's method, which schemas of zod/mini do not have.
       const input = await z.safeParseAsync(tool.schema, call.payload.input)
       if (!input.success) return failedOutput(`The input is not valid. ${z.prettifyError(input.error)}`)
       return readOutput(await tool.handler(input.data, context))

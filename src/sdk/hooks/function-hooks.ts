@@ -34,18 +34,18 @@ type Answer = Omit<Extract<BodyOf<'answerRequest'>, { kind: 'hook' }>, 'kind'>
 
 /** How long the end of a query waits for the server to remove its hooks, in milliseconds. */
 const REMOVE_MS = 5000
-/** Between two questions whether their calls have ended, in milliseconds. */
+/** The pause between two questions whether their calls have ended, in milliseconds. */
 const SETTLE_MS = 50
 /** Called in the background. */
 const WATCHING: readonly HookPoint[] = ['FileChanged', 'TaskCompleted', 'Notification']
-/** As the server accepts it. */
+/** The length that the server accepts. */
 const MAX_ERROR_CHARS = 10_000
 const MAX_ID_CHARS = 190
 
 export class FunctionHooks implements AttachedHooks {
   readonly #options: FunctionHooksOptions
   readonly #client = `${QUERY_CLIENT}${randomUUID()}`
-  /** By point and id. */
+  /** The hooks by point and id. */
   readonly #hooks = new Map<string, FunctionHook>()
   readonly #work: OpenWork
   readonly #closing = new AbortController()
@@ -135,9 +135,9 @@ export class FunctionHooks implements AttachedHooks {
     this.#wasRegistered = isRegistered
   }
 
-  /** At its deadline the server gives up, too: then nothing is sent. */
+  /** Sends nothing after its deadline, when the server has given up, too. */
   async #answerInTime(request: HookRequest, signal: AbortSignal): Promise<void> {
-    // By the length of the time and not its end: clocks differ.
+    // The length of the time counts, and not its end: clocks differ.
     const ms = Date.parse(request.deadline) - Date.parse(request.timestamp)
     await withinTime(ms, signal, (inTime) => this.#answer(request, inTime)).catch((error: unknown) => {
       if (!(error instanceof DOMException) || error.name !== 'TimeoutError') throw error

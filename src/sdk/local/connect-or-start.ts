@@ -18,7 +18,7 @@ import type { OpenPlace } from './local-place.ts'
 import { isSocket, openOwnPlace, openPlace } from './local-place.ts'
 
 export type LocalServer = AsyncDisposable & {
-  /** Where the server listens: `unix:` and a path, or an http URL. */
+  /** The address at which the server listens: `unix:` and a path, or an http URL. */
   readonly address: string
   /** Acts as the master key, for as long as the server runs. */
   readonly credential: string
@@ -34,7 +34,7 @@ export type ConnectOptions = Pick<StartOptions, 'callbackHooksOf'> & {
   readonly signal?: AbortSignal | undefined
   /** Further files with secrets, which agents cannot read, whichever process runs them. */
   readonly secretFiles?: readonly string[]
-  /** For a server that starts in this process. */
+  /** The settings for a server that starts in this process. */
   readonly settings?: ServerSettings
 }
 
@@ -52,7 +52,7 @@ export async function connectOrStart(
   { signal, secretFiles = [], ...options }: ConnectOptions = {},
 ): Promise<LocalServer> {
   await hideFiles(dataDir, [...secretFiles, ...secretFilePaths()])
-  // From the first attempt on: to load the server takes time, too.
+  // The time counts from the first attempt on: to load the server takes time, too.
   let deadline: number | undefined
   let nextStart = 0
   for (let starts = 0; ;) {
@@ -106,7 +106,7 @@ async function answerOf(
     return await withinTime(ANSWER_MS, signal, async (both) => {
       const response = await fetch(`${baseUrl}/ready`, { signal: both })
       const { reason } = NotReady.catch({}).parse(await response.json())
-      // With a full disk it still answers what it can. Anything else is not a server of ours.
+      // A server with a full disk still answers what it can. Anything else is not a server of ours.
       if (response.ok || reason === 'storage') return 'ready'
       return reason === 'starting' || reason === 'stopping' ? 'not ready' : undefined
     })

@@ -11,18 +11,19 @@ type Fetch = typeof globalThis.fetch
 
 export type LocalFetch = AsyncDisposable & {
   readonly fetch: Fetch
-  /** For requests: a host is needed, also over a socket. */
+  /** The URL for requests: a host is needed, also over a socket. */
   readonly baseUrl: string
 }
 
-/** Where to connect: a path of a socket, or the address of an http URL. */
+/** The destination of connections: a path of a socket, or the address of an http URL. */
 export type FetchTarget = { readonly socketPath: string } | { readonly baseUrl: string }
 
 /** Each request has its own connection, so that none is left over. Those that are open are cut when it is disposed. */
 export function createLocalFetch(place: FetchTarget): LocalFetch {
   const open = new Set<ClientRequest>()
   const fetch: Fetch = async (input, init = {}) => {
-    // For the headers of its body, and for bodies that are forms or streams. Its own signal would outlive the request.
+    // This makes the headers of its body, and reads bodies that are forms or streams. Its own signal would outlive the
+    // request.
     const fetchRequest = new Request(input, { ...init, signal: null })
     const { promise, resolve, reject } = Promise.withResolvers<Response>()
     const sentRequest = request(fetchRequest.url, { ...optionsOf(fetchRequest), ...('socketPath' in place && place) })
@@ -35,7 +36,7 @@ export function createLocalFetch(place: FetchTarget): LocalFetch {
         sentRequest.destroy(error instanceof Error ? error : undefined)
       }
     })
-    // Also after the response has begun: then the reader of its body gets the error.
+    // This works also after the response has begun: then the reader of its body gets the error.
     sentRequest.on('error', (cause) => reject(new TypeError('fetch failed', { cause })))
     stopOnAbort(sentRequest, init.signal ?? undefined, reject)
     if (typeof init.body === 'string' || init.body instanceof Uint8Array) sentRequest.end(init.body)

@@ -12,8 +12,8 @@ const UNIX = 'unix:'
 export type OpenPlace = AsyncDisposable & { readonly place: FetchTarget }
 
 /**
- * Only trusted users can listen on a socket whose directory nobody else may write. Undefined if others may, or if it does
- * not exist. An http address says nothing about who listens there: whether it is trusted is up to the caller.
+ * Opens a socket on which only trusted users can listen. Returns undefined if others may write its directory, or if it
+ * does not exist. An http address says nothing about who listens there: whether it is trusted is up to the caller.
  */
 export async function openPlace(dataDir: string, { address }: LocalRecord): Promise<OpenPlace | undefined> {
   const owners = await trustedOwners(dataDir)
@@ -47,7 +47,7 @@ export const isSocket = (address: string): boolean => address.startsWith(UNIX)
 const openDirectory = (path: string): Promise<FileHandle | undefined> =>
   open(path, constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW).catch(() => undefined)
 
-/** By the descriptor where the system can: others may rename what is above the directory, and put their own there. */
+/** Uses the descriptor where the system can: others may rename what is above the directory, and put their own there. */
 function pathWithin({ fd }: FileHandle, path: string): string {
   return process.platform === 'linux' ? `/proc/self/fd/${fd}/${basename(path)}` : path
 }

@@ -9,10 +9,10 @@ import { connectOrStart } from './connect-or-start.ts'
 import { CallbackHooks } from '../hooks/callback-hooks.ts'
 import { serverLost } from '../errors/server-lost.ts'
 
-/** For URLs only: requests go to where the server is. */
+/** The base of URLs only: requests go to where the server is. */
 export const BASE_URL = 'http://localhost'
 
-/** By data directory. The only state of the module: a directory has one holder in this process. */
+/** The hosts by data directory. The only state of the module: a directory has one holder in this process. */
 const hosts = new Map<string, SharedHost>()
 
 /** Starts nothing before the first request. Each caller must `release` it once. The options are those of the first one. */

@@ -123,7 +123,7 @@ const OPTIONS: Readonly<Record<keyof QueryOptions, OptionKind>> = {
   conversation: RECORD,
 }
 
-/** For the test of docs/sdk.md. */
+/** The names for the test of docs/sdk.md. */
 export const optionNames: readonly string[] = Object.keys(OPTIONS)
 
 const REQUEST: Readonly<Record<string, OptionKind>> = {
@@ -145,7 +145,7 @@ export function checkRequest(request: unknown): void {
     throw invalid('There is no prompt. Pass query({ prompt, options }); only resume and continue work without one.')
 }
 
-/** For a change of a query, where undefined is not a value. */
+/** Checks a change of a query, where undefined is not a value. */
 export function checkChange(name: 'model' | 'permissionMode' | 'mcpServers', value: unknown): void {
   const [fits, expectation] = name === 'model' ? NAME : OPTIONS[name]
   if (!fits(value)) throw invalid(`${name} must be ${expectation}.`)
@@ -167,7 +167,7 @@ function refuseName(what: string, name: string, kinds: object): never {
   if (what === OPTION && Object.hasOwn(INSTEAD_OF_OPTION, name))
     throw invalid(`There is no option ${name}. ${INSTEAD_OF_OPTION[name]}`)
   const knownNames = Object.keys(kinds)
-  // Also in the letters of the wire: max_steps.
+  // The name may also be in the letters of the wire: max_steps.
   const nearest = nearestName(toCamelCase(name), knownNames)
   const hint = nearest === undefined ? `. They are ${knownNames.join(', ')}.` : `; did you mean ${nearest}?`
   throw invalid(`There is no ${what} ${name}${hint}`)

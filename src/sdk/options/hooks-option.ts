@@ -20,7 +20,7 @@ export type HookCallback = (
 ) => unknown
 
 export type HookMatcher = {
-  /** Which calls it is for. Absent: all. */
+  /** The calls that it is for. Absent: all. */
   readonly matcher?: string | undefined
   readonly hooks: readonly (HookCallback | Hook)[]
   /** Seconds until a function counts as failed. */
@@ -94,7 +94,10 @@ function refuseShape(point: HookPoint, hookGroup: unknown): void {
   if (fault) throw invalid(`hooks.${point}: ${fault.path.join('.')}: ${fault.message}.`)
 }
 
-/** As a server checks them. A server in this process is not asked: it would take a misspelt `block` for `continue`. */
+/**
+ * The fields as a server checks them. A server in this process is not asked: it would take a misspelt `block` for
+ * `continue`.
+ */
 const Fields = z.object({
   matcher: z.string().optional(),
   timeout: OfEachHook.timeout,

@@ -26,7 +26,7 @@ export type ServerOption = {
   readonly fetch?: typeof globalThis.fetch | undefined
 }
 
-/** Where the sessions are: in a data directory on this machine, or on a server. */
+/** The place of the sessions: in a data directory on this machine, or on a server. */
 export type SessionPlace = {
   /** Default: the data directory of the server, `OPENHANDS_DATA_DIR` or the one of XDG. */
   readonly persistDir?: string | undefined
@@ -121,7 +121,7 @@ export type PermissionVerdict =
       readonly behavior: 'allow'
       /** The input that runs instead. The agent is informed. */
       readonly updatedInput?: Record<string, unknown> | undefined
-      /** Also allow such calls in the future. */
+      /** True to allow such calls in the future, too. */
       readonly remember?: boolean | undefined
     }
   | {
@@ -129,7 +129,7 @@ export type PermissionVerdict =
       /** The agent reads it. */
       readonly message?: string | undefined
       readonly remember?: boolean | undefined
-      /** Also end the run. */
+      /** True to end the run, too. */
       readonly interrupt?: boolean | undefined
     }
 
@@ -182,7 +182,7 @@ export type QueryOptions = SessionPlace &
   OtherNames & {
     /** A JSON Schema, or a zod schema, that the final answer must fit. */
     readonly outputSchema?: z.ZodType | Record<string, unknown> | undefined
-    /** Also events such as text while the model writes it. */
+    /** True to get events such as text while the model writes it, too. */
     readonly includePartialMessages?: boolean | undefined
     readonly abortController?: AbortController | undefined
     /** Further fields of `POST /conversations`, in the names of the wire. */

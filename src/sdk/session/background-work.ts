@@ -15,7 +15,7 @@ const STATUS_OF: Readonly<Partial<Record<PendingRequestEvent['kind'], Status>>> 
 }
 
 export class BackgroundWork {
-  /** By the calls that they work for. */
+  /** The keys are the calls that they work for. */
   readonly #working = new Set<string>()
   /** Calls of subagents that wait for a decision or an answer, with the status of a main agent that waits so. */
   readonly #asking = new Map<string, Status>()

@@ -121,7 +121,7 @@ class FollowedSession {
   async #requestsToRepeat(): Promise<readonly PendingRequestEvent[]> {
     const { waiting } = this.#session
     if (waiting.length === 0) return waiting
-    // For what the prompt has already.
+    // The prompt may have a message already.
     await setImmediate()
     return this.#pump.hasMessage ? waiting.filter(({ kind }) => kind === 'client_tool') : waiting
   }
@@ -137,7 +137,7 @@ class FollowedSession {
     this.#endIfOver()
   }
 
-  /** Without a message. What another client, or an answer, has started in the meantime is enough. */
+  /** Continues without a message. What another client, or an answer, has started in the meantime is enough. */
   async #continueStopped(): Promise<void> {
     const { conversation, waiting } = this.#session
     const { signal, options } = this.#options
@@ -170,13 +170,16 @@ class FollowedSession {
     )
   }
 
-  /** After another end than these, the end of a subagent starts no run. */
+  /** Returns false after another end than these: the end of a subagent then starts no run. */
   get #waitsForSubagents(): boolean {
     const mayAnswer = (status: Status) => this.#responder.mayAnswer(status)
     return AT_REST.has(this.#turns.status) && this.#background.continues(mayAnswer)
   }
 
-  /** By the events so far. A run that did not read a message is followed by another one, which has begun by then. */
+  /**
+   * Decides by the events so far. A run that did not read a message is followed by another one, which has begun by
+   * then.
+   */
   async #isOver(): Promise<boolean> {
     if (!this.#seemsOver()) return false
     if (!this.#turns.mayRunAgain) return true

@@ -89,7 +89,7 @@ async function copyOf(
   return id
 }
 
-/** Before anything is changed, or copied. */
+/** Throws before anything is changed, or copied. */
 async function requireWork(conversation: ConversationHandle, signal: AbortSignal): Promise<void> {
   const stoppedSession = await readStopped(conversation, await conversation.get({ signal }), { signal })
   if (!(await hasWork(conversation, stoppedSession, { signal }))) throw nothingLeft(conversation.id)

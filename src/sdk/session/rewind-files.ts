@@ -5,7 +5,7 @@ import { AgentServerError } from '../../client/request/agent-server-error.ts'
 export type RewindFilesOptions = {
   /** Changes nothing, and returns what would change. Default: false. */
   readonly dryRun?: boolean
-  /** Also files that somebody else has changed since the last snapshot. Default: false. */
+  /** True to restore, too, files that somebody else has changed since the last snapshot. Default: false. */
   readonly force?: boolean
 }
 

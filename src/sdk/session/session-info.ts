@@ -18,7 +18,7 @@ export function contextUsageOf({ context: { used, size } }: Pick<ConversationVie
 }
 
 export type CommandInfo = {
-  /** Without the slash. */
+  /** The name without the slash. */
   readonly name: string
   readonly description: string
   readonly argumentHint?: string

@@ -10,7 +10,7 @@ import { repeatLost } from '../errors/repeat-lost.ts'
 
 export type PendingRequestEvent = EventOf<'RequestOpened'>
 
-/** Where a session stopped. */
+/** The state of a session that has stopped. */
 export type StoppedSession = {
   readonly status: Status
   /** Seq of the last event at that time. */
@@ -42,7 +42,7 @@ export async function readStopped(
   return { status, after, waiting }
 }
 
-/** Only the calls that still wait for a decision. */
+/** Keeps the calls that still wait for a decision. */
 function withoutDecided(event: PendingRequestEvent, request: OpenRequest): PendingRequestEvent {
   if (event.kind !== 'permission' || request.kind !== 'permission') return event
   const undecidedIds = request.payload.tool_uses
@@ -54,7 +54,7 @@ function withoutDecided(event: PendingRequestEvent, request: OpenRequest): Pendi
 
 const isActive = (status: Status): boolean => status === 'running' || status.startsWith('waiting_')
 
-/** After these ends the agent has answered, unless a message came that no run has read. */
+/** The agent has answered after these ends, unless a message came that no run has read. */
 export const AT_REST: ReadonlySet<Status> = new Set(['idle', 'finished'])
 
 /** False if only a message can continue the session. */

@@ -114,7 +114,7 @@ export class EscapeDecoder implements ByteSink {
     const start = this.#starts[0]!
     const until = usedLength < this.#length ? this.#starts[usedLength]! : end
     this.#length -= usedLength
-    // Not `copyWithin`, which is slower than all the rest for so few bytes.
+    // `copyWithin` would be slower than all the rest for so few bytes.
     for (let at = 0; at < this.#length; at++) {
       this.#pending[at] = this.#pending[at + usedLength]!
       this.#starts[at] = this.#starts[at + usedLength]!

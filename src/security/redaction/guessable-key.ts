@@ -1,7 +1,8 @@
 /** Detects guessable keys. Pure; the result never contains any part of the key. */
 
 /**
- * For a key that only `openssl rand` or similar can have created. A billion guesses a second take centuries for these.
+ * The bits of a key that only `openssl rand` or similar can have created. A billion guesses a second take centuries for
+ * these.
  */
 const MIN_BITS = 64
 const MIN_LENGTH = 16
@@ -10,9 +11,9 @@ const MIN_DIFFERENT = 8
 /** The average entropy per letter in words and names. */
 const BITS_PER_SPOKEN_LETTER = 2.5
 const MIN_SPOKEN_LETTERS = 4
-/** For one of the words below, in any case and spelling. */
+/** The entropy of one of the words below, in any case and spelling. */
 const BITS_PER_KNOWN_WORD = 8
-/** For its start, direction and length. */
+/** The entropy of its start, direction and length. */
 const BITS_PER_SEQUENCE = 6
 const MIN_SEQUENCE = 4
 const BITS_PER_SEPARATOR = 1

@@ -11,7 +11,7 @@ export type MatchState = 'grown' | 'moved' | 'over'
 
 export class LongMatch {
   readonly pattern: LongPattern
-  /** Where in the text the match begins. */
+  /** The position in the text at which the match begins. */
   start: number
   isOver = false
   readonly #least: number

@@ -18,10 +18,10 @@ const MIN_CROSSES = 4
 /** Dots are a mask only next to this many characters of a key. */
 const MIN_SHOWN_BESIDE_DOTS = 2
 
-/** In a message that does not mention keys, dots are only dots. */
+/** Dots are only dots in a message that does not mention keys. */
 const ABOUT_KEYS = /key|token|credential|secret|bearer|authoriz|authentic|unauthor|password|permission|denied/i
 
-/** For error messages. Runs in linear time. */
+/** Redacts masked keys in error messages. Runs in linear time. */
 export function redactMaskedKeys(message: string): string {
   const hasDots = ABOUT_KEYS.test(message)
   return message

@@ -26,19 +26,22 @@ export type Folding = (byte: number) => number
 export const ROOT = 0
 
 export class PatternAutomaton {
-  /** By byte; 0 for bytes that occur in no pattern. */
+  /** The column of each byte; 0 for bytes that occur in no pattern. */
   readonly #columnOf = new Uint8Array(256)
   #columns = 1
   /** Length of the longest pattern. */
   readonly depth: number
   readonly size: number
-  /** By state: the column that leads to it, its first child, its next sibling, and its fallback if no child matches. */
+  /**
+   * The values of each state: the column that leads to it, its first child, its next sibling, and its fallback if no
+   * child matches.
+   */
   #via: Uint8Array
   #child: Int32Array
   #sibling: Int32Array
   readonly #fallback: Int32Array
   readonly #hits: PatternHit[] = []
-  /** By state: the index of its match in `#hits`, from 1; 0 for none. */
+  /** The index in `#hits` of the match of each state, from 1; 0 for none. */
   #hitOf: Int32Array
   readonly #dense: Int32Array
   readonly #denseStates: number
@@ -161,7 +164,7 @@ export class PatternAutomaton {
     this.#hitOf = Int32Array.from(order, (state) => hitOf[state]!)
   }
 
-  /** In breadth-first order, so that a state's fallback is complete before it. */
+  /** Links the states in breadth-first order, so that a state's fallback is complete before it. */
   #link(): void {
     for (let state = ROOT; state < this.size; state++) {
       const fallback = this.#fallback[state]!

@@ -20,17 +20,17 @@ export interface Redactor {
   readonly redact: (text: string) => string
   /** Redacts a text that may be long; yields to other work in between. */
   readonly redactInSlices: (text: string) => Promise<string>
-  /** For text that may have been cut in the middle of a secret: leaves out its end, whatever it is. */
+  /** Redacts a text that may have been cut in the middle of a secret: leaves out its end, whatever it is. */
   readonly redactCutOff: (text: string) => string
   /** The same for a text that may be long; yields to other work in between. */
   readonly redactCutOffInSlices: (text: string) => Promise<string>
-  /** For one text that arrives in pieces. Changes of the values apply from the next piece on. */
+  /** Redacts one text that arrives in pieces. Changes of the values apply from the next piece on. */
   readonly stream: () => StreamRedactor
   /** The same for bytes; bytes outside secrets are unchanged, UTF-8 or not. */
   readonly byteStream: () => ByteRedactor
 }
 
-/** Like `StreamRedactor`. The result of `push` is valid only until its argument changes. */
+/** The redactor is like `StreamRedactor`. The result of `push` is valid only until its argument changes. */
 export interface ByteRedactor {
   push(bytes: Uint8Array): Uint8Array
   flush(): Uint8Array

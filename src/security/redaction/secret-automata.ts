@@ -13,7 +13,7 @@ export const ASCII = 128
 
 /** Most text never gets beyond these. */
 const DENSE_STATES = 128
-/** For server keys all states, provided that they are no longer than keys are. */
+/** The number covers all states for server keys, provided that they are no longer than keys are. */
 const EVEN_DENSE_STATES = 4096
 
 export class SecretAutomata {
@@ -24,9 +24,9 @@ export class SecretAutomata {
   readonly isEven: boolean
   readonly spelled: PatternAutomaton
   readonly encoded: PatternAutomaton
-  /** By unit: 1 for those on the slow path. */
+  /** The value of a unit is 1 if it is on the slow path. */
   readonly isSpecial = new Uint8Array(256)
-  /** By two consecutive ASCII units: 1 if a pattern may begin with them, or the first one is special. */
+  /** The value of two consecutive ASCII units is 1 if a pattern may begin with them, or the first one is special. */
   readonly mayBegin = new Uint8Array(ASCII * ASCII)
   /** True if a secret has non-ASCII characters. */
   readonly isWide: boolean
@@ -34,7 +34,7 @@ export class SecretAutomata {
   readonly spansLines: boolean
   /** Bytes of the longest secret, minus one: the last bytes of a text, which may begin one. */
   readonly undecided: number
-  /** In units. A shorter text contains no secret. */
+  /** The length of the shortest secret in units. A shorter text contains no secret. */
   readonly shortest: number
 
   constructor({ spelled, encoded }: SecretPatterns, isEven: boolean) {

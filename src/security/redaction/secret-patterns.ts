@@ -17,7 +17,7 @@ export type SecretPatterns = { readonly spelled: readonly Pattern[]; readonly en
  */
 export const ESCAPE_LEVELS: readonly EscapeKind[] = ['backslash', 'percent', 'backslash', 'percent', 'backslash']
 
-/** Only the beginning of a longer secret is in the automaton: a stream buffers less than this. */
+/** The automaton has only the beginning of a longer secret: a stream buffers less than this. */
 export const MAX_PATTERN_BYTES = 256
 
 /**
@@ -51,7 +51,7 @@ const MANY_MARKS = /\p{M}{31}/u
 const forms = (text: string): string[] =>
   MANY_MARKS.test(text) ? [text] : [text, text.normalize('NFC'), text.normalize('NFD')]
 
-/** In a form, a plus sign is a space. */
+/** A plus sign is a space in a form. */
 export const foldSpelled: Folding = (byte) => (byte === 0x2b ? 0x20 : byte)
 
 /** Folds both alphabets of base64. */

@@ -231,7 +231,7 @@ export class SecretScanner {
 
   /** True if the line before the line breaks that end at `at` is long enough, and of base64. */
   #followsBase64(text: string, at: number): boolean {
-    // Before the text is the tail.
+    // The tail is before the text.
     const unitAt = (index: number) =>
       index < 0 ? this.#tail.charCodeAt(this.#tail.length + index) : text.charCodeAt(index)
     let end = at

@@ -29,9 +29,9 @@ export function createStreamRedactor(automata: () => SecretAutomata | undefined,
   let using: SecretAutomata | undefined
   /** Undefined while no secret is looked for. */
   let search: Search | undefined
-  /** Not yet returned; the text before it is written. */
+  /** The text that is not yet returned; the text before it is written. */
   let heldText = ''
-  /** Where `held` begins, in units of the whole text. */
+  /** The position at which `held` begins, in units of the whole text. */
   let start = 0
 
   const read = (text: string) => {

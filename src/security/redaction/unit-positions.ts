@@ -3,10 +3,10 @@
 
 export class UnitPositions {
   readonly #mask: number
-  /** By byte number; allocated on first use. */
+  /** The positions by byte number; allocated on first use. */
   #starts: Float64Array | undefined
   #count = 0
-  /** From this byte on, at position `#runStart`, bytes are consecutive, each one unit long. */
+  /** Bytes from this one on, at position `#runStart`, are consecutive, each one unit long. */
   #run = 0
   #runStart = 0
 

@@ -50,7 +50,7 @@ export class ProcessGuard implements AsyncDisposable {
     const mark = markOfStateIn(this.#options.directory + sep)
     const args = ['--norc', '-c', GUARD_SCRIPT, 'agent-server-guard', String(process.pid), mark]
     const env = HostEnvironment.plain
-    // In its own group: what stops or ends the group of the server leaves it running.
+    // The guard has its own group: what stops or ends the group of the server leaves it running.
     const child = startProcess('bash', args, { cwd: '/', env, detached: true, stdio: ['pipe', 'ignore', 'ignore'] })
     child.stdin?.on('error', () => {}) // its end is reported below
     const restart = (why: string) => {

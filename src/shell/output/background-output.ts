@@ -8,10 +8,10 @@ import type { OutputFifo } from './output-fifo.ts'
 import type { OutputFiles } from '../shell.ts'
 import type { OutputPipes } from '../shell-files.ts'
 
-/** Within the output directory. */
+/** The name within the output directory. */
 export const BACKGROUND_DIRECTORY = 'background'
 
-/** Per shell. Each uses up to two pipes and a file. */
+/** The limit per shell. Each uses up to two pipes and a file. */
 const MAX_BACKGROUND_OUTPUTS = 64
 const SLOW_READ_MS = 100
 

@@ -14,8 +14,8 @@ const READ_BYTES = 64 * 1024
 const MAX_DRAIN_BYTES = 1024 * 1024
 
 /**
- * After this long without output, the filter's buffered bytes are released: for example a prompt whose program waits
- * for the answer, or an unfinished line. The time is the same whatever is buffered.
+ * The time without output after which the filter's buffered bytes are released: for example a prompt whose program
+ * waits for the answer, or an unfinished line. The time is the same whatever is buffered.
  */
 const SILENCE_MS = 2000
 
@@ -85,7 +85,7 @@ export class OutputFifo {
    */
   drain(): 'free' | 'held' {
     if (this.#spent !== undefined) return this.#spent
-    // Without our own writer, the pipe reports whether there are others: end of file, or "try again".
+    // The pipe reports, without our own writer, whether there are others: end of file, or "try again".
     this.#closeWriteEnd()
     let state: 'free' | 'held' = 'free'
     try {
@@ -100,7 +100,7 @@ export class OutputFifo {
   }
 
   /**
-   * After the end of a command: releases the filter's buffered bytes. If background processes hold the pipe, they stay
+   * Ends the text of a command: releases the filter's buffered bytes. If background processes hold the pipe, they stay
    * with their output: the command's output may have ended in the middle of it.
    */
   endText(state: 'free' | 'held'): void {

@@ -47,7 +47,7 @@ function signalForeground(bash: BashProcess, signal: Signal, signalledPids: Set<
   const shell = bash.entry
   if (shell) wake(shell)
   for (const process of bash.foreground()) {
-    // After `set +m` the command is in the shell's own group.
+    // The command is in the shell's own group after `set +m`.
     const isAlone = process.groupId === shell?.groupId
     const key = isAlone ? process.pid : process.groupId
     if (signalledPids.has(key)) continue

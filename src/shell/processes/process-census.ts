@@ -10,7 +10,7 @@ import { findProcess, type ProcessEntry } from './process-table.ts'
 
 /** Environments read concurrently. */
 const READ_CONCURRENCY = 4
-/** Per environment: the read can hang while its process is blocked in the kernel. */
+/** The time per environment: the read can hang while its process is blocked in the kernel. */
 const READ_TIMEOUT_MS = 500
 /** Processes scanned before other work gets a turn. */
 const SLICE = 100
@@ -33,9 +33,12 @@ export class ProcessCensus<Marks, Arranged> {
   readonly #read: (environment: string) => Marks | undefined
   readonly #arrange: (counted: readonly CountedProcess<Marks>[]) => Arranged
   readonly #ownerOf: (marks: Marks) => string
-  /** By pid. A process without marks never gets any: only our own shells set them, before their first program. */
+  /**
+   * The key is the pid. A process without marks never gets any: only our own shells set them, before their first
+   * program.
+   */
   #unmarked = new Map<number, UnmarkedProcess>()
-  /** By pid. Marks can change when a process begins or executes a program, and their owner never does. */
+  /** The key is the pid. Marks can change when a process begins or executes a program, and their owner never does. */
   readonly #marked = new Map<number, CountedProcess<Marks> & { readonly seenAt: number }>()
   /** Pending reads: a second one of the same process would hang too, and block another thread. */
   readonly #hanging = new Set<number>()
@@ -113,7 +116,7 @@ export class ProcessCensus<Marks, Arranged> {
       .catch(() => undefined)
       .finally(() => this.#hanging.delete(pid))
     const environment = (await settlesWithin(READ_TIMEOUT_MS, reading)) ? await reading : undefined
-    // During exec its environment is empty for a moment.
+    // Its environment is empty for a moment during exec.
     if (environment === '') return undefined
     const marks = environment === undefined ? undefined : this.#read(environment)
     const seenAt = performance.now()

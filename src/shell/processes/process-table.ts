@@ -1,7 +1,7 @@
 /** Reads one process or one process tree from /proc, and signals exactly the intended process. */
 import { readFileSync, readdirSync } from 'node:fs'
 
-/** In the flags of proc(5): a kernel thread, which was not started by a program. */
+/** The flag of a kernel thread in proc(5), which was not started by a program. */
 const PF_KTHREAD = 0x0020_0000
 
 export type ProcessEntry = {
@@ -10,7 +10,7 @@ export type ProcessEntry = {
   readonly name: string
   readonly parentId: number
   readonly groupId: number
-  /** As in proc(5): `R`, `S`, `D`, … */
+  /** The letter of proc(5): `R`, `S`, `D`, … */
   readonly state: string
   readonly isZombie: boolean
   readonly isKernelThread: boolean

@@ -1,6 +1,7 @@
 /**
- * By what calls and results are compared. Every call has a print, which costs less than a microsecond; hashes are
- * for what failed or may be a repetition, because to hash a long output takes a hundred times as long.
+ * Makes the values by which calls and results are compared. Every call has a print, which costs less than a
+ * microsecond; hashes are for what failed or may be a repetition, because to hash a long output takes a hundred times
+ * as long.
  */
 import { hash } from 'node:crypto'
 import type { EventOf } from '../../contract/events/event.ts'
@@ -13,7 +14,7 @@ type Output = Pick<EventOf<'ToolResult'>, 'output' | 'error_type' | 'error_messa
 /** Characters of a hash. Short, because every conversation keeps a few of them. */
 const HASH_LENGTH = 16
 
-/** Only the ends count for a print, if a string is longer than both together. */
+/** The ends of a string alone count for a print, if it is longer than both together. */
 const PRINTED_HEAD = 32
 const PRINTED_TAIL = 32
 
@@ -58,7 +59,9 @@ export const hashOfAnswer = (hashes: readonly string[]): string => hashText([...
 
 const hashText = (text: string): string => hash('sha256', text).slice(0, HASH_LENGTH)
 
-/** Without the names that the server gave: of the file with the complete output, and of what runs in the background. */
+/**
+ * Leaves out the names that the server gave: of the file with the complete output, and of what runs in the background.
+ */
 function comparable({ output, error_type, error_message, truncated }: Output): string {
   const text = JSON.stringify([output, error_type, error_message])
   const isNamed = truncated === true || STARTED.test(text)

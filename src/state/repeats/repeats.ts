@@ -8,7 +8,7 @@ import { hashOfAnswer, hashOfResult, printOf } from './fingerprints.ts'
 import type { Streak } from './streak.ts'
 import { streakAfter } from './streak.ts'
 
-/** After this many answers that make the same few calls, their results are compared. */
+/** The number of answers that make the same few calls, after which their results are compared. */
 export const COMPARED_AFTER = 10
 
 /** Calls that take this long together wait for something: what they find may stay the same. In milliseconds. */
@@ -102,7 +102,7 @@ function turnAfter(repeats: Repeats, turn: Turn, call: ToolCall, result: Result)
   }
 }
 
-/** Before the answer: what is compared is compared for all of its calls. */
+/** Decides before the answer: what is compared is compared for all of its calls. */
 const areCompared = ({ calls }: Repeats): boolean => calls !== undefined && calls.times >= COMPARED_AFTER
 
 function repeatsAfterTurn(repeats: Repeats, { print, ms, results, failed }: Turn): Repeats {
