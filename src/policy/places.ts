@@ -249,7 +249,7 @@ export class Places {
     return placesOf(knownStart, word.hasTilde, cwds ?? [], this.homes).map((directory) => ({ directory, rest }))
   }
 
-  /** Leaves out the links before each `..`, too: `cd link/../x` enters the `x` that is next to the link. */
+  /** Looks also without the links before each `..`: `cd link/../x` enters the `x` that is next to the link. */
   #isInside(place: string): boolean {
     const writtenPlace = normalize(place).replace(/(?<=.)\/$/, '')
     const isBelow = (path: string | undefined) =>

@@ -40,7 +40,7 @@ export type ListedConversation = {
 }
 
 export type Changes = {
-  /** For the next call. */
+  /** The position for the next call. */
   readonly position: number
   readonly changed: readonly ListedConversation[]
   /** The ids of deleted conversations. */

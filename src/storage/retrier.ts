@@ -3,7 +3,7 @@ import type { Backoff } from '../lib/backoff.ts'
 import { backoffMs } from '../lib/backoff.ts'
 import { timerMs } from '../lib/bounded-wait.ts'
 
-/** With jitter: a disk that was full has failed many conversations at the same moment. */
+/** The backoff has jitter: a disk that was full has failed many conversations at the same moment. */
 const BACKOFF: Backoff = { firstMs: 100, longestMs: 10_000, jitterFrom: 0.75 }
 
 export class Retrier {

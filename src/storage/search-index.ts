@@ -33,9 +33,9 @@ export type WordQuery = {
   /** Beginnings of words; at least one. */
   readonly words: readonly string[]
   readonly limit: number
-  /** Only events that come after this place in the order of results. */
+  /** Selects events that come after this place in the order of results. */
   readonly after?: PositionOfResult | undefined
-  /** Only events of these conversations. */
+  /** Selects events of these conversations. */
   readonly ids?: readonly string[] | undefined
 }
 

@@ -50,7 +50,7 @@ export interface Storage extends LogViews, AsyncDisposable {
   readonly sharedWorkdirs: SharedWorkdirs
   readonly apiKeys: CredentialTable
   readonly logins: CredentialTable
-  /** By name, instead of an id. */
+  /** The table has a name instead of an id. */
   readonly profiles: CredentialTable
   /** The order of the firehose, made when it is opened first. */
   readonly firehose: FirehoseOrderStore
@@ -66,8 +66,8 @@ export interface Storage extends LogViews, AsyncDisposable {
 
 export type DataKeys = {
   /**
-   * For everything that takes key material: the first key encrypts, each is tried to decrypt; the operator's own come
-   * last.
+   * The keys for everything that takes key material: the first key encrypts, each is tried to decrypt; the operator's
+   * own come last.
    */
   readonly material: readonly [string, ...string[]]
   /** Number of stored keys that none of the operator's keys decrypts: data encrypted with them cannot be read. */
@@ -83,7 +83,10 @@ export type DataKeys = {
  */
 export interface ConversationStorage {
   readonly id: string
-  /** On a local disk, for files of processes that work for the conversation. Exists from `reserve` until `remove`. */
+  /**
+   * The directory is on a local disk, for files of processes that work for the conversation. Exists from `reserve`
+   * until `remove`.
+   */
   readonly directory: string
 
   /**
@@ -102,9 +105,9 @@ export interface ConversationStorage {
    * rejection no write is in progress.
    */
   createLog(secrets: SecretValues): Promise<StoredLog>
-  /** As `EventStore.copy`. */
+  /** See `EventStore.copy`. */
   copyLog(events: AsyncIterable<Event>, ending: () => readonly EventDraft[]): Promise<StoredLog>
-  /** As `EventStore.open`. */
+  /** See `EventStore.open`. */
   openLog(): ReturnType<EventStore['open']>
   /** Call it when the log was closed with no work begun: the next `openLog` may say so, also to another process. */
   release(): Promise<void>
@@ -192,7 +195,7 @@ export interface CommandStorage {
 export interface Marks {
   /** Durable. */
   set(id: string): Promise<void>
-  /** Not durable: after a crash the mark may exist again. */
+  /** Clears the mark, not durably: after a crash the mark may exist again. */
   clear(id: string): Promise<void>
   ids(): Promise<string[]>
 }

@@ -24,7 +24,10 @@ export type CountedConversation = {
 }
 
 export type UsageQuery = {
-  /** Where the buckets begin, and where the last one ends: Unix times in milliseconds, ascending, at least two. */
+  /**
+   * The times at which the buckets begin, and at which the last one ends: Unix times in milliseconds, ascending, at
+   * least two.
+   */
   readonly edges: readonly number[]
   /** A conversation counts for each of its labels. Undefined: all are one group. */
   readonly by: 'model' | 'user_id' | 'label' | 'conversation' | undefined

@@ -2,7 +2,7 @@
 import type { Instrument } from './instruments.ts'
 import { createCounter, createTimer } from './instruments.ts'
 
-/** In seconds. */
+/** Seconds. */
 const STATEMENTS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1, 5, 30]
 
 export class ClusterMetrics {

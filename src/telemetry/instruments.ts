@@ -2,7 +2,7 @@
  * Metric instruments, stored as plain numbers: updating costs almost nothing, and formatting happens only on a scrape.
  */
 
-/** As in Prometheus: `suffix` is what a histogram's lines add to its name. */
+/** A sample of Prometheus: `suffix` is what a histogram's lines add to its name. */
 export type Sample = {
   readonly labels: Readonly<Record<string, string>>
   readonly value: number
@@ -72,7 +72,7 @@ export function createTimer(description: Description & { readonly bounds: readon
   }
 }
 
-/** For values that are counted elsewhere: read with each scrape. */
+/** Makes a readout of values that are counted elsewhere: read with each scrape. */
 export function createReadout(
   { name, help, type }: Pick<Instrument, 'name' | 'help' | 'type'>,
   read: () => number | Sample[],

@@ -15,7 +15,7 @@ export type LoggerOptions = {
   readonly render?: ((line: string) => string) | undefined
 }
 
-// Without a transport: transports are worker files, which a single executable does not have.
+// The logger has no transport: transports are worker files, which a single executable does not have.
 export function createLogger({ level, redact, render = safeJson }: LoggerOptions): Logger {
   const output = new LogOutput(process.stdout, (droppedLines) =>
     logger.warn({ dropped: droppedLines }, 'log lines were dropped, because the output was not read'),
@@ -43,7 +43,7 @@ export function withRedaction<T extends object>(logger: T, redact: (text: string
   const { streamSym } = pino.symbols
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- every pino logger has its stream there
   const lines = (logger as Record<typeof streamSym, Lines | undefined>)[streamSym]
-  // As pino's own children do: everything else is the parent's. Lines are complete here.
+  // Pino's own children do the same: everything else is the parent's. Lines are complete here.
   const write = (line: string) => {
     if (!lines) throw new Error('Only a logger of pino can be redacted.')
     lines.write(redact(line))

@@ -32,7 +32,7 @@ export type Sources = {
   readonly callbackWaitMs: () => number
 }
 
-/** In seconds. The server's own work takes milliseconds at most; a model's, seconds to minutes. */
+/** Seconds. The server's own work takes milliseconds at most; a model's, seconds to minutes. */
 const OWN_WORK = [0.000_25, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1, 5]
 const MODEL_WORK = [0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 40, 80, 160, 320, 640]
 
@@ -158,7 +158,7 @@ export class Metrics {
   /** Adds sources that are read with each scrape; a source of the same name is replaced. */
   readonly watch = (more: Partial<Sources>): void => void (this.#sources = { ...this.#sources, ...more })
 
-  /** In the order of the output. */
+  /** The instruments in the order of the output. */
   get instruments(): readonly Instrument[] {
     return [
       gauge('agent_server_conversations', 'Conversations there are, by status.', () =>

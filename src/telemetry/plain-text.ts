@@ -18,7 +18,7 @@ export const withoutSequences = (text: string): string => text.replaceAll(SEQUEN
 // oxlint-disable-next-line no-control-regex -- they are what is looked for
 const UNSAFE = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/g
 
-/** Without escape sequences, which could change the title, the clipboard or earlier lines. */
+/** Removes escape sequences, which could change the title, the clipboard or earlier lines. */
 export const plainText = (text: string): string => withoutSequences(text).replaceAll(UNSAFE, '')
 
 /** The length of a sentence that quotes what others wrote. */

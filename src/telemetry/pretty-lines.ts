@@ -37,6 +37,6 @@ function describeRequest({ method, route, status, ms }: Record<string, unknown>)
   return `${method} ${path} ${status}${typeof ms === 'number' ? ` ${ms} ms` : ''}`
 }
 
-/** On one line: a second one would look like another line of the log. */
+/** Returns one line: a second one would look like another line of the log. */
 const textOf = (message: unknown): string =>
   typeof message === 'string' ? message.trimEnd().replaceAll('\n', ' ⏎ ') : ''

@@ -9,7 +9,7 @@ import type { ToolAccess } from '../policy/tool-access.ts'
 export type Elicitation = {
   readonly toolUseId: string
   readonly server: string
-  /** With different texts. */
+  /** The texts of the questions are different. */
   readonly questions: readonly AskedQuestion[]
   readonly signal: AbortSignal
 }

@@ -3,7 +3,7 @@ import { z } from 'zod'
 import type { Backoff } from '../lib/backoff.ts'
 import { backoffMs } from '../lib/backoff.ts'
 
-/** Kept from the first failure after a success. The backoff belongs to the callback, independent of the event. */
+/** The state from the first failure after a success. The backoff belongs to the callback, independent of the event. */
 export const Failing = z.object({
   since: z.iso.datetime(),
   /** How long attempts have failed, in milliseconds; time while the server is down does not count. */
@@ -19,7 +19,7 @@ export type FailureTiming = {
   readonly backoff: Backoff & { readonly longestMs: number }
   /** The longest accepted `Retry-After`. */
   readonly longestRetryAfterMs: number
-  /** After failing this long without a success, the callback is disabled. */
+  /** The time of failing without a success after which the callback is disabled. */
   readonly giveUpMs: number
 }
 
@@ -66,7 +66,7 @@ export function afterFailure(
   const isRefusal = status !== undefined && REFUSALS.has(status)
   const failing = {
     since,
-    // Not the time in which the whole process was stopped, and nothing was attempted.
+    // The time in which the whole process was stopped, and nothing was attempted, does not count.
     for_ms: for_ms + (before ? Math.min(sinceLastMs, timing.longestRetryAfterMs) : 0),
     attempts: attempts + 1,
     refusals: refusals + (isRefusal ? 1 : 0),

@@ -44,7 +44,7 @@ export const NO_CALLBACKS: CallbackFile = { format: FILE_FORMAT, callbacks: [], 
 export const Credentials = z.object({
   secret: z.string(),
   headers: z.record(z.string(), z.string()),
-  /** After a rotation, the secret before. */
+  /** The secret before, after a rotation. */
   previous: z.object({ secret: z.string(), until: z.iso.datetime() }).optional(),
 })
 export type Credentials = z.infer<typeof Credentials>
@@ -58,7 +58,7 @@ export function viewOf(
   credentials: Credentials | undefined,
   nextAttemptAt: string | undefined,
 ): Callback {
-  // Not stored in the record: with the right key the callback is enabled again.
+  // This is not stored in the record: with the right key the callback is enabled again.
   const isLocked = record.enabled && !credentials
   const names = Object.keys(credentials?.headers ?? {})
   return withoutUndefined({

@@ -77,7 +77,7 @@ export class CallbackSet {
     return this.#over.signal
   }
 
-  /** In order of creation. */
+  /** The entries in the order of creation. */
   get entries(): readonly Entry[] {
     return [...this.#entries.values()].toSorted((a, b) => (a.record.id < b.record.id ? -1 : 1))
   }
@@ -114,7 +114,7 @@ export class CallbackSet {
     return await this.#turns.run(async () => {
       if (this.#over.signal.aborted) throw new Problem('unavailable', 'The conversation is being closed; try again.')
       if (!this.#isGuarded) await this.#guardLog()
-      // Before the change takes effect: it may leave something to deliver.
+      // This precedes the change: it may leave something to deliver.
       await this.#deps.mark.raise()
       await this.#stop(id)
       const before = this.#entries.get(id)

@@ -56,7 +56,7 @@ export async function deliverEvents(subject: Delivering, signal: AbortSignal): P
 }
 
 type AttemptState = {
-  /** From `performance.now()`. */
+  /** A time of `performance.now()`. */
   lastFailureAt: number | undefined
   /** When the current event was stored, while its delivery is attempted. */
   waitingSince: number | undefined
@@ -104,7 +104,7 @@ async function deliverOne(
     return undefined
   }
 
-  // Not from `attempt.at`, because the wall clock may jump.
+  // The time is not from `attempt.at`, because the wall clock may jump.
   const now = performance.now()
   const sinceLastMs = state.lastFailureAt === undefined ? undefined : now - state.lastFailureAt
   state.lastFailureAt = now

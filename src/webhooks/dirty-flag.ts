@@ -21,7 +21,7 @@ export class DirtyFlag {
     this.#storage = storage
   }
 
-  /** From now on `guard` sets the flag while one of these callbacks is enabled. */
+  /** Makes `guard` set the flag from now on while one of these callbacks is enabled. */
   guardFor(callbacks: { readonly hasEnabled: boolean }): void {
     this.#callbacks = callbacks
   }
@@ -67,7 +67,7 @@ export class DirtyFlag {
   }
 }
 
-/** Without the flag the deliveries could be forgotten, so the append is refused; it would most likely fail anyway. */
+/** Refuses the append: without the flag the deliveries could be forgotten. It would most likely fail anyway. */
 function refuse(cause: unknown): never {
   if (cause instanceof Problem && cause.code === 'storage_unavailable') throw cause
   const code = isOutOfRoom(cause) ? 'storage_full' : 'storage_failed'

@@ -36,11 +36,11 @@ export type Message = {
 }
 
 export type DispatcherTiming = FailureTiming & {
-  /** For one attempt, from the connection to the end of the response. */
+  /** The time for one attempt, from the connection to the end of the response. */
   readonly timeoutMs: number
   /** How long progress may be in memory only. */
   readonly storeAfterMs: number
-  /** After this long without a matching event, the cursor moves past the events that do not match. */
+  /** The time without a matching event after which the cursor moves past the events that do not match. */
   readonly silenceMs: number
 }
 

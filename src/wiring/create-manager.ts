@@ -53,28 +53,28 @@ import { USER_AGENT, VERSION } from './version.ts'
 const FILE_OPERATIONS = 8
 
 export type ManagerParts = Pick<ConversationDeps, 'storage' | 'logger' | 'metrics' | 'slots' | 'dispatcher'> & {
-  /** For programs of the same user. It encrypts nothing. */
+  /** The credential for programs of the same user. It encrypts nothing. */
   readonly localCredential: string
   readonly automataOf: AutomataOf
   readonly launcher: ShellLauncher
   readonly resources: ResourceLimiter
   /** What is known about models. */
   readonly catalog: ModelCatalog
-  /** For the agents: to public addresses only. */
+  /** Reaches public addresses only, for the agents. */
   readonly web: SafeFetch
-  /** Only where another instance can take over. */
+  /** Undefined where no other instance can take over. */
   readonly held: HeldAccess | undefined
-  /** For callbacks and hooks: to public addresses, and those that the operator allows. */
+  /** Reaches public addresses, and those that the operator allows, for callbacks and hooks. */
   readonly callbackFetch: SafeFetch
   readonly callbackHooksOf?: CallbacksOf | undefined
   /** Whether the server is part of a program on the machine of a person. */
   readonly isLocal?: boolean
-  /** For MCP servers: to public addresses, and those that the operator allows. */
+  /** Reaches public addresses, and those that the operator allows, for MCP servers. */
   readonly mcpFetch: UrlFetch
   readonly pendingAuthorizations: PendingAuthorizations
   /** Loaded when they are used first. */
   readonly profiles: () => Promise<Profiles>
-  /** Where browsers reach this server, without a slash at the end. */
+  /** The URL at which browsers reach this server, without a slash at the end. */
   readonly publicUrl: () => string
 }
 

@@ -14,7 +14,7 @@ import type { Redactor } from '../security/redaction/redactor.ts'
 
 type Of = { readonly stateDirectory: string }
 
-/** For the server in a program of the person. A server for others has none. */
+/** Serves the server in a program of the person. A server for others has none. */
 export class HomeViews {
   readonly #accessOf: (conversationId: string) => HomeAccess | undefined
   readonly #caches: string
@@ -43,7 +43,7 @@ export class HomeViews {
     const isHidden = launcher.isolation !== 'none'
     const launch: ShellLauncher['launch'] = async (argv, options) => {
       const access = this.#accessOf(conversationId)
-      // Through it, a conversation could give data to one with an open network, and would have more room than its limit.
+      // A conversation could otherwise give data to one with an open network, and would have more room than its limit.
       const isShared = access?.packageCache === true && options.network.mode === 'open' && !limits.quota
       const packageCache = isShared ? this.#cacheOf(options.workdir) : undefined
       const home = access && { ...access, packageCache }

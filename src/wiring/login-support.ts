@@ -31,7 +31,7 @@ export function createLoginSupport(parts: LoginParts): LoginSupport & AsyncDispo
   return {
     isInsecureAllowed,
     cookieId: lazily(() => hashBody('login cookie', '').bodyHash.slice(0, COOKIE_ID_CHARS)),
-    // After a failure, such as of the disk, the next request tries again.
+    // The next request tries again after a failure, such as of the disk.
     open: () =>
       (opening ??= open().catch((error: unknown) => {
         opening = undefined

@@ -33,9 +33,12 @@ import { countByStatus, infoOf } from './server-info.ts'
 import type { Services } from './services.ts'
 
 export type App = {
-  /** Where it listens, for example `http://127.0.0.1:8000`; the local address if it listens for this user only. */
+  /**
+   * The URL at which it listens, for example `http://127.0.0.1:8000`; the local address if it listens for this user
+   * only.
+   */
   readonly url: string
-  /** For programs of the same user. */
+  /** The record for programs of the same user. */
   readonly local: LocalRecord
   readonly logger: Logger
   /** Why commands run without a sandbox, as a clause; undefined if they run in one. */
@@ -123,7 +126,7 @@ export async function startServer(
     if (!cluster) return
     progress.phase = 'stopping'
     const deadline = AbortSignal.timeout(timerMs(config.drainSeconds * 1000))
-    // Without it, the others learn that this one has ended.
+    // If this fails, the others learn that this one has ended.
     await cluster.leave(manager.isHere).catch((error: unknown) => logger.warn({ err: error }, NOT_LEFT))
     await manager.leave(deadline)
   }
@@ -257,7 +260,7 @@ async function createHttp(
   return http
 }
 
-/** Also for a server that is part of another program, which may not wait for it. */
+/** Stops a server, too, that is part of another program, which may not wait for it. */
 function untilTakenOver({ storage, logger }: Services, close: () => Promise<unknown>): Promise<never> {
   const { takenOver } = storage.availability
   const end = untilAborted(takenOver).then((): never => {

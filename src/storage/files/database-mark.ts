@@ -1,6 +1,6 @@
 /**
- * Which database has the conversations of a data directory. A start with another one, or without it, would show other
- * conversations, and new ones would be in two places.
+ * Notes which database has the conversations of a data directory. A start with another one, or without it, would show
+ * other conversations, and new ones would be in two places.
  */
 import { existsSync } from 'node:fs'
 import { readFile, rm } from 'node:fs/promises'
@@ -39,7 +39,7 @@ export async function markDatabase(directory: string, id: string): Promise<void>
   await replaceFile(path, `${id}\n`, { draft: `${path}.new` })
 }
 
-/** From now on, durably, the conversations of the directory are in its files. */
+/** Makes it durable that the conversations of the directory are in its files from now on. */
 export async function unmarkDatabase(directory: string): Promise<void> {
   await rm(pathIn(directory), { force: true })
   await syncDirectory(directory)

@@ -29,7 +29,7 @@ export type FileParts = {
   readonly requireHeld: () => Promise<void>
 }
 
-/** In the directory of a conversation whose log does not exist yet; ignored once the log exists. */
+/** The mark of a conversation whose log does not exist yet; ignored once the log exists. */
 const COPYING = 'copying'
 
 export class FileConversation implements ConversationStorage {

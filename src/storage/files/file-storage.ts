@@ -90,7 +90,7 @@ export class FileStorage implements Storage {
   readonly #lock: DataLock | undefined
   readonly #tables: Tables
 
-  /** For a directory that is already locked or that nothing else uses. Creates the directories in it. */
+  /** Opens a directory that is already locked or that nothing else uses. Creates the directories in it. */
   static async openUnlocked(parts: Parts): Promise<FileStorage> {
     await makeDirectories(parts.directory, 0o700)
     // Use the real path: shells know it by this name, even if they cannot see a link that points to it.

@@ -5,8 +5,8 @@ import { isDraftName } from '../../lib/durable-file.ts'
 import { codeOf } from '../../lib/error-code.ts'
 
 /**
- * Only these: people keep files there, too, such as a `master-key.new` of theirs. `.ready` is that of `readiness.ts`, and
- * `summaries` the cache of earlier versions.
+ * The names of the files that are removed, and no others: people keep files there, too, such as a `master-key.new` of
+ * theirs. `.ready` is that of `readiness.ts`, and `summaries` the cache of earlier versions.
  */
 const FIXED =
   /^(?:(?:version|tables\.db|keys\.json|local\.json|firehose-heads|database)\.(?:new|draft)|summaries(?:\.(?:new|draft))?|\.ready)$/
@@ -16,7 +16,7 @@ const OF_SANDBOX = /^\.seccomp-[0-9a-f-]{36}$/
 /** Programs make some before they know who holds the lock. Longer than these exist, in milliseconds. */
 const STARTING_MS = 60_000
 
-/** Not those in directories. */
+/** Leaves those in directories. */
 export async function removeLeftFiles(dataDir: string): Promise<void> {
   for (const name of await namesIn(dataDir)) {
     const path = join(dataDir, name)

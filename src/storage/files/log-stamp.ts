@@ -26,8 +26,8 @@ const ENDING_BYTES = 8192
 const BATCH = 256
 const WAITED_US = 100
 /**
- * Then this many files in the thread pool concurrently: a disk answers many requests at once faster than one after
- * another.
+ * The number of files that are then in the thread pool concurrently: a disk answers many requests at once faster than
+ * one after another.
  */
 const LONG_BATCH = 4096
 const CONCURRENCY = 64

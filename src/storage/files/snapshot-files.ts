@@ -7,7 +7,7 @@ import type { Snapshots } from '../storage.ts'
 export class SnapshotFiles implements Snapshots {
   /** Contains one directory per conversation. */
   readonly #directory: string
-  // After a power failure an old or empty file is detected by its `lastSeq`, and the log is folded from the start.
+  // An old or empty file after a power failure is detected by its `lastSeq`, and the log is folded from the start.
   readonly #writes = new LatestWrites((id, snapshot) =>
     replaceFile(this.#pathOf(id), JSON.stringify(snapshot), { durable: false }),
   )

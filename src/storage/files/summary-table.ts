@@ -58,7 +58,9 @@ type Entry = readonly [
   bodyHash: string | null,
   waitsSince: number | null,
   deadline: number | null,
-  /** Again: after a power failure, a row may begin on a page of one version and end on one of another. */
+  /**
+   * The same value again: after a power failure, a row may begin on a page of one version and end on one of another.
+   */
   mtimeMs: number,
 ]
 

@@ -22,7 +22,7 @@ export type AppendEntry = {
   /** The epoch and head that its row must have. */
   readonly epoch: number
   readonly head: number
-  /** At least one. */
+  /** The events, at least one. */
   readonly events: readonly EventRow[]
   /** What lists show after them: null if that has not changed, '' if it is not known. Undefined if no other instance reads it. */
   readonly listing: string | null | undefined
@@ -112,7 +112,7 @@ export class AppendLanes {
         if (this.#isTakenOver(entry, rows[i])) reject(takenOver())
         else resolve(this.#resultOf(entry, rows[i]))
     } catch (error) {
-      // Not in this lane: other conversations would wait for as long.
+      // This is not done in this lane: other conversations would wait for as long.
       if (error instanceof LostStatement) void this.#decideAndContinue(group, error)
       else await this.#tryAgain(group, error)
     }

@@ -112,7 +112,7 @@ export class SummaryRows implements SummaryCache {
   }
 
   async #writeAll(): Promise<void> {
-    // In the next turn: many change together.
+    // The next turn writes: many change together.
     await Promise.resolve()
     while (this.#changes.size > 0) {
       const changes = [...this.#changes]

@@ -20,7 +20,7 @@ export async function claimKey(
   }
 }
 
-/** For a request that has failed. */
+/** Releases the key of a request that has failed. */
 export async function releaseKey({ database }: RowOwnership, { key, id }: Pick<KeyClaim, 'key' | 'id'>): Promise<void> {
   await database.write(RELEASE, [key, id])
 }

@@ -9,8 +9,8 @@ import type { PostgresSession } from './session.ts'
 const KEYS_LOCK = 7_236_841_102
 
 /**
- * As `openDataKeys` of files, and two instances that start at the same time make one key. Throws a `DatabaseError` if there
- * are keys and none can be decrypted: the server of another key has written the data.
+ * Does what `openDataKeys` of files does, and two instances that start at the same time make one key. Throws a
+ * `DatabaseError` if there are keys and none can be decrypted: the server of another key has written the data.
  */
 export async function openDatabaseKeys(session: PostgresSession, operatorKeys: KeyMaterial): Promise<DataKeys> {
   const run = (text: string, values: readonly unknown[] = []) => session.run(text, values, 60_000)

@@ -75,7 +75,7 @@ export function toProblem(error: unknown): unknown {
   return isOutage(error) ? unavailable(error) : error
 }
 
-/** Also for a single append, before the instance itself has noticed. */
+/** The problem of a single append, too, before the instance itself has noticed. */
 export const takenOver = (cause?: unknown): Problem =>
   new Problem(
     'storage_unavailable',

@@ -29,7 +29,7 @@ const END_SESSION_MS = 5000
 
 const BACKOFF: Backoff = { firstMs: 50, longestMs: 1000, jitterFrom: 0.75 }
 
-/** By what they are for: a long read must not delay an append, and caches are worth no wait for the disk. */
+/** The pools by what they are for: a long read must not delay an append, and caches are worth no wait for the disk. */
 const POOLS = {
   append: { limit: 2 },
   other: { limit: 4 },
@@ -97,7 +97,7 @@ export class PostgresDatabase implements AsyncDisposable {
     return this.#run(pool, text, values)
   }
 
-  /** From now on each statement is refused with this problem, also one that waits for the end of an outage. */
+  /** Refuses each statement from now on with this problem, also one that waits for the end of an outage. */
   refuseAll(problem: Problem): void {
     this.#refusal = problem
   }
@@ -161,7 +161,7 @@ function unusable(cause: unknown): DatabaseError {
 const END_SESSION = `
   select pg_terminate_backend(pid, $3) as ended from pg_stat_get_activity($1) where backend_start = $2::timestamptz`
 
-/** Since when no connection could be made: who comes late in a long outage does not wait as long again. */
+/** The time since when no connection could be made: who comes late in a long outage does not wait as long again. */
 class Absence {
   since = Infinity
 

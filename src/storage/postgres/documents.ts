@@ -5,7 +5,7 @@ import type { RowOwnership } from './ownership.ts'
 import { CommandRecordFiles } from '../files/command-record-files.ts'
 import { makeDirectories } from '../../files/make-directories.ts'
 
-/** For `RowOwnership.write`, with a name and a value. Fails if the conversation does not exist. */
+/** The statement for `RowOwnership.write`, with a name and a value. Fails if the conversation does not exist. */
 export const WRITE_DOCUMENT = `
   insert into documents select $1, $3, $4 from allowed
   on conflict (conversation_id, name) do update set value = excluded.value`

@@ -39,7 +39,7 @@ export class FirehoseNews implements Disposable {
       return session ?? undefined
     }
     const poll = () => {
-      // In turn: a connection may take longer than a poll.
+      // Polls take turns: a connection may take longer than a poll.
       connecting = (connecting ?? Promise.resolve(undefined)).then((former) =>
         ending.signal.aborted ? former : connect(former),
       )

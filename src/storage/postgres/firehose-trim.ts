@@ -21,7 +21,7 @@ export class FirehoseTrim implements AsyncDisposable {
     this.#timer = setInterval(() => void this.trim(), EVERY_MS).unref()
   }
 
-  /** Never rejects: the next one continues. */
+  /** Trims the order. Never rejects: the next one continues. */
   trim(): Promise<void> {
     return (this.#trimming = this.#trimming.then(() => this.#trimAll()).catch(() => {})) // tried again
   }

@@ -61,7 +61,7 @@ export class PostgresLog implements StoredLog {
   /** The reason why nothing is written any more. */
   #failure: Problem | undefined
   #isFenced = false
-  /** After the last stored event. */
+  /** The state after the last stored event. */
   #listed: ListedState | undefined
   /** What is stored of it, as far as this log knows. */
   #listing: string | undefined
@@ -161,7 +161,7 @@ export class PostgresLog implements StoredLog {
         return
       }
     } catch (error) {
-      // Also those refused for what others appended before them: that is not there now.
+      // This also rejects those refused for what others appended before them: that is not there now.
       for (const { reject } of group) reject(error)
       return
     }

@@ -52,7 +52,7 @@ export type PostgresStorageOptions = {
   readonly url: string
   /** The local data directory. Created if it does not exist. */
   readonly directory: string
-  /** Instead of it, for the files of conversations that other instances need, too. */
+  /** Replaces it for the files of conversations that other instances need, too. */
   readonly sharedDirectory?: string | undefined
   readonly operatorKeys: KeyMaterial
   readonly serverVersion: string
@@ -62,7 +62,7 @@ export type PostgresStorageOptions = {
   readonly renewMs?: number
   /** Whether other instances may use the database at the same time; `alone` by default. */
   readonly sharing?: Sharing
-  /** For how long a counter must be unchanged until its instance is dead, in milliseconds. */
+  /** The time for which a counter must be unchanged until its instance is dead, in milliseconds. */
   readonly ttlMs?: number
   /** A monotonic clock, in milliseconds. */
   readonly now?: () => number
@@ -95,7 +95,7 @@ export async function openPostgresStorage(options: PostgresStorageOptions): Prom
   const session = await connectFirst(database, options.onAway)
   openedParts.defer(() => session.end())
   await lockDatabase(session, sharing)
-  // Before anything is written: it may be the wrong database.
+  // This precedes each write: it may be the wrong database.
   await requireDatabase(options.directory, await readIdentity(session))
   await migrate(session)
   const warning = await warningOfStandbys(session)

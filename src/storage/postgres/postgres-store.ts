@@ -191,7 +191,7 @@ const INSERT = `
   insert into events (conversation_id, seq, at, type, source, json)
   select $1, e.* from allowed, unnest($3::bigint[], $4::bigint[], $5::text[], $6::text[], $7::text[]) e
   on conflict do nothing`
-// Until its first append a released one stays so: nothing has begun.
+// A released one stays so until its first append: nothing has begun.
 const OPEN = `
   update conversations c set owner = $2, epoch = nextval('epochs')
   where id = $1 and has_log and not has_ended($2) and (owner is null or owner = $2 or has_ended(owner))

@@ -11,7 +11,7 @@ import type { PostgresRow } from './session.ts'
 /** A log up to its head at one moment. */
 export type LogExtent = { readonly database: PostgresDatabase; readonly id: string; readonly head: number }
 
-/** As for files: bounds memory and time of one call. One event is always returned, whatever its size. */
+/** The limit of files, too: bounds memory and time of one call. One event is always returned, whatever its size. */
 const MAX_READ_BYTES = 16 * 1024 * 1024
 
 /** Events that a search reads at a time. */
@@ -85,7 +85,8 @@ type RowsRead = { readonly events: readonly PostgresRow[]; readonly hasMore: boo
 type RowsOptions = EventFilter & { readonly order: 'asc' | 'desc'; readonly limit: number; readonly maxBytes: number }
 
 /**
- * As stored. Reads one event more than it returns, to know whether there is one; its text is not read.
+ * Reads rows as they are stored. Reads one event more than it returns, to know whether there is one; its text is not
+ * read.
  */
 export async function readRows({ database, id }: LogExtent, range: Range, options: RowsOptions): Promise<RowsRead> {
   const { types, source, order, limit, maxBytes } = options

@@ -158,7 +158,7 @@ export async function readIdentity(session: PostgresSession): Promise<string | u
   return row && String(row['id'])
 }
 
-/** As `readIdentity`, after the migrations. Throws a `DatabaseError` if a row was removed by hand. */
+/** Does what `readIdentity` does, after the migrations. Throws a `DatabaseError` if a row was removed by hand. */
 export async function requireIdentity(session: PostgresSession): Promise<string> {
   const id = await readIdentity(session)
   if (id === undefined) throw new DatabaseError('The database has no identity. Restore a backup of it.')

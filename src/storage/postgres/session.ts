@@ -89,7 +89,7 @@ export class PostgresSession {
     if (this.#fault) throw this.#fault
     const timer = setTimeout(() => this.#socket.destroy(), timeoutMs)
     try {
-      // Without values it may be several statements.
+      // It may be several statements if there are no values.
       const result = await this.#client.query<PostgresRow>(values.length > 0 ? { text, values: [...values] } : text)
       return result.rows
     } catch (error) {

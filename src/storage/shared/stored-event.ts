@@ -81,7 +81,7 @@ const STORED_JSON = { depth: 3000, values: Infinity }
 
 function parse(seq: number, json: string): Event {
   try {
-    // Not validated by the schema: a log also holds types and versions that this server doesn't know yet.
+    // The schema does not validate it: a log also holds types and versions that this server doesn't know yet.
     // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- only this server writes the log
     return parseUntrustedJson(json, STORED_JSON) as Event
   } catch (cause) {

@@ -100,7 +100,7 @@ export class BackgroundShells {
   /** What has come since the last call. Throws a `BackgroundFault` for an unknown id. */
   async read(id: string): Promise<BackgroundOutput> {
     const background = this.#find(id)
-    // Before the output is read: otherwise later output would be missing from the last answer.
+    // This precedes the reading of the output: otherwise later output would be missing from the last answer.
     const { end } = background
     const [stdout, stderr] = [await readNew(background, 'stdout', end), await readNew(background, 'stderr', end)]
     return { stdout: stdout.text, stderr: stderr.text, end, hasMore: stdout.hasMore || stderr.hasMore }

@@ -12,7 +12,7 @@ import { z } from 'zod'
 import { replaceFile } from '../../lib/durable-file.ts'
 
 export type EditHistoryOptions = {
-  /** For this conversation only; created with the first edit. */
+  /** The directory of this conversation only; created with the first edit. */
   readonly directory: string
   readonly sealer: ContentSealer
   readonly maxEntries?: number
@@ -93,7 +93,7 @@ type Entry = { readonly number: number; readonly key: string; readonly size: num
 
 const nameOf = ({ number, key, size }: Entry) => `${number}.${key}.${size}`
 
-/** Always the same name, so that the remains of a crash are overwritten. */
+/** The name is always the same, so that the remains of a crash are overwritten. */
 const UNFINISHED = 'entry.new'
 
 const keyOf = (path: string) => createHash('sha256').update(path).digest('hex').slice(0, 16)

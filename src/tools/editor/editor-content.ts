@@ -13,7 +13,7 @@ import type { ToolOutcome } from '../../state/tool-call.ts'
 /** Larger files need other tools. */
 export const MAX_FILE_BYTES = 10 * 1024 * 1024
 
-/** As base64 it is a third larger, and providers accept no more than about five million characters. */
+/** An image is a third larger as base64, and providers accept no more than about five million characters. */
 export const MAX_IMAGE_BYTES = 3 * 1024 * 1024
 
 export function asFile(path: string, entry: FoundEntry, maxBytes = MAX_FILE_BYTES): FoundFile {

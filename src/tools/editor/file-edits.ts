@@ -23,7 +23,7 @@ type Scene = {
   readonly signal: AbortSignal
 }
 
-/** In the order in which they were written first. */
+/** Returns the edits in the order in which the files were written first. */
 export async function fileEditsOf(files: readonly ChangedFile[], scene: Scene): Promise<FileEdit[]> {
   const { workdir, redact } = scene
   const edits: FileEdit[] = []

@@ -12,7 +12,7 @@ import type { ToolOutcome } from '../../state/tool-call.ts'
 /** Maximum number of characters of a file per view; the next call can request the following lines. */
 export const MAX_VIEW_CHARS = 32_000
 
-/** Per line, so that a file without line ends does not fill the whole view. */
+/** The limit per line, so that a file without line ends does not fill the whole view. */
 export const MAX_LINE_CHARS = 4000
 
 /**

@@ -24,7 +24,7 @@ const MAX_DIFFERENT_LINES = 200
 /** Characters that are compared line by line, in both texts together. */
 const MAX_COMPARED_CHARS = 256 * 1024
 
-/** As git sees it, and what is no UTF-8 text too: a patch has one encoding. */
+/** Returns true for what is binary to git, and for what is not UTF-8: a patch has one encoding. */
 export const isBinary = (content: Content): boolean =>
   content !== undefined && (content.includes(0) || !isUtf8(content))
 
@@ -83,14 +83,14 @@ async function hunksOf(
   }))
 }
 
-/** Where the lines begin that are shown before the first difference. */
+/** Returns where the lines begin that are shown before the first difference. */
 function contextStart(text: string, offset: number): number {
   let at = offset
   for (let line = 0; line <= CONTEXT_LINES && at > 0; line++) at = at < 2 ? 0 : text.lastIndexOf('\n', at - 2) + 1
   return at
 }
 
-/** Where the lines end that are shown after the last difference. */
+/** Returns where the lines end that are shown after the last difference. */
 const contextEnd = (text: string, offset: number): number => offset + lineStart(text.slice(offset), CONTEXT_LINES + 1)
 
 const NO_LINE_END = String.raw`\ No newline at end of file`

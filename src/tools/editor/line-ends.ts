@@ -15,7 +15,7 @@ export function withPlainLineEnds(text: string): string {
   return textOf(to, length)
 }
 
-/** For a text with plain line ends. */
+/** Takes a text with plain line ends. */
 export function withReturns(text: string): string {
   if (!text.includes('\n')) return text
   const from = codesOf(text)

@@ -3,7 +3,7 @@
 export type TextEncoding = 'utf-8' | 'utf-16le' | 'utf-16be' | 'latin-1'
 
 export type DecodedText = {
-  /** Without the byte order mark. */
+  /** The text without the byte order mark. */
   readonly text: string
   readonly encoding: TextEncoding
   readonly hasBom: boolean
@@ -40,7 +40,7 @@ function decodeAs(encoding: TextEncoding, bytes: Buffer): string | undefined {
   switch (encoding) {
     case 'utf-8':
       try {
-        // Otherwise the decoder would drop a second mark, which is a character of the text.
+        // The decoder would otherwise drop a second mark, which is a character of the text.
         return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)
       } catch {
         return undefined

@@ -53,7 +53,7 @@ export class AgentFiles {
   readonly #seenFiles: SeenFiles
   readonly #onChanged: AgentFilesDeps['onFileChanged']
   readonly #turns = new Queue({ limit: 1 })
-  /** By the call that changes files now. */
+  /** The files that the current call has changed. */
   #changedFiles: ChangedFile[] = []
 
   constructor({ files, stateDirectory, sealer, redact, onFileChanged }: AgentFilesDeps) {
@@ -162,7 +162,7 @@ export class AgentFiles {
       )
   }
 
-  /** Like `write`, but without a record: for undoing an edit. */
+  /** Writes without a record: for undoing an edit. */
   put(place: EditPlace, content: Content): Promise<void> {
     return this.#put({ place, content })
   }

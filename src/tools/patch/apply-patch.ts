@@ -86,7 +86,7 @@ class PatchedFiles {
   readonly #files: AgentFiles
   readonly #workdir: string
   readonly #signal: AbortSignal
-  /** By real path: two names can refer to one file. */
+  /** The key is the real path: two names can refer to one file. */
   readonly #open = new Map<string, PatchedFile>()
 
   constructor(files: AgentFiles, workdir: string, signal: AbortSignal) {

@@ -45,7 +45,7 @@ export class Lines {
     return this.#starts.length
   }
 
-  /** Without its line end. */
+  /** Returns the text of a line without its line end. */
   textOf(line: number): string {
     return this.#text.slice(this.#starts[line], this.#stop(line) - (this.endOf(line)?.length ?? 0))
   }

@@ -7,7 +7,7 @@ export type FilePatch =
   | { readonly kind: 'delete'; readonly path: string }
   | { readonly kind: 'update'; readonly path: string; readonly moveTo?: string; readonly hunks: readonly Hunk[] }
 
-/** Kept (` `), removed (`-`) and added (`+`) lines, in order. */
+/** The kept (` `), removed (`-`) and added (`+`) lines, in order. */
 export type Hunk = {
   /** Lines of the file to find first, in order: the text after `@@`. */
   readonly contexts: readonly string[]

@@ -59,7 +59,7 @@ async function locate(
     start = foundAt + 1
   }
   const old = lines.filter(isOld).map(({ text }) => text)
-  // Without old lines, the new ones are inserted after the context, or at the end.
+  // The new lines are inserted after the context, or at the end, if there are no old ones.
   if (old.length === 0) return { start: contexts.length > 0 ? start : search.count, lines }
   const foundAt = await search.find(old, start, isAtEnd)
   if (foundAt !== undefined) return { start: foundAt, lines }

@@ -28,11 +28,11 @@ const MAX_ANSWER_BYTES = 4 * 1024 * 1024
  */
 const LIMITS = 'echo 1000 >/proc/self/oom_score_adj; ulimit -c 0; ulimit -d 524288; ulimit -t 30; exec "$@"'
 
-/** In the environment, since an executable takes options of Node only there. */
+/** The options are in the environment, since an executable takes options of Node only there. */
 export const PDF_NODE_OPTIONS =
   '--permission --jitless --disallow-code-generation-from-strings --max-old-space-size=256'
 
-/** Instead of an answer: it took too long, or the process ended without one. */
+/** The reason why there is no answer: it took too long, or the process ended without one. */
 export type PdfFailure = { readonly refusal: 'late' | 'crashed' }
 
 export type PdfReaderOptions = {
@@ -52,8 +52,8 @@ export class PdfReader {
   }
 
   /**
-   * Without a range: all pages, but none of a PDF with more than `MAX_PAGES_WITHOUT_RANGE`. Rejects with the reason of the
-   * signal when that is aborted; the process has ended by then.
+   * Reads all pages without a range, but none of a PDF with more than `MAX_PAGES_WITHOUT_RANGE`. Rejects with the
+   * reason of the signal when that is aborted; the process has ended by then.
    */
   async read(pdf: Buffer, range: PageRange | undefined, signal: AbortSignal): Promise<PdfAnswer | PdfFailure> {
     const { first, last } = range ?? { first: 1, last: MAX_PAGES_WITHOUT_RANGE }

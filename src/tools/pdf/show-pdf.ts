@@ -71,7 +71,7 @@ async function viewOf({ total, pages }: PdfText, question: PdfQuestion): Promise
   return { text: [title, ...shown, ...notes].join('\n\n'), isCut: isCut || notes.length > 0 }
 }
 
-/** At least one page, which is cut if it is too long. */
+/** Returns at least one page, which is cut if it is too long. */
 async function fitting(pages: PdfText['pages'], { maxBytes, redact }: PdfQuestion) {
   const shownPages: string[] = []
   let room = maxBytes
@@ -91,7 +91,7 @@ async function fitting(pages: PdfText['pages'], { maxBytes, redact }: PdfQuestio
   return { shown: shownPages, isCut: false }
 }
 
-/** At most so many bytes of UTF-8, without half a character. */
+/** Returns at most so many bytes of UTF-8, without half a character. */
 function cutBytes(text: string, most: number): string {
   return text.slice(0, new TextEncoder().encodeInto(text, new Uint8Array(most)).read)
 }

@@ -59,9 +59,10 @@ function splitPattern({ pattern, path }: GlobInput): { start: string | undefined
   if (count === 0) return { start: path, pattern: names.join('/') }
   const prefix = names.slice(0, count).join('/') || '/'
   const rest = names.slice(count)
-  // With a slash, as it is a pattern for the path from there on.
+  // The slash makes it a pattern for the path from there on.
   const anchoredPattern = rest.length === 1 ? `/${rest[0]}` : rest.join('/')
-  // Not joined: that would take quadratic time for many `..`, and only the file system knows where they lead.
+  // The paths are not joined: that would take quadratic time for many `..`, and only the file system knows where they
+  // lead.
   const start = isAbsolute(prefix) || path === undefined ? prefix : `${path}/${prefix}`
   return { start, pattern: anchoredPattern }
 }

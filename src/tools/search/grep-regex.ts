@@ -113,7 +113,7 @@ async function shorten(text: string, redact: GrepQuestion['redact']): Promise<st
 const MAX_NAMED = 5
 
 async function largeFilesNote(search: TextSearch, { place, input }: GrepQuestion): Promise<string[]> {
-  // Which of them a type or a pattern is for, only ripgrep knows.
+  // Ripgrep alone knows which of them a type or a pattern is for.
   if (input.glob !== undefined || input.type !== undefined) return []
   const large: string[] = []
   for await (const path of unsearchedPaths(place.directory, search)) large.push(place.shown(path))

@@ -1,4 +1,4 @@
-/** Where the search tools search: a directory that the agent's files may be read in, opened as a jail. */
+/** Opens the directory of a search, in which the agent's files may be read, as a jail. */
 import { basename, dirname, join } from 'node:path'
 import { Problem } from '../../contract/problem.ts'
 import type { OpenedPath } from '../../files/jail/opened-path.ts'

@@ -11,7 +11,7 @@ export type WebQuery = {
 export type WebHit = { readonly title: string; readonly url: string; readonly text: string }
 
 export interface SearchEngine {
-  /** Where its requests go. */
+  /** The URL that its requests go to. */
   readonly address: URL
   /** Throws a `WebFault`, or what the network says. */
   search(query: WebQuery, signal: AbortSignal): Promise<readonly WebHit[]>

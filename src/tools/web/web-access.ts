@@ -2,7 +2,7 @@
 import type { SafeFetch } from '../../security/safe-fetch.ts'
 
 export type WebAccess = {
-  /** Only to public addresses. */
+  /** Reaches public addresses only. */
   readonly fetch: Pick<SafeFetch, 'get'>
   /**
    * Why the network policy of the conversation does not permit a request, as a clause; undefined when it does. Must be asked

@@ -10,7 +10,7 @@ import { PageCache } from './page-cache.ts'
 import type { WebAccess } from './web-access.ts'
 import { requirePermitted, WebFault } from './web-access.ts'
 
-/** For all redirects together, milliseconds. */
+/** The time for all redirects together, milliseconds. */
 const FETCH_MS = 30_000
 
 const MAX_REDIRECTS = 5
@@ -76,7 +76,10 @@ export async function webOutcome(
   }
 }
 
-/** Behind the page: what comes last is read best. No model answers it, as the agent's own reads the page anyway. */
+/**
+ * Adds the prompt behind the page: what comes last is read best. No model answers it, as the agent's own reads the page
+ * anyway.
+ */
 function framePage(outcome: ToolOutcome, prompt: string | undefined): ToolOutcome {
   if (prompt === undefined || prompt.trim() === '') return outcome
   return { ...outcome, output: `${String(outcome.output)}\n[You look for: ${prompt}]` }

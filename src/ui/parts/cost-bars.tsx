@@ -6,10 +6,10 @@ import { cost } from './amounts.ts'
 /** A row of each bucket and group. */
 type Props = {
   readonly rows: readonly UsageRow[]
-  /** Where each bucket begins, also those without rows, RFC 3339. */
+  /** The times at which the buckets begin, also those without rows, RFC 3339. */
   readonly starts: readonly string[]
   readonly isHourly: boolean
-  /** In the order of their parts, from below. */
+  /** The groups in the order of their parts, from below. */
   readonly groups: readonly CostGroup[]
   readonly label: string
 }

@@ -13,7 +13,7 @@ const FIRST_CHARS = 20_000
 type OutputProps = {
   readonly text: string
   readonly label?: string
-  /** Of a file that is code; the output of a program has its own colours. */
+  /** The language of a file that is code; the output of a program has its own colours. */
   readonly language?: string | undefined
 }
 

@@ -248,7 +248,7 @@ function Question({ id, question, hasKeys, chosen, choose }: QuestionProps) {
   )
 }
 
-/** After a decision the next card has the focus: the keys go on working. */
+/** Gives the focus to the next card after a decision: the keys go on working. */
 function focusNext(card: HTMLElement | null): void {
   const cards = [...document.querySelectorAll<HTMLElement>('[data-request]')]
   const index = card ? cards.indexOf(card) : -1

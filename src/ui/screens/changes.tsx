@@ -89,7 +89,7 @@ export function Changes({ open }: { readonly open: OpenConversation }) {
   )
 }
 
-/** By git, or by the snapshots where there is no repository. Null where there is neither. */
+/** Asks git, or the snapshots where there is no repository. Null where there is neither. */
 async function readDiff(id: string, base: Base, signal: AbortSignal): Promise<Line[] | null> {
   const conversation = client().conversation(id)
   try {

@@ -89,7 +89,7 @@ async function exportAs(open: OpenConversation, title: string): Promise<void> {
 
 type View = NonNullable<OpenConversation['view']['value']>
 
-/** Only what the form has changed: others may change the rest meanwhile. */
+/** Returns what the form has changed: others may change the rest meanwhile. */
 function changesIn(form: FormData, view: View): BodyOf<'updateConfig'> {
   const text = (name: string) => textIn(form, name)
   const mode = modeIn(form)

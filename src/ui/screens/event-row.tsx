@@ -117,7 +117,7 @@ type OriginProps = {
   readonly children?: ComponentChildren
 }
 
-/** Who said it and when, and what can be done from here. */
+/** Shows who said it and when, and what can be done from here. */
 function Origin({ event, open, name, children }: OriginProps) {
   const { forkHere, forked, linkTo, copyCurl, copied } = texts.value
   const fork = async () => {

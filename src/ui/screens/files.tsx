@@ -129,7 +129,7 @@ function FileView({ open, file, close }: ViewProps) {
   )
 }
 
-/** Without a key in an address: the content is a blob of this page. */
+/** Has no key in an address: the content is a blob of this page. */
 async function save(open: OpenConversation, file: FileEntry): Promise<void> {
   const blob = await (await open.handle.files.get(file.path)).blob()
   saveBlob(new Blob([blob], { type: 'application/octet-stream' }), nameOf(file))

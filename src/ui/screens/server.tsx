@@ -19,7 +19,7 @@ export function Server() {
   return (
     <section class="page">
       <h1>{server}</h1>
-      {/* Where there is no room for them in the navigation. */}
+      {/* The links for screens without room for them in the navigation. */}
       <p class="bar">
         <a href={addressOf('costs')}>{costs}</a>
         <a href={addressOf('webhooks')}>{webhooks}</a>

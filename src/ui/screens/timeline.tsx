@@ -1,4 +1,4 @@
-/** Where the time of a conversation went: a bar for each model answer, call and wait of what is loaded. */
+/** Shows where the time of a conversation went: a bar for each model answer, call and wait of what is loaded. */
 import { useState } from 'preact/hooks'
 import { titleOf } from '../../contract/events/call-title.ts'
 import type { OpenConversation } from '../state/conversation.ts'

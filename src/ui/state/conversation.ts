@@ -135,7 +135,7 @@ export class OpenConversation {
     this.#lastSeq = event.seq
   }
 
-  /** Once for all that has arrived since the last frame. */
+  /** Called once for all that has arrived since the last frame. */
   #show(): void {
     this.#frame = 0
     const events = this.#arrived
@@ -172,7 +172,7 @@ export class OpenConversation {
   }
 }
 
-/** After these, what the server says of the conversation is another thing. */
+/** The server describes the conversation differently after these events. */
 const CHANGES_THE_VIEW: ReadonlySet<Event['type']> = new Set([
   'StatusUpdate',
   'ConfigUpdate',

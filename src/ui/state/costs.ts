@@ -3,13 +3,13 @@ import type { UsageReport } from '../../contract/usage.ts'
 import type { QueryFor } from '../../client/client.ts'
 import { client } from './session.ts'
 
-/** So many days, the last of which is today. */
+/** Returns the costs of so many days, the last of which is today. */
 export function costsOf(days: number, query: QueryFor<'getUsage'>, signal: AbortSignal): Promise<UsageReport> {
   const tz = new Intl.DateTimeFormat().resolvedOptions().timeZone
   return client().usage({ ...query, tz, from: dateOf(startOf(days)) }, { signal })
 }
 
-/** Where each day of this time begins, or each hour, RFC 3339. */
+/** Returns the times at which the days of this time begin, or the hours, RFC 3339. */
 export function startsOf({ from, to }: UsageReport, isHourly: boolean): string[] {
   const starts: string[] = []
   const start = new Date(from)

@@ -51,7 +51,7 @@ export async function followServer(signal: AbortSignal): Promise<void> {
   announcement.value = ''
   const readRequests = bundle(() => refreshRequests())
   const readLists = bundle(async () => void (listVersion.value += 1), LIST_PAUSE_MS)
-  // Also before there is a connection. What happens between the two readings is in the second one.
+  // This also reads before there is a connection. What happens between the two readings is in the second one.
   const stopReading = effect(() => {
     if (connections.value > 0) readLists()
     readRequests()

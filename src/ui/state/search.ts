@@ -4,7 +4,7 @@ import { AgentServerError } from '../../client/client.ts'
 import { addressOf } from './route.ts'
 import { client } from './session.ts'
 
-/** After the last key, milliseconds: each search reads what was stored since the one before. */
+/** The pause after the last key, milliseconds: each search reads what was stored since the one before. */
 const PAUSE_MS = 250
 
 /** Returns nothing for a server that has no search. */

@@ -20,7 +20,7 @@ export const session = signal<PageSession | undefined>(undefined)
 /** The server serves the page at `ui/`. */
 const BASE_URL = new URL('..', location.origin + location.pathname).href
 
-/** Since when there is no connection to the firehose, milliseconds; undefined while there is one. */
+/** The time since when there is no connection to the firehose, milliseconds; undefined while there is one. */
 export const lostSince = signal<number | undefined>(undefined)
 
 /** Grows each time that a connection to the firehose has opened: what was read before it may be out of date. */

@@ -1,10 +1,10 @@
 /** How texts are shown where somebody decides. */
 import { showHidden, showTurning } from '../../contract/values/show-hidden.ts'
 
-/** For commands, paths, names and all that is decided about. */
+/** Shows commands, paths, names and all that is decided about. */
 export const visible = (text: string): string => showHidden(text)
 
-/** For prose, in which emoji are joined by hidden characters. */
+/** Shows prose, in which emoji are joined by hidden characters. */
 export const visibleProse = (text: string): string => showTurning(text)
 
 /** One line of at most so many characters, to name something by. */

@@ -86,7 +86,7 @@ export class ConversationProcesses {
   }
 }
 
-/** For processes that started while the others were being ended. */
+/** The marks of processes that started while the others were being ended. */
 const NOT_LISTED = { sessionId: undefined, commandId: undefined }
 
 /** The states of proc(5); any other is an idle state between two of these. */

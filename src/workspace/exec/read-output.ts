@@ -6,8 +6,8 @@ import { codeOf } from '../../lib/error-code.ts'
 export type OutputPiece = { readonly text: string; readonly nextOffset: number; readonly isEnd: boolean }
 
 /**
- * With `isWhole`, the file will not grow any more. Otherwise an incomplete character at the end is left for the next
- * piece.
+ * Reads a file that will not grow any more if `isWhole`. Otherwise an incomplete character at the end is left for the
+ * next piece.
  */
 export async function readOutputPiece(
   path: string,

@@ -66,7 +66,7 @@ export class FileChanges {
     this.#deps = deps
   }
 
-  /** Without content it creates an empty file, or only updates the time of an existing one. */
+  /** Creates an empty file if there is no content, or only updates the time of an existing one. */
   write(path: JailPath, incoming: Incoming<Uint8Array>, publishing: Publishing): Promise<WrittenContent> {
     requireFilePath(path)
     return this.#deps.inJail(incoming.signal, (jail) => this.#writeIn(jail, path, incoming, publishing))

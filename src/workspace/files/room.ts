@@ -12,7 +12,7 @@ export function limitOf(maxBytes: number, room: Room): (bytes: number) => void {
   }
 }
 
-/** On a full disk not even an empty file is created. */
+/** Not even an empty file is created on a full disk. */
 export type Room = { readonly bytes: number; readonly quota: DiskQuota | undefined }
 
 export async function roomIn(quota: DiskQuota | undefined): Promise<Room> {

@@ -87,7 +87,7 @@ async function patchesOf(git: Git, base: string, page: readonly RawChange[]): Pr
     at += patches
   }
   if (!isCut) return { texts, complete: page.length }
-  // Where the output ends, a patch may be cut off.
+  // A patch may be cut off where the output ends.
   const last = [...texts.keys()].at(-1)
   const cutAt = page.findIndex(({ path }) => path === last)
   return { texts, complete: Math.max(1, cutAt) }

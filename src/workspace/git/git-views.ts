@@ -53,7 +53,7 @@ export class GitViews {
     return await this.#inRepository(signal, async (git) => {
       const base = await baseOf(git, query, knownBase)
       const { items, next } = await readDiffPage(git, {
-        // Before the first commit, the files are compared with nothing.
+        // The files are compared with nothing before the first commit.
         base: base ?? (await emptyTree(git)),
         start,
         limit: query.limit,
@@ -150,7 +150,7 @@ const MAIN_BRANCHES = [
   'refs/heads/master',
 ]
 
-/** With --quiet, git says nothing about a missing revision, and something about a wrong one. */
+/** Git says nothing about a missing revision with --quiet, and something about a wrong one. */
 const NO_COMMIT = /^Git exited with code|^error: |^fatal: (?!not a git repository)/
 
 async function baseOf(git: Git, { base }: GetGitDiff, knownBase: { readonly commit: string | undefined } | undefined) {

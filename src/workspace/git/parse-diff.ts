@@ -4,7 +4,7 @@ import type { FileDiffStatus, FileDiff } from '../../contract/diff.ts'
 import { CHANGES } from './parse-status.ts'
 
 export type RawChange = {
-  /** As on disk: each byte is one character. */
+  /** The path as it is on disk: each byte is one character. */
   readonly path: string
   readonly oldPath: string | undefined
   readonly status: FileDiffStatus
@@ -49,7 +49,7 @@ export function toFileDiff(
   }
 }
 
-/** In the order of git, one for each path. `rest` is what follows. */
+/** Returns the changes in the order of git, one for each path. `rest` is what follows. */
 export function parseRaw(output: string): { readonly changes: readonly RawChange[]; readonly rest: string } {
   const foundChanges = new Map<string, RawChange>()
   let at = 0
@@ -75,14 +75,14 @@ export function parseRaw(output: string): { readonly changes: readonly RawChange
   return { changes: [...foundChanges.values()], rest: output[at] === '\0' ? output.slice(at + 1) : output.slice(at) }
 }
 
-/** By path. */
+/** Returns the counts by path. */
 function parseNumstat(output: string): Map<string, Counts> {
   const counts = new Map<string, Counts>()
   const fields = output.split('\0').values()
   for (const field of fields) {
     const [, addedText = '', removedText = '', name = ''] = /^(-|\d+)\t(-|\d+)\t(.*)$/s.exec(field) ?? []
     if (addedText === '') continue
-    // Of a rename, both paths follow.
+    // Both paths of a rename follow.
     if (name === '') fields.next()
     const path = name === '' ? (fields.next().value ?? '') : name
     const isBinary = addedText === '-'

@@ -9,10 +9,10 @@ const OPTIONS = ['--no-ext-diff', '--no-textconv', '--no-color', '-r', '-M', '-l
 
 export type Commits = readonly [from: string, to: string]
 
-/** Without paths, all files. */
+/** The range has all files if there are no paths. */
 export type DiffRange = { readonly commits: Commits; readonly paths: readonly string[] }
 
-/** In the order of `patchesOf`. */
+/** Returns the differences in the order of `patchesOf`. */
 export async function differences(store: GitStore, range: DiffRange, signal?: AbortSignal) {
   const output = await store.run(
     ['diff-tree', ...OPTIONS, '--raw', '--numstat', '-z', ...endsOf(range)],

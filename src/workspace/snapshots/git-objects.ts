@@ -63,7 +63,7 @@ export async function writeRootTrees(
   return names
 }
 
-/** With all directories above them. */
+/** Returns the directories with all directories above them. */
 async function changedDirectories(now: RootTree['entries'], before: RootTree['entries'], slices: Slices) {
   const changedPaths = new Set<string>()
   const add = (path: string) => {

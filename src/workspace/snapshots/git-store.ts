@@ -44,7 +44,7 @@ const CONFIG = `[core]
 \tauto = false
 `
 
-/** Over what a workdir says: a line ending, a filter or an encoding would change the bytes. */
+/** The attributes override what a workdir says: a line ending, a filter or an encoding would change the bytes. */
 const ATTRIBUTES = '* -text -ident -filter -working-tree-encoding !diff\n'
 
 const LEFTOVER = /^(?:\.?tmp[-_].+|.+\.(?:lock|keep))$/
@@ -172,7 +172,7 @@ export class RunningGit {
     // It may end before it has read everything; its exit code says so.
     this.stdin.on('error', () => {})
     this.ended = new Promise((resolve, reject) => {
-      // Without its directory, it does not start.
+      // Git does not start without its directory.
       child.on('error', (error) => reject(codeOf(error) === 'ENOENT' ? unreadable(error) : error))
       child.on('close', (code, signal) => {
         if (code === 0) return resolve()

@@ -24,7 +24,7 @@ const PIECE_LENGTH = 16 * 1024
 /** No name is longer than this. */
 const MAX_PATTERN_LENGTH = 4096
 
-/** In pieces, which are matched one after another, the last one first. */
+/** Returns pieces, which are matched one after another, the last one first. */
 export function readIgnoreRules(text: string): readonly IgnoreRules[] {
   const pieces: IgnoreRule[][] = []
   let length = Infinity
@@ -83,7 +83,7 @@ export function matchIgnoreRules(rules: IgnoreRules, path: string, isDirectory: 
 /** `**` stands for any number of segments, at the end for at least one. */
 function matchSegments({ segments = [], depth = 0 }: IgnoreRule, path: readonly string[]): boolean {
   if (depth > path.length) return false
-  // Where in the path the pattern so far may end, in order.
+  // These are the ends in the path of the pattern so far, in order.
   let ends: readonly number[] = [0]
   for (const [index, segment] of segments.entries()) {
     if (isAny(segment)) {

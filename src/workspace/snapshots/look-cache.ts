@@ -22,7 +22,7 @@ type SavedLook = {
 
 const pathIn = ({ directory }: GitStore) => join(directory, 'look.json')
 
-/** Not durable: what is lost costs reading the files once more. */
+/** Saves the look, not durably: what is lost costs reading the files once more. */
 export async function saveLook(store: GitStore, { written, trees }: WrittenTrees): Promise<void> {
   const roots = [...trees].map(([path, { entries, leftOut }]) => ({ path, leftOut, entries: [...entries].map(toRow) }))
   const savedLook: SavedLook = { version: VERSION, written, roots }

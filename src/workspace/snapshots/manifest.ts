@@ -7,13 +7,13 @@ import { LEFT_OUT_REASONS } from './tree-entry.ts'
 const Modes = z.object({ file: z.int(), program: z.int(), directory: z.int() })
 type Modes = z.infer<typeof Modes>
 
-/** By path. A record would have no `__proto__`, and a `constructor` that nobody has written. */
+/** The modes by path. A record would have no `__proto__`, and a `constructor` that nobody has written. */
 const ModesByPath = z
   .unknown()
   .transform((value) => new Map(z.array(z.tuple([z.string(), z.int()])).parse(Object.entries(value ?? {}))))
 
 const Manifest = z.object({
-  /** By the name of the root in the tree of git. */
+  /** The keys are the names of the roots in the tree of git. */
   roots: z.record(
     z.string(),
     z.object({
@@ -27,7 +27,7 @@ const Manifest = z.object({
   ),
 })
 
-/** In the tree of git, a root has a name that stays when others come and go. */
+/** Names a root in the tree of git, so that the name stays when others come and go. */
 export const rootNameOf = (path: string): string => createHash('sha256').update(path).digest('hex').slice(0, 16)
 
 /** Equal trees have equal manifests. */
@@ -78,7 +78,9 @@ export const isProgram = (mode: number): boolean => (mode & 0o100) !== 0
 
 export const parentOf = (path: string): string => path.slice(0, Math.max(path.lastIndexOf('/'), 0))
 
-/** For many paths, of which most are in the same directory as the one before: cheaper than `parentOf`. */
+/**
+ * Finds the parents of many paths, of which most are in the same directory as the one before: cheaper than `parentOf`.
+ */
 export function createParentOf(): (path: string) => string {
   let last = ''
   return (path) => {

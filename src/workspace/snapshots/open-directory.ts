@@ -35,7 +35,7 @@ export class OpenDirectory implements Disposable {
   }
 
   [Symbol.dispose](): void {
-    // From memory, which costs less than to hand it to the thread pool.
+    // This is from memory, which costs less than to hand it to the thread pool.
     if (typeof this.#opened === 'number') fs.closeSync(this.#opened)
   }
 }
@@ -124,7 +124,7 @@ const BATCH = 64
 
 type NamedChild = { readonly name: string }
 
-/** In the order of the names: what each is, or why that is not known. */
+/** Returns, in the order of the names, what each is, or why that is not known. */
 export async function lstatAll(
   directory: OpenDirectory,
   names: readonly NamedChild[],
@@ -158,7 +158,7 @@ async function lstatInThreads(
   return foundStats
 }
 
-/** To hand each name to a thread costs five times as much as to look at it. */
+/** Looks at once: to hand each name to a thread costs five times as much. */
 function lstatNow(path: string | Buffer): Stats | Error {
   try {
     return fs.lstatSync(path)

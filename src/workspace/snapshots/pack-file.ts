@@ -13,14 +13,14 @@ import type { Slices } from '../../lib/time-slices.ts'
 import type { PackedObject } from './pack-index.ts'
 import { writePackIndex } from './pack-index.ts'
 
-/** As numbers in packs. */
+/** The numbers of the kinds in packs. */
 const KINDS = { commit: 1, tree: 2, blob: 3 } as const
 export type ObjectKind = keyof typeof KINDS
 
 const HEADER_BYTES = 12
 /** What is written at a time. */
 const STAGE_BYTES = 1024 ** 2
-/** To hand less to a thread costs more than to compress it. */
+/** The size up to which compressing costs less than to hand the content to a thread. */
 const QUICK_BYTES = 64 * 1024
 /**
  * Level 1 is what git uses for loose objects; a later repack finds what the objects have in common. For a small file, the memory
@@ -51,7 +51,7 @@ export class PackFile {
     this.#stage.writeUInt32BE(2, 4)
   }
 
-  /** In the directory of the packs of a store, under a name that git does not know. */
+  /** Creates a file in the directory of the packs of a store, under a name that git does not know. */
   static async create(directory: string): Promise<PackFile> {
     const path = join(directory, `tmp_pack_${crypto.randomUUID()}`)
     return new PackFile(directory, path, await open(path, 'wx+', 0o600))

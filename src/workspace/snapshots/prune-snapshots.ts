@@ -1,4 +1,4 @@
-/** Which snapshots there are, and which are kept: all of the last run, one per message before it, and none that is too old. */
+/** Chooses the snapshots that are kept: all of the last run, one per message before it, and none that is too old. */
 import { readdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { EventOf } from '../../contract/events/event.ts'

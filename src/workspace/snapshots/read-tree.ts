@@ -65,7 +65,7 @@ export async function readTree(
 type NamedPath = {
   readonly name: string
   readonly path: string
-  /** As the list of the directory says. */
+  /** True if the list of the directory says so. */
   readonly isFile: boolean
   /** True if a rule names it, but it is tracked, or a file in it is. */
   readonly isIgnored?: boolean
@@ -77,13 +77,13 @@ type KnownNames = {
   readonly hasRules: boolean
   readonly below: readonly NamedPath[]
   readonly others: readonly NamedPath[]
-  /** By their names alone. */
+  /** The names that are left out for their names alone. */
   readonly leftOut: readonly LeftOut[]
 }
 type SeenNames = KnownNames & { readonly seen: FileStat }
 
 export type TreeMemory = {
-  /** By path. */
+  /** The directories by path. */
   readonly directories: ReadonlyMap<string, SeenNames>
   readonly rules: ReadonlyMap<string, KnownRules>
   readonly tracked: KnownTracked
@@ -93,7 +93,7 @@ type Place = {
   readonly directory: OpenDirectory
   readonly path: string
   readonly depth: number
-  /** Only what is tracked is not ignored. */
+  /** True if only what is tracked is not ignored. */
   readonly isIgnored?: boolean | undefined
   /** Those of the directories above. */
   readonly rules: RuleChain

@@ -8,20 +8,20 @@ const openDescriptor = promisify(fs.open)
 const statDescriptor = promisify(fs.fstat)
 const readSome = promisify(fs.read)
 
-/** Through no link, and without a wait for a fifo that has replaced the file. */
+/** The flags follow no link, and do not wait for a fifo that has replaced the file. */
 const FILE = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK
 
 export type ReadContent = {
-  /** From before it was read. */
+  /** The stats from before it was read. */
   readonly stats: Stats
-  /** As much as the limit allows. */
+  /** The content as far as the limit allows. */
   readonly content: Buffer
 }
 
 type Reading = {
   /** Bytes. */
   readonly limit: number
-  /** Where the content goes if it fits; the caller uses it for nothing else. */
+  /** The buffer that the content goes to if it fits; the caller uses it for nothing else. */
   readonly scratch?: Buffer | undefined
   /** True if it is probably in memory: what fits in `scratch` is read without a thread, which costs more than to read it. */
   readonly isQuick?: boolean
@@ -44,7 +44,7 @@ export async function readUpTo(
     const start = fits ? scratch.subarray(0, length) : Buffer.allocUnsafe(length)
     return { stats, content: await readAll({ fd, start, limit, isQuick: isQuick && fits === true }) }
   } finally {
-    // From memory, which costs less than to hand it to the thread pool.
+    // This is from memory, which costs less than to hand it to the thread pool.
     fs.closeSync(fd)
   }
 }

@@ -1,6 +1,6 @@
 /**
- * Under which path the store has a directory. It is that of the directory itself, except in a fork: its workdir is a copy,
- * and its snapshots are those of the original.
+ * Finds the path under which the store has a directory. It is that of the directory itself, except in a fork: its
+ * workdir is a copy, and its snapshots are those of the original.
  */
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -14,7 +14,7 @@ const MovedRoots = z.record(z.string(), z.string())
 export type RootPaths = {
   /** What the store has for it. */
   readonly key: string
-  /** As clients see it: empty for the workdir. */
+  /** The path as clients see it: empty for the workdir. */
   readonly shown: string
 }
 

@@ -15,11 +15,11 @@ export type KnownRules = { readonly outer: RuleChain; readonly digest: string; r
 /** The limit for all files together: rules take many times as much memory. Those of further files are read in each look. */
 const MAX_KNOWN_BYTES = 256 * 1024
 
-/** Not the path of a file with rules. */
+/** The name is not a path of a file with rules. */
 const TRACKED = '.git/index'
 
 export class RuleFiles {
-  /** By the path of the file. */
+  /** The key is the path of the file. */
   readonly knownRules = new Map<string, KnownRules>()
   readonly #last: ReadonlyMap<string, KnownRules> | undefined
   readonly #chains: Set<RuleChain>

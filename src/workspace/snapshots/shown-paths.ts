@@ -8,7 +8,7 @@ import type { RootKeys } from './root-keys.ts'
 import type { LeftOut } from './tree-entry.ts'
 import { shownPath } from './tree-entry.ts'
 
-/** As `WorkspaceSnapshot` shows it; a path of an additional directory is absolute. */
+/** The entry as `WorkspaceSnapshot` shows it; a path of an additional directory is absolute. */
 type ShownLeftOut = EventOf<'WorkspaceSnapshot'>['left_out'][number]
 
 /** What a restore would do, or has done. Paths as they are shown. */

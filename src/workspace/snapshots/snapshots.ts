@@ -116,7 +116,7 @@ export class WorkspaceSnapshots {
     return knownSnapshots.filter((_, index) => commits[index] !== undefined)
   }
 
-  /** For `differences`: as of an event, or of now. */
+  /** Returns the commit for `differences`: as of an event, or of now. */
   async commitFor(moment: number | 'now'): Promise<string> {
     if (moment !== 'now') return await this.#commitOf(await this.at(moment))
     return (await this.#turns.run(() => this.#looked())).written.commit

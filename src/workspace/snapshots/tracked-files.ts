@@ -1,6 +1,6 @@
 /**
- * Which files the user's repository tracks: a rule of a `.gitignore` does not hold for them. Reads the index without git, which
- * would read the settings of the repository. Paths are bytes as characters (latin1).
+ * Finds which files the user's repository tracks: a rule of a `.gitignore` does not hold for them. Reads the index
+ * without git, which would read the settings of the repository. Paths are bytes as characters (latin1).
  */
 import { createHash } from 'node:crypto'
 import type { Stats } from 'node:fs'
@@ -139,7 +139,7 @@ export async function parseIndex(content: Buffer, slices: Slices): Promise<strin
     if (path < former) return undefined
     if (!NO_FILES.has(mode)) files.push(path)
     former = path
-    // Before version 4 an entry has a length that 8 divides, with at least one zero at its end.
+    // An entry has, before version 4, a length that 8 divides, with at least one zero at its end.
     at = version === 4 ? end + 1 : at + 8 * Math.floor((end - at) / 8 + 1)
   }
   return files

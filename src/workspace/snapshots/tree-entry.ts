@@ -15,7 +15,10 @@ export type TreeEntry = {
   readonly mode: number
   /** The name in git of the content, or of the target of a link. Empty for a directory. */
   readonly blob: string
-  /** By which a later look knows the file as unchanged; undefined if it may have changed within the resolution of its times. */
+  /**
+   * The stats by which a later look knows the file as unchanged; undefined if it may have changed within their
+   * resolution.
+   */
   readonly seen: FileStat | undefined
 }
 
@@ -40,7 +43,7 @@ export type RootTree = {
 }
 
 export const toBytes = (path: string): Buffer => Buffer.from(path, 'latin1')
-/** As it is shown: what is not UTF-8 becomes replacement characters. */
+/** Returns the path as it is shown: what is not UTF-8 becomes replacement characters. */
 export const shownPath = (path: string): string => toBytes(path).toString('utf8')
 /** A path as the API has it. */
 export const givenPath = (path: string): string => Buffer.from(path, 'utf8').toString('latin1')

@@ -33,7 +33,7 @@ export class WorkdirLooks {
   readonly #turns = new Queue({ limit: 1 })
   readonly #stored = new StoredNames()
   #last: WrittenTrees | undefined
-  /** By the key of the root. */
+  /** The key is that of the root. */
   #memories: ReadonlyMap<string, TreeMemory> = new Map()
   #isSaved = true
   #isLoaded = false
@@ -51,7 +51,7 @@ export class WorkdirLooks {
     return this.#last?.written.commit
   }
 
-  /** For the next process; otherwise it reads all files once more. */
+  /** Saves the look for the next process; otherwise it reads all files once more. */
   async save(): Promise<void> {
     await this.#turns.run(async () => {
       if (this.#isSaved || !this.#last) return
@@ -76,7 +76,7 @@ export class WorkdirLooks {
     try {
       const trees = await this.#readAll(writer, signal)
       const last = this.#last
-      // With the times of now.
+      // The trees have the times of now.
       if (last && areSameTrees(trees, last.trees)) return (this.#last = { ...last, trees })
       // Whatever fails, the next look trusts nothing of the store.
       this.#last = undefined

@@ -16,7 +16,7 @@ export type WrittenSnapshot = { readonly commit: string; readonly tree: string }
 export type WrittenTrees = {
   readonly written: WrittenSnapshot
   readonly trees: Trees
-  /** By the key of the root; unknown to a later process. */
+  /** The key is that of the root; unknown to a later process. */
   readonly names?: ReadonlyMap<string, TreeNames> | undefined
 }
 

@@ -146,8 +146,8 @@ async function refuseKernelFiles(real: string, base: string): Promise<void> {
 }
 
 /**
- * By their type numbers in `statfs(2)`: proc, sysfs, cgroup, cgroup2, devpts, debugfs, tracefs, securityfs, bpf,
- * configfs, efivarfs, binfmt_misc, fusectl, pstore, selinuxfs.
+ * The type numbers in `statfs(2)`: proc, sysfs, cgroup, cgroup2, devpts, debugfs, tracefs, securityfs, bpf, configfs,
+ * efivarfs, binfmt_misc, fusectl, pstore, selinuxfs.
  */
 const KERNEL_FILE_SYSTEMS: ReadonlySet<number> = new Set([
   0x9fa0, 0x62656572, 0x27e0eb, 0x63677270, 0x1cd1, 0x64626720, 0x74726163, 0x73636673, 0xcafe4a11, 0x62656570,

@@ -60,7 +60,7 @@ export async function causeOfFailedWrite(failure: unknown, path: string): Promis
     const { size } = await stat(path)
     const file = await open(probe, 'w', 0o600)
     try {
-      // Behind what the failed write may have added; a full file takes a part of it, and then nothing.
+      // The places are behind what the failed write may have added; a full file takes a part of it, and then nothing.
       for (const at of [size + ROOM_BYTES, size + 2 * ROOM_BYTES])
         await file.write(Buffer.alloc(ROOM_BYTES), 0, ROOM_BYTES, at)
       await file.sync()

@@ -72,12 +72,15 @@ export class FirehoseFile implements FirehoseOrder {
     return this.#count
   }
 
-  /** For tests. */
+  /** The count, for tests. */
   get conversationCount(): number {
     return this.#heads.size
   }
 
-  /** For tests: the seq of the newest event of this conversation in the order; 0 if the order has no event of it. */
+  /**
+   * Returns, for tests, the seq of the newest event of this conversation in the order; 0 if the order has no event of
+   * it.
+   */
   headOf(conversationId: string): number {
     return this.#heads.get(keyOf(conversationId)) ?? 0
   }

@@ -10,7 +10,7 @@ import { serialiseCopy, serialiseDraft, storedFromDraft } from '../../shared/sto
 
 export type CopiedLog = {
   readonly conversationId: string
-  /** From seq 1 on, without gaps. */
+  /** The events from seq 1 on, without gaps. */
   readonly events: AsyncIterable<Event>
   /** Returns the events that follow; called after the last of `events` was read. */
   readonly ending: () => readonly EventDraft[]

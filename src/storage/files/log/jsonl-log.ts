@@ -80,7 +80,7 @@ export class JsonlLog implements StoredLog {
     return this.#head
   }
 
-  // Not async: an idle log starts writing within this very call.
+  // This is not async: an idle log starts writing within this very call.
   append(drafts: readonly EventDraft[], options: AppendOptions = {}): Promise<AppendOutcome> {
     if (this.#over) return Promise.reject(this.#over)
     return new Promise((resolve, reject) => {
@@ -151,7 +151,7 @@ export class JsonlLog implements StoredLog {
       if (this.#failure) throw this.#failure
       if (events.length > 0) await this.#store(events)
     } catch (error) {
-      // Also those refused for what others appended before them: that isn't there now.
+      // This also rejects those refused for what others appended before them: that isn't there now.
       // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- only a `Problem` is thrown here
       for (const { reject } of group) reject(error as Problem)
       return

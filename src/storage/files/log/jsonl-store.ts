@@ -21,7 +21,7 @@ import { cutTail, findTail } from './tail-repair.ts'
 import type { Tail } from './tail-repair.ts'
 
 const FILE = 'events.jsonl'
-/** After this time an unused log keeps neither a descriptor nor cached contents. */
+/** The time after which an unused log keeps neither a descriptor nor cached contents. */
 const IDLE_MS = 30_000
 
 export type JsonlStoreOptions = {

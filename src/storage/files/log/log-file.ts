@@ -124,7 +124,7 @@ export class LogFile {
     try {
       return await open(this.#path, HOW_OPENED)
     } catch (error) {
-      // Not cached: the next use retries, because running out of descriptors (EMFILE) is temporary.
+      // An error is not cached: the next use retries, because running out of descriptors (EMFILE) is temporary.
       this.#descriptor = undefined
       throw error
     }

@@ -29,7 +29,7 @@ export async function findTail(source: Source, size: number): Promise<Tail> {
       if (foundTail && !isJoined(bytes, end) && !hasZeros(bytes, start, end)) break walk
       const header = verifyLine(bytes, start, end)
       if (foundTail === undefined) {
-        // Without its last line a write is not complete, whatever else of it is present.
+        // A write is not complete without its last line, whatever else of it is present.
         const isLastOfWrite = header !== undefined && !isJoined(bytes, end)
         if (isLastOfWrite) foundTail = { last: header, end: offset + end + 1, firstSeq: header.seq }
       } else if (header && header.seq === foundTail.firstSeq - 1) {
@@ -71,9 +71,8 @@ function hasZeros(bytes: Buffer, start: number, end: number): boolean {
 }
 
 /**
- * Without any valid write, the first write must have been torn. But a file that was something else must not become an
- * empty conversation, so it must begin as the first line does, as far as it goes, or with a page that was never
- * written.
+ * Takes the first write for torn if there is no valid one. But a file that was something else must not become an empty
+ * conversation, so it must begin as the first line does, as far as it goes, or with a page that was never written.
  */
 async function refuseUnlessTornFirstWrite(source: Source, size: number): Promise<void> {
   const begin = '{"seq":1,'

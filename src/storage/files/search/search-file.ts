@@ -35,7 +35,7 @@ const WITHIN = `conversation = (SELECT number FROM conversations WHERE id = ?1) 
 const REMOVE_WORDS = `DELETE FROM texts WHERE rowid IN (SELECT number FROM places WHERE ${WITHIN})`
 const REMOVE_PLACES = `DELETE FROM places WHERE ${WITHIN}`
 const FORGET = 'DELETE FROM conversations WHERE id = ?'
-/** Until segments are merged, they have the words of rows that were removed. */
+/** Segments have the words of rows that were removed until they are merged. */
 const MERGE = "INSERT INTO texts (texts) VALUES ('optimize')"
 /** How long after the last removal, in milliseconds. */
 const MERGE_AFTER_MS = 60_000
@@ -156,8 +156,8 @@ export class SearchFile implements SearchIndex, AsyncDisposable {
   }
 }
 
-/** In the order of the places: otherwise each event would become its own segment. */
-/** In the order of time; what a later part removes is not added. */
+/** Adds in the order of the places: otherwise each event would become its own segment. */
+/** Adds in the order of time; what a later part removes is not added. */
 function additionsOf(parts: readonly IndexedPart[]): TableStep[] {
   return parts
     .flatMap(({ conversationId, events }, at) => {

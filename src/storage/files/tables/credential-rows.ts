@@ -12,7 +12,10 @@ type TableName = 'api_keys' | 'logins' | 'profiles'
 export class CredentialRows implements CredentialTable {
   readonly #tables: Tables
   readonly #name: TableName
-  /** That of the table, once it was read: nobody else writes it. Undefined after a refused change, which was from another. */
+  /**
+   * The version of the table, once it was read: nobody else writes it. Undefined after a refused change, which was from
+   * another.
+   */
   #version: number | undefined
 
   /** Tables that earlier versions have not are made when they are used first. */

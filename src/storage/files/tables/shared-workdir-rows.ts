@@ -1,4 +1,4 @@
-/** Which conversations work in a shared workdir, as rows: the workdir is a hash of its path. */
+/** Stores which conversations work in a shared workdir, as rows: the workdir is a hash of its path. */
 import { hashOfWorkdir } from '../../shared/workdir-hash.ts'
 import type { SharedWorkdirs } from '../../storage.ts'
 import type { Tables } from './tables.ts'

@@ -17,7 +17,7 @@ import { TableThread } from './table-thread.ts'
 /** How long a lock is waited for. Another server has it only in tests, where several are in one process. */
 export const BUSY_MS = 5000
 
-/** Without it, a missing database would be made again, empty. */
+/** Opens a database that exists: without the mode, a missing one would be made again, empty. */
 export const urlOf = (path: string): string => `${pathToFileURL(path).href}?mode=rw`
 
 export const step = (sql: string, ...values: readonly Value[]): TableStep => ({ sql, values })
