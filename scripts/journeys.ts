@@ -63,7 +63,10 @@ export async function traceJourneys(): Promise<Journey[]> {
   return journeys
 }
 
-/** What runs for each of three messages: not what one needs because the garbage collector has emptied a cache before it. */
+/**
+ * Returns what runs for each of three messages: not what one needs because the garbage collector has emptied a cache
+ * before it.
+ */
 export async function traceMessages(): Promise<Journey> {
   let journey: Journey | undefined
   await withServer(async (stage) => {
@@ -200,7 +203,7 @@ async function startCounting() {
   session.connect()
   await session.post('Profiler.enable')
   await session.post('Profiler.startPreciseCoverage', { callCount: true, detailed: false })
-  /** What ran since the last time. */
+  /** Returns what ran since the last time. */
   const take = async () => calledIn((await session.post('Profiler.takePreciseCoverage')).result)
   const timers = new Set<string>()
   const placesOf = (called: Called) =>

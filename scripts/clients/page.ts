@@ -24,7 +24,7 @@ export function readProgram(heading: string): string {
   return program
 }
 
-/** What every program prints. */
+/** Returns what every program prints. */
 export function readExpectedOutput(): string {
   const [output] = blocksOf(read().split(/^## /m)[0] ?? '')
   if (output === undefined) throw new Error('examples/clients.md does not say what the programs print.')

@@ -97,7 +97,7 @@ const acceptedBy = (exceptions: z.infer<typeof Exceptions>) => (failure: Entry) 
       check === failure.check && signature === failure.signature && operations.includes(failure.operation),
   )
 
-/** What the report says of these operations. */
+/** Returns what the report says of these operations. */
 function sectionsOf(output: string, failures: readonly Entry[]): string {
   const names = new Set(failures.map(({ operation }) => operation))
   const sections = output.split(/^_{3,} (?=[A-Z]+ \/)/m)

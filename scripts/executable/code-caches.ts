@@ -57,7 +57,7 @@ const KNOWN_MODEL = {
   LLM_OUTPUT_COST_PER_TOKEN: '0',
 }
 
-/** What the first run of an agent loads, and the command line. */
+/** Loads what the first run of an agent loads, and the command line. */
 async function runOnce(chunks: string, caches: string, modelUrl: string): Promise<void> {
   const child = forkBundle(chunks, caches, ['--no-tui', '--permission-mode', 'bypass', DEMO_REQUEST], {
     LLM_MODEL: 'scripted',

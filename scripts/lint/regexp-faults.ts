@@ -75,7 +75,7 @@ const CAUSES = {
   Move: RESTARTS,
 }
 
-/** What `analyse` does not look for: a beginning that the repetition behind it takes too, as in `a[^b]*b`. */
+/** Finds what `analyse` does not look for: a beginning that the repetition behind it takes too, as in `a[^b]*b`. */
 function restarts({ alternatives }: AST.Pattern, flags: AST.Flags): string[] {
   if (flags.sticky) return []
   return alternatives.flatMap((alternative) => {

@@ -28,7 +28,7 @@ export function findMutants(file: string, source: string): Mutant[] {
   return found.map((mutant, index) => ({ id: `${file}:${index}`, ...mutant }))
 }
 
-/** Whether the file with this mutant is still TypeScript. */
+/** Returns true if the file with this mutant is still TypeScript. */
 export function parses(mutant: Mutant, source: string): boolean {
   try {
     parse(mutant.file, mutated(mutant, source))

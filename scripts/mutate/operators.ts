@@ -15,7 +15,7 @@ export function replacementsOf(node: Node, parent: Node | undefined, source: str
 
 export const isNode = (value: unknown): value is Node => typeof value === 'object' && value !== null && 'type' in value
 
-/** What follows from where the node is, whatever it is. */
+/** Returns what follows from where the node is, whatever it is. */
 function byPlace(node: Node, parent: Node): readonly string[] {
   if (parent['test'] === node && node.type !== 'Literal') {
     if (parent.type === 'IfStatement' || parent.type === 'ConditionalExpression') return ['true', 'false']

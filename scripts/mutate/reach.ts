@@ -99,7 +99,7 @@ export class ReachNotes {
     return { seen: byFile(notes.map(({ id }) => id)), loaded: byFile(loaded.map(({ id }) => id)) }
   }
 
-  /** What all processes of a test file wrote. */
+  /** Returns what all processes of a test file wrote. */
   #linesOf(test: string): string[] {
     const lines: string[] = []
     for (const directory of existsSync(this.#notes) ? readdirSync(this.#notes) : []) {

@@ -35,7 +35,7 @@ let loading = 0
 const { setImmediate } = globalThis
 
 /**
- * Whether this mutant is on. Called by the code that has mutants.
+ * Returns true if this mutant is on. Called by the code that has mutants.
  * @public
  */
 export function isOn(id: string): boolean {

@@ -49,7 +49,7 @@ export function nameSchemas(paths: Json, all: Schemas, extra: readonly string[])
 
 const nameOf = (id: string) => id.slice(0, id.lastIndexOf(MARK))
 
-/** What is left of a schema without the lists of required fields. */
+/** Returns what is left of a schema without the lists of required fields. */
 function essence(schema: Json): string {
   return JSON.stringify(schema, (key, value: unknown) =>
     key === 'required' && Array.isArray(value) ? undefined : value,

@@ -76,7 +76,9 @@ export class ApiKeys implements AsyncDisposable {
     return knownKey?.access
   }
 
-  /** Whether the key of this hash is valid, as far as this process knows. It does not count as a use of the key. */
+  /**
+   * Returns true if the key of this hash is valid, as far as this process knows. It does not count as a use of the key.
+   */
   isValid(hash: string): boolean {
     return this.#valid(hash) !== undefined
   }

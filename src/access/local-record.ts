@@ -53,7 +53,7 @@ export async function trustedOwners(dataDir: string): Promise<readonly (number |
   return [process.geteuid?.(), (await stat(dataDir)).uid]
 }
 
-/** Whether only trusted users can have made and changed it. Windows has neither owners nor modes. */
+/** Returns true if only trusted users can have made and changed it. Windows has neither owners nor modes. */
 export function isTrusted(
   { uid, mode }: { readonly uid: number; readonly mode: number },
   owners: readonly (number | undefined)[],

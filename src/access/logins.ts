@@ -180,7 +180,7 @@ export class Logins implements AsyncDisposable {
     return isOld || !hasKey
   }
 
-  /** Whether it only seems to be over: another instance may have noted a later use. */
+  /** Returns true if it only seems to be over: another instance may have noted a later use. */
   readonly #needsUses = (login: StoredLogin | undefined): boolean =>
     login !== undefined && this.#options.isShared && this.#isOver(login)
 

@@ -141,7 +141,7 @@ export class ToolCalls {
     return findFault(this.#toolNamed(name), input)
   }
 
-  /** What the call would do. Nothing, if its input is refused. */
+  /** Returns what the call would do. Nothing, if its input is refused. */
   accessOf({ name, input }: Pick<ToolCall, 'name' | 'input'>): ToolAccess {
     return accessOf(this.#toolNamed(name), input)
   }

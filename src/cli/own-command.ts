@@ -44,7 +44,7 @@ export function ownCommand({ argv0, execPath, script, cwd, path = '' }: OwnProce
 
 const word = (text: string): string => (/^[\w./-]+$/.test(text) ? text : quote(text))
 
-/** What a shell would run. */
+/** Returns what a shell would run. */
 const firstOnPath = (path: string): string | undefined =>
   path
     .split(delimiter)

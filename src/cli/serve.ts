@@ -89,7 +89,7 @@ async function startModel(): Promise<ScriptedModel & { readonly key: string }> {
   return Object.assign(await startScriptedModel(DEMO_SCRIPT), { key: randomBytes(16).toString('hex') })
 }
 
-/** What the command line sets; it takes precedence over the environment. */
+/** Returns what the command line sets; it takes precedence over the environment. */
 function settingsOf(
   options: ServeOptions,
   key: string | undefined,

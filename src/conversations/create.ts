@@ -134,7 +134,7 @@ export async function createConversation(deps: ConversationDeps, options: Create
 
 type CheckedSettings = { readonly llm: ParsedLlm; readonly tools: readonly string[]; readonly mcp: ReadMcp | undefined }
 
-/** What is stored as it was sent. */
+/** Returns what is stored as it was sent. */
 const asSent = ({ request, idempotency }: CreateOptions, llm: ParsedLlm, mcp: ReadMcp | undefined) => ({
   workdir: request.workdir,
   additional_directories: request.additional_directories?.join('\n'),

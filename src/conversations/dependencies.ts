@@ -108,7 +108,7 @@ export type Workspace = {
   readonly snapshotLimits?: SnapshotLimits
   /** The operator's directory of settings for all conversations that ask for it. */
   readonly userSettings: string | undefined
-  /** What `~` may stand for: in the shells of a conversation, and for the server. */
+  /** Returns the directories that `~` may stand for: in the shells of a conversation, and for the server. */
   readonly homesOf: (directory: string) => readonly string[]
 }
 
@@ -134,7 +134,7 @@ export type Execution = {
 export type ConversationToolDeps = Omit<ToolDeps, 'files' | 'search' | 'web' | 'pdfs' | 'searchEngine'> & {
   /** See `WebAccess`. */
   readonly webRefusal: WebAccess['refusal']
-  /** What the current deny rules say of files, however they were found. */
+  /** Returns what the current deny rules say of files, however they were found. */
   readonly deniedFiles: () => DeniedFiles | undefined
   /** Returns the current workdir. */
   readonly workdir: () => string

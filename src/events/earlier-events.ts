@@ -28,7 +28,7 @@ export function earlierTypes(types: ReadonlySet<string>): ReadonlySet<string> {
   return earlier
 }
 
-/** What a list of types from an earlier version names today. */
+/** Returns what a list of types from an earlier version names today. */
 export const currentTypes = (types: readonly string[]): string[] => [
   ...new Set(types.flatMap((type) => (isEarlier(type) ? (BECOMES[type] ?? []) : [type]))),
 ]

@@ -15,7 +15,7 @@ export type CallbackHook = {
   readonly on_failure?: 'continue' | 'block'
   /** A throw is a crash of the hook. Must end soon after the signal is aborted. */
   readonly call: (payload: Readonly<Record<string, unknown>>, signal: AbortSignal) => Promise<HookAnswer>
-  /** What to add to the reason when it did not answer in time. */
+  /** Returns what to add to the reason when it did not answer in time. */
   readonly whyLate?: () => string
   /** A call in the background will follow. Returns what is called once, when that has ended or was dropped. */
   readonly expect?: () => () => void

@@ -215,7 +215,10 @@ export function leaveDirectory(to: string): void {
   process.chdir(to)
 }
 
-/** Whether it is below the directory of the process, now or before. A directory with the home in it does not count. */
+/**
+ * Returns true if it is below the directory of the process, now or before. A directory with the home in it does not
+ * count.
+ */
 function isOfProject(directory: string): boolean {
   const projects = [process.cwd(), ...formerDirectories].filter((project) => !isInside(homedir(), project))
   return projects.some((project) => isInside(directory, project))

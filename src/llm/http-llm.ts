@@ -171,7 +171,7 @@ export class HttpLlm implements Llm {
   }
 }
 
-/** What an aborted request throws. */
+/** Returns what an aborted request throws. */
 function endOf(answer: AnswerAssembly, { reason }: AbortSignal): unknown {
   const partial = reason instanceof Interrupt ? answer.partial() : undefined
   return partial ? new CutAnswer(partial) : reason

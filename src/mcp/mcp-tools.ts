@@ -49,7 +49,7 @@ export function createMcpTool(
   return tool
 }
 
-/** What makes it the same server. */
+/** Returns what makes it the same server. */
 function identityOf(server: McpServer): object {
   const {
     timeout: _,

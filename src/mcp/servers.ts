@@ -72,7 +72,7 @@ export class ConversationMcp {
     return new McpConnection(name, server, { ...this.#deps, onChange }, this.#ending.get(name))
   }
 
-  /** What a model request lists. The same array until it changes. */
+  /** Returns what a model request lists. The same array until it changes. */
   get listed(): readonly Tool[] {
     return this.#list.listed
   }

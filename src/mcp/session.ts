@@ -108,7 +108,7 @@ export class Session {
     this.#isConnected = true
   }
 
-  /** What the server calls itself. */
+  /** Returns what the server calls itself. */
   get serverName(): string | undefined {
     const serverInfo = this.#client.getServerVersion()
     return serverInfo && this.#options.show(`${serverInfo.name} ${serverInfo.version}`, 200)
@@ -168,7 +168,7 @@ export class Session {
     }
   }
 
-  /** Why the connection has ended, as far as it is known. */
+  /** Returns why the connection has ended, as far as it is known. */
   get complaint(): string | undefined {
     return this.#opened.complaint()
   }

@@ -3,7 +3,7 @@ import type { GateRules } from './rules/gate-rules.ts'
 import type { PermissionGate } from './permissions.ts'
 import type { ToolAccess } from './tool-access.ts'
 
-/** Why the command is refused, as a sentence; undefined if it may run. */
+/** Returns why the command is refused, as a sentence; undefined if it may run. */
 export async function refusalOfCommand(
   gate: PermissionGate,
   { rules }: GateRules,

@@ -6,13 +6,18 @@ import { dirname, join } from 'node:path'
 /** Synchronous and bounded. In doubt, a file is there. For one decision: what was looked up is kept. */
 export type Disk = {
   readonly exists: (path: string) => boolean
-  /** Whether a path below the directory matches. */
+  /** Returns true if a path below the directory matches. */
   readonly holds: (directory: string, matches: (path: string) => boolean, skips: ReadonlySet<string>) => boolean
-  /** Whether a name in the directory begins with `-`, so that a program takes it as an option where `*` stands for it. */
+  /**
+   * Returns true if a name in the directory begins with `-`, so that a program takes it as an option where `*` stands
+   * for it.
+   */
   readonly holdsOptions: (directory: string) => boolean
   /** The directory of the repository that a directory is in; undefined without one. */
   readonly topOf: (directory: string) => string | undefined
-  /** Whether git tracks a file whose path has one of these texts, in the repository that the directory is in. */
+  /**
+   * Returns true if git tracks a file whose path has one of these texts, in the repository that the directory is in.
+   */
   readonly tracks: (directory: string, texts: readonly string[]) => boolean
   /** The patterns with which ignore files, from the directory up, make a search include what it would leave out. */
   readonly included: (directory: string, more: readonly string[]) => readonly string[]
@@ -116,7 +121,10 @@ function entriesOf(directory: string): Dirent[] | undefined {
   }
 }
 
-/** What git tracks in the repository that the directory is in; a boolean if that needs no look, or cannot be read. */
+/**
+ * Returns what git tracks in the repository that the directory is in; a boolean if that needs no look, or cannot be
+ * read.
+ */
 function indexOf(directory: string, isThere: Disk['exists']): Buffer | boolean {
   const root = rootOf(directory, isThere)
   // There, `git diff` compares any files.

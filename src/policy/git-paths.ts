@@ -261,7 +261,7 @@ function shownPaths(rest: readonly ShellWord[], texts: readonly string[], end: n
   return areFiles ? [{ word: HERE, depth: { ...SHOWS, ofRepository: 'outside' } }] : [everywhere(SHOWS)]
 }
 
-/** What is behind `--`; undefined without it, and where git itself takes a path for a pattern. */
+/** Returns what is behind `--`; undefined without it, and where git itself takes a path for a pattern. */
 function narrowPaths(rest: readonly ShellWord[], end: number): readonly ShellWord[] | undefined {
   const paths = rest.slice(end + 1)
   return paths.length > 0 && paths.every((word) => /^[^:]/.test(startOf(word))) ? paths : undefined

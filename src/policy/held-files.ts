@@ -39,7 +39,9 @@ export function mayHold(pattern: PathPattern, directory: string, reach: Reach): 
   )
 }
 
-/** Whether a file that the rule is about may exist: what is not in the workdir may be elsewhere in a sandbox. */
+/**
+ * Returns true if a file that the rule is about may exist: what is not in the workdir may be elsewhere in a sandbox.
+ */
 export function mayExist(pattern: PathPattern, { disk, bases }: Pick<Reach, 'disk' | 'bases'>): boolean {
   return pattern.base !== 'workdir' || (literalPaths(withoutDepth(pattern), bases)?.some(disk.exists) ?? true)
 }

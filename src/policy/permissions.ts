@@ -24,7 +24,7 @@ export type GateOptions = {
   readonly additionalDirectories?: () => readonly string[]
   /** What `~` may stand for in its shells and in rules. */
   readonly homes: readonly string[]
-  /** What a call would do; asked for only where it matters. */
+  /** Returns what a call would do; asked for only where it matters. */
   readonly accessOf: (call: Pick<GatedCall, 'name' | 'input'>) => ToolAccess
   /** The hash of the present definition of a tool that may change. */
   readonly definitionOf?: (name: string) => string | undefined

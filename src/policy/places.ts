@@ -22,9 +22,9 @@ export type PlacesOptions = {
   /** Follows links as the kernel does, also of a path that does not exist in whole; undefined when that fails. */
   readonly realPath: (path: string) => string | undefined
   readonly isDirectory: (path: string) => boolean
-  /** Whether a link is among what is in the directory; also if that is not known. */
+  /** Returns true if a link is among what is in the directory; also if that is not known. */
   readonly holdsLinks: (directory: string) => boolean
-  /** Why git may run a program in a directory, as the end of a sentence that begins with "git". */
+  /** Returns why git may run a program in a directory, as the end of a sentence that begins with "git". */
   readonly programOfGit: (directory: string) => string | undefined
   /** The directories in which the shell looks for programs. */
   readonly path?: string | undefined
@@ -132,20 +132,20 @@ export class Places {
     })
   }
 
-  /** Whether it is certainly one of the directories of the agent, or below. */
+  /** Returns true if it is certainly one of the directories of the agent, or below. */
   isInside(word: ShellWord, cwds: readonly string[] | undefined): boolean {
     const places = this.#placesOf(word, cwds)
     return places !== undefined && places.every(({ directory }) => this.#isInside(directory))
   }
 
-  /** Whether a `*` at its start may stand for a name that a program takes as an option. */
+  /** Returns true if a `*` at its start may stand for a name that a program takes as an option. */
   mayBeOption(word: ShellWord, cwds: readonly string[] | undefined): boolean {
     const { disk } = this.#options
     const isGlob = startOf(word) === '' && literalOf(word) === undefined
     return isGlob && disk !== undefined && (cwds === undefined || cwds.some((cwd) => disk.holdsOptions(cwd)))
   }
 
-  /** Whether a command of this name may be a program in the workdir, to which the search path of the shell leads. */
+  /** Returns true if a command of this name may be a program in the workdir that the search path leads to. */
   mayBeOwn(name: string, cwds: readonly string[] | undefined): boolean {
     const { disk, path } = this.#options
     if (!disk || path === undefined || name.includes('/')) return false
@@ -160,7 +160,7 @@ export class Places {
     return !places || places.some(({ directory, rest }) => rest.length > 0 || this.#isDirectory(directory))
   }
 
-  /** Whether a command that reaches what is below the word reaches a file that the rule is about. */
+  /** Returns true if a command that reaches what is below the word reaches a file that the rule is about. */
   mayHold(
     pattern: PathPattern,
     word: ShellWord,
@@ -189,7 +189,7 @@ export class Places {
     })
   }
 
-  /** Whether there may be a file that the rule is about. */
+  /** Returns true if there may be a file that the rule is about. */
   mayExist(pattern: PathPattern): boolean {
     const { disk } = this.#options
     let foundExisting = this.#existing.get(pattern)
@@ -202,19 +202,19 @@ export class Places {
     return cwds !== undefined && cwds.every((cwd) => this.#isInside(cwd))
   }
 
-  /** Whether that is where all commands run: in the workdir itself. */
+  /** Returns true if that is where all commands run: in the workdir itself. */
   isWorkdir(cwds: readonly string[] | undefined): boolean {
     return cwds !== undefined && cwds.every((cwd) => this.#real(cwd) === this.#workdir)
   }
 
-  /** Why git may run a program in the workdir, where it is allowed to read. */
+  /** Returns why git may run a program in the workdir, where it is allowed to read. */
   get programOfGit(): string | undefined {
     // An index is long, and a line may start git many times.
     this.#git ??= { program: this.#options.programOfGit(this.#workdir) }
     return this.#git.program
   }
 
-  /** Whether an edit of it could make another program run something. */
+  /** Returns true if an edit of it could make another program run something. */
   isProtected(word: ShellWord, cwds: readonly string[] | undefined): boolean {
     const isListed = (part: Symbols | undefined) =>
       part === undefined || part.includes(STAR) || PROTECTED.has(textOf(part).toLowerCase())

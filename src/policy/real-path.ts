@@ -54,7 +54,7 @@ export function isDirectory(path: string): boolean {
 /** Looking at more would hold up the server. */
 const MAX_ENTRIES = 2000
 
-/** Whether a link is among what is in the directory; also if it is not certain. */
+/** Returns true if a link is among what is in the directory; also if it is not certain. */
 export function holdsLinks(directory: string): boolean {
   try {
     using entries = opendirSync(directory)

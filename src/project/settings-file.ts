@@ -156,7 +156,7 @@ function readMode({ ignored }: SourceContext, path: string, name: string | undef
 
 const KNOWN = Object.keys(SettingsFile.shape)
 
-/** What is in the file and has no effect. */
+/** Notes what is in the file and has no effect. */
 function noteUnused({ ignored }: SourceContext, path: string, json: unknown): void {
   const note = (value: unknown, knownNames: readonly string[], prefix: string) => {
     if (typeof value !== 'object' || value === null) return

@@ -103,7 +103,7 @@ export class Query implements AsyncIterableIterator<QueryEvent, void, undefined>
     return this.#control(async (conversation) => await conversation.mcp.list().all())
   }
 
-  /** How full the context window of the model is. */
+  /** Returns how full the context window of the model is. */
   getContextUsage(): Promise<ContextUsage> {
     return this.#control(async (conversation) => contextUsageOf(await conversation.get()))
   }

@@ -41,7 +41,7 @@ export async function gitIdentityIn(
   return foundValues
 }
 
-/** What is asked once for each directory, and again where nothing was found. */
+/** Asks once for each directory, and again where nothing was found. */
 export function gitIdentities(env: HostEnvironment): (directory: string) => Promise<GitIdentity> {
   const knownIdentities = new Map<string, Promise<GitIdentity>>()
   return async (directory) => {

@@ -124,7 +124,9 @@ export type ShellsState = 'kept' | 'discarded'
  */
 export interface Shells extends AsyncDisposable {
   get(sessionId: string): Shell
-  /** How a session stands, or will after a restart, as far as that is known before it starts. Makes no session. */
+  /**
+   * Returns how a session stands, or will after a restart, as far as that is known before it starts. Makes no session.
+   */
   standOf(sessionId: string, restarts?: boolean): ShellStand
   /**
    * Starts a shell for one command, with the session's current directory, exports, functions and options; without a

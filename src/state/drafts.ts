@@ -135,7 +135,7 @@ export function answerCall(state: State, call: ToolCall, unrun: Omit<Unrun, 'toQ
   return [...closings, resultFromClient(call) ?? answer(call, type, message)]
 }
 
-/** How the agent that called it can continue it. */
+/** Returns how the agent that called it can continue it. */
 const tellResume = ({ agentId, name }: Subagent) =>
   `The subagent ${name} can be continued: call Task with resume: "${agentId}".`
 

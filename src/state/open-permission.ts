@@ -111,7 +111,7 @@ export function newDecisions(request: OpenPermission, decisions: readonly ToolDe
   return storedDecisions
 }
 
-/** How these decisions compare with the answers in the log, for a request that is closed. */
+/** Returns how these decisions compare with the answers in the log, for a request that is closed. */
 export function repeats(
   openedRequest: PermissionOpened,
   answers: readonly PermissionAnswered[],

@@ -76,7 +76,7 @@ export function decideRewind(state: State, intent: RewindIntent): EventDraft[] {
   ]
 }
 
-/** What ends with a rewind. What waits for a host ends with the process that wants to reach it. */
+/** Returns what ends with a rewind. What waits for a host ends with the process that wants to reach it. */
 export function closedByRewind(state: State, toSeq: number): ClosedByRewind {
   const waiting = state.requests.filter(({ kind }) => kind !== 'network').map(({ request_id }) => request_id)
   return {

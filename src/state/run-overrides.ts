@@ -6,7 +6,7 @@ import { detachedOf } from './subagents.ts'
 
 export type OverriddenRun = Pick<State, 'run' | 'lastRun'>
 
-/** What the active run has instead of the settings of the conversation. */
+/** Returns what the active run has instead of the settings of the conversation. */
 export const overridesOf = ({ run, lastRun }: OverriddenRun): RunOverrides | undefined =>
   run && run.id === lastRun?.id ? lastRun.overrides : undefined
 
@@ -62,7 +62,7 @@ export function afterMessage({ lastRun, settings, status }: State): State['lastR
 export const readsMessages = ({ status }: Pick<State, 'status'>): boolean =>
   status === 'running' || status === 'waiting_for_client'
 
-/** What allows less than the settings of the conversation do. */
+/** Returns what allows less than the settings of the conversation do. */
 function restrictionsOf({ permissionMode: mode }: RunOverrides, settings: State['settings']): RunOverrides {
   const own = settings.permission_mode ?? 'bypass'
   return mode && stricterOf(mode, own) === mode ? { permissionMode: mode } : {}

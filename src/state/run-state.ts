@@ -134,7 +134,7 @@ export function countUsage(total: UsageByModel, model: string, usage: Usage): Us
   return { ...total, [model]: addUsage(total[model] ?? NO_USAGE, usage) }
 }
 
-/** How long the run has worked, also in another process. `updatedAt`: the time of the last event. */
+/** Returns how long the run has worked, also in another process. `updatedAt`: the time of the last event. */
 export const workedMs = ({ run, updatedAt }: { readonly run: Run | undefined; readonly updatedAt: string }): number =>
   run ? run.activeMs + Math.max(0, Date.parse(updatedAt) - Date.parse(run.activeSince)) : 0
 

@@ -153,7 +153,7 @@ export function detachedOf(state: Pick<State, 'subagents'>, subagent: Subagent):
   return caller && detachedOf(state, caller)
 }
 
-/** How deep the subagents of this agent are nested: 1 for those of the main agent. */
+/** Returns how deep the subagents of this agent are nested: 1 for those of the main agent. */
 export function depthBelow(state: Pick<State, 'subagents'>, agentCallId: string | undefined): number {
   const agent = agentCallId === undefined ? undefined : findSubagent(state, agentCallId)
   return agent ? 1 + depthBelow(state, agent.callerId) : 1

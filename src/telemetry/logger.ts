@@ -11,7 +11,7 @@ export type { Logger }
 export type LoggerOptions = {
   readonly level: LogLevel
   readonly redact: (text: string) => string
-  /** What is written in place of a JSON line that is redacted already. */
+  /** Returns what is written in place of a JSON line that is redacted already. */
   readonly render?: ((line: string) => string) | undefined
 }
 

@@ -40,7 +40,7 @@ export type ToolDeps = {
   readonly shells: AgentShells & Pick<Shells, 'fork' | 'endFork'>
   /** Returns the output of the last successful call of a tool in `TOOLS_KEPT_IN_LOG`, undefined if there was none. */
   readonly lastOutput: (toolName: string) => unknown
-  /** What the conversation limits of a tool; asked for at each call. */
+  /** Returns what the conversation limits of a tool; asked for at each call. */
   readonly limitsOf: (toolName: string) => ToolLimits | undefined
   readonly search: SearchAccess
   readonly project: ProjectAccess

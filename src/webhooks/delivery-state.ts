@@ -34,6 +34,6 @@ export async function statesAtRest({ callbacks, sealer }: ConversationStorage): 
   })
 }
 
-/** Whether a person should look at it. */
+/** Returns true if a person should look at it. */
 export const isFailing = ({ callback, failed }: DeliveryState): boolean =>
   callback.failing_since !== undefined || callback.disabled_reason !== undefined || failed.length > 0

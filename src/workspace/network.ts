@@ -88,7 +88,10 @@ export class ConversationNetwork {
     return this.#proxy.adopt(listener)
   }
 
-  /** Why the server must not ask for this address on behalf of the agent, as a clause; undefined when it may. Can wait for a user. */
+  /**
+   * Returns why the server must not ask for this address on behalf of the agent, as a clause; undefined when it may.
+   * Can wait for a user.
+   */
   async refusal(url: URL, signal: AbortSignal): Promise<string | undefined> {
     const port = Number(url.port) || (url.protocol === 'https:' ? 443 : 80)
     const host = parseHost(url.hostname)

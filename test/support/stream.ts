@@ -48,6 +48,6 @@ export async function subscribe(url: string, path: string, headers: Record<strin
   }
 }
 
-/** Whether the server that was asked, for a stream or a socket, had not read its conversations yet. */
+/** Returns true if the server that was asked, for a stream or a socket, had not read its conversations yet. */
 export const isStarting = (error: unknown): boolean =>
   error instanceof Error && /\b503 .*"reason":"starting"/.test(error.message)

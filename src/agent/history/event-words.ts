@@ -86,14 +86,14 @@ export function wordsOf({ text, content }: EventOf<'AssistantMessage'>): Words {
   }
 }
 
-/** What the main agent reads of a subagent that worked in the background. */
+/** Returns what the main agent reads of a subagent that worked in the background. */
 export function tellEnd({ agent_name, stop_reason, interrupted, final_text, ...event }: EventOf<'Result'>): string {
   const finalWords = boundMessage(final_text) || 'It ended without a message.'
   const why = interrupted ? 'the user stopped it' : stop_reason
   return `[The subagent ${agent_name} in the background has ended: ${why}. Its last message follows. The user does not see it.]\n\n${finalWords}\n\n[agent_id: ${event.background_agent_id}]`
 }
 
-/** What every agent of the conversation reads. */
+/** Returns what every agent of the conversation reads. */
 export function tellEndOfProcesses({ sessions, processes, command_lines }: EventOf<'ProcessesEnded'>): string {
   const shells = sessions.length > 0 ? ` Your shells have ended: ${sessions.join(', ')}.` : ''
   const lines = command_lines.map((line) => `\n- ${line}`).join('')

@@ -75,7 +75,7 @@ export class History {
     return this.#callIds
   }
 
-  /** What compactions have forgotten, by seq. */
+  /** Returns what compactions have forgotten, by seq. */
   get forgottenThrough(): number {
     return this.#list.forgottenThrough
   }
@@ -206,7 +206,7 @@ export class History {
     else this.#list.push(entry)
   }
 
-  /** Whether messages came while the model wrote the answer: they are before it, and it does not know them. */
+  /** Returns true if messages came while the model wrote the answer: they are before it, and it does not know them. */
   #leavesUnread({ read_through: readThrough }: EventOf<'AssistantMessage'>): boolean {
     const last = this.#list.entries.at(-1)
     return readThrough !== undefined && last?.message.role === 'user' && last.seq > readThrough

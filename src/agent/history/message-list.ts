@@ -40,7 +40,7 @@ export class MessageList {
   #messages: ModelMessage[] = []
   #forgottenThrough = 0
 
-  /** What compactions have forgotten, by seq. */
+  /** Returns what compactions have forgotten, by seq. */
   get forgottenThrough(): number {
     return this.#forgottenThrough
   }

@@ -83,7 +83,7 @@ export class EditorSession {
     for (const request of items) await this.#editorRequests.ask(request)
   }
 
-  /** What the editor completes after a slash. Best effort. */
+  /** Sends what the editor completes after a slash. Best effort. */
   async showCommands(): Promise<void> {
     const { project_settings: project } = await this.#conversation.agentInfo()
     const entries = [...(project?.commands ?? []), ...(project?.skills ?? [])]

@@ -210,7 +210,7 @@ export class Screen {
     return step === 'pass'
   }
 
-  /** Whether keys answer the panel. */
+  /** Returns true if keys answer the panel. */
   #isReady(): boolean {
     return this.#panels.isReady() && this.#editor.getText() === ''
   }

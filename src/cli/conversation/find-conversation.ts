@@ -11,7 +11,7 @@ const DAY_MS = 24 * 60 * 60 * 1000
 const RECENT_DAYS = [1, 30] as const
 const PAGE = 100
 
-/** Whether the id of the conversation begins or ends with `text`, in upper or lower case. */
+/** Returns true if the id of the conversation begins or ends with `text`, in upper or lower case. */
 export function isPartOf({ id }: ConversationView, text: string): boolean {
   const part = text.toLowerCase()
   return id.startsWith(part) || id.endsWith(part)

@@ -66,7 +66,7 @@ export async function openConversation(
   return { view, isResumed: false, names: givenNames, notices: [...notices, ...warningsOf(view, givenNames)] }
 }
 
-/** What the first conversation, and each that `/new` makes, is created with. */
+/** Returns what the first conversation, and each that `/new` makes, is created with. */
 export const bodyOfNew = (settings: ConversationSettings): BodyOf<'createConversation'> => ({
   ...checkpointingOf(settings),
   ...newConversation(settings),

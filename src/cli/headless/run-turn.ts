@@ -39,7 +39,7 @@ export type TurnRequest = {
   readonly onDelta?: ((delta: TransientEvent) => void) | undefined
   /** Whether the run continues when the process that ran the agents has ended. */
   readonly continuesRuns: boolean
-  /** Whether the run is to end: checked where it begins, because a pause before that would be lost. */
+  /** Returns true if the run is to end: checked where it begins, because a pause before that would be lost. */
   readonly isStopped: () => boolean
 }
 

@@ -128,7 +128,7 @@ function outcomeOf(turn: TurnEnd, conversation_id: string, exit_code: number): o
   })
 }
 
-/** What the agent does. Its last text is the answer. */
+/** Returns true for what the agent does. Its last text is the answer. */
 function isShown(event: Event): boolean {
   switch (event.type) {
     case 'AssistantMessage':

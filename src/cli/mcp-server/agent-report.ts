@@ -67,7 +67,7 @@ const NOTHING = { result: undefined, error: undefined }
 
 type OtherRequest = Exclude<OpenRequest, { kind: 'permission' | 'question' }>
 
-/** What waits for somebody whom the caller of this tool is not, and who that is. */
+/** Returns what waits for somebody whom the caller of this tool is not, and who that is. */
 export function waitingFor(conversationId: string, request: OtherRequest): AgentReport['waiting'][number] {
   const { request_id, kind } = request
   const path = `POST /conversations/${conversationId}/requests/${request_id}`

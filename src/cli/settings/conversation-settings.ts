@@ -117,7 +117,7 @@ export function changesOfResumed(
   return Object.keys(changes).length > 0 ? changes : undefined
 }
 
-/** What the runs of this command have instead of the settings of a resumed conversation. */
+/** Returns what the runs of this command have instead of the settings of a resumed conversation. */
 export function runOverrides({
   permissionMode,
   allowedTools,

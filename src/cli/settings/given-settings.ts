@@ -45,7 +45,7 @@ export const keepsIts = (option: string): UsageError =>
     `--${option} cannot change a resumed conversation, which keeps what it was created with; leave it out, or begin a new conversation.`,
   )
 
-/** What holds for the runs of the command, and what changes the conversation. */
+/** Returns what holds for the runs of the command, and what changes the conversation. */
 export function splitByEffect(givenSettings: GivenSettings): Record<'runs' | 'changes', GivenSettings> {
   const those = (isForRuns: boolean): GivenSettings =>
     Object.fromEntries(
@@ -73,7 +73,7 @@ async function valueOf(setting: OptionSetting, texts: readonly string[], signal:
 const reasonOf = (issue: z.core.$ZodIssue): string =>
   (issue.code === 'invalid_key' ? issue.issues[0] : undefined)?.message ?? issue.message
 
-/** What the text can stand for: the first one counts that the schema accepts. */
+/** Returns what the text can stand for: the first one counts that the schema accepts. */
 async function candidates(
   { name, form }: SettingOption,
   texts: readonly string[],

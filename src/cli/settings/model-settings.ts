@@ -199,7 +199,7 @@ const LOCAL_HOSTS: ReadonlySet<string> = new Set(['127.0.0.1', 'localhost', '[::
 
 const isLocal = (llm: LlmConfig): boolean => LOCAL_HOSTS.has(new URL(endpointOf(llm).baseUrl).hostname)
 
-/** Why nobody knows where the model is. */
+/** Returns why nobody knows where the model is. */
 function faultOf(llm: LlmConfig): string | undefined {
   try {
     endpointOf(llm)

@@ -51,7 +51,7 @@ const OPTIONS_OF_PROGRAMS = [
 ]
 const CREDENTIAL = /(TOKEN|PASSWORD|SECRET|KEY|AUTH|USER|USERNAME)$/i
 
-/** Whether a variable changes what programs do, and is not a credential. */
+/** Returns true if a variable changes what programs do, and is not a credential. */
 export const changesPrograms = (name: string): boolean =>
   OPTIONS_OF_PROGRAMS.some((names) => names.test(name)) && !CREDENTIAL.test(name)
 

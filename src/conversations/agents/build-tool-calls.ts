@@ -89,7 +89,7 @@ export function buildToolCalls(deps: ConversationDeps, parts: ToolParts): ToolCa
   })
 }
 
-/** What a permission gate knows of calls. `toolCalls` is built later. */
+/** Returns what a permission gate knows of calls. `toolCalls` is built later. */
 export const ofCalls = (toolCalls: () => ToolCalls): Pick<GateOptions, 'accessOf' | 'definitionOf'> => ({
   accessOf: (call) => toolCalls().accessOf(call),
   definitionOf: (name) => toolCalls().definitionOf(name),

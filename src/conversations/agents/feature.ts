@@ -18,7 +18,7 @@ export class Feature<Part> {
     return this.#built ?? (this.#isUsed() ? this.use() : undefined)
   }
 
-  /** What was built, whether it is used now or not. */
+  /** Returns what was built, whether it is used now or not. */
   get built(): Part | undefined {
     return this.#built
   }

@@ -71,7 +71,7 @@ export class WaitingHooks {
     return this.#expected.get(client) ?? 0
   }
 
-  /** What a stream of the client sends. */
+  /** Returns what a stream of the client sends. */
   requestsTo(client: string): RequestSource {
     return {
       due: () =>

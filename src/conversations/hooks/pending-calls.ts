@@ -5,7 +5,7 @@
 import { Problem } from '../../contract/problem.ts'
 
 export type PendingCallsDeps<T> = {
-  /** What is said of both, when the same thing happens to something that still waits. */
+  /** Merges both, when the same thing happens to something that still waits. */
   readonly merge: (before: T, now: T) => T
   readonly onFault: (error: unknown) => void
 }

@@ -41,7 +41,7 @@ export function liveSummaryRow({ state, requests }: Conversation, isAttended: bo
   return summaryRow({ ...summarize(state), waiting, currentCall: currentCall(state) }, isAttended)
 }
 
-/** What other instances show of a conversation that this one has: also what waits only while it is open. */
+/** Returns what other instances show of a conversation that this one has: also what waits only while it is open. */
 export function sharedSummary(state: State): Summary {
   return { ...summarize(state, openRequests), currentCall: currentCall(state) }
 }

@@ -29,7 +29,7 @@ export function matchOrThrow(questions: readonly AskedQuestion[], givenAnswers: 
   return answers
 }
 
-/** How given answers compare with those that were stored. */
+/** Returns how given answers compare with those that were stored. */
 export function sameAnswers(
   questions: readonly AskedQuestion[],
   givenAnswers: AnswerQuestion['answers'],

@@ -35,7 +35,7 @@ export async function requestedRun(
   })
 }
 
-/** What a run that continues the last one has instead of the settings of the conversation. */
+/** Returns what a run that continues the last one has instead of the settings of the conversation. */
 export function overridesOfLast({ lastRun }: State): RunRequestOptions {
   const { model, permissionMode: permission_mode, allowed } = lastRun?.overrides ?? {}
   return withoutUndefined({ model, permission_mode, allowed_tools: allowed?.allow })

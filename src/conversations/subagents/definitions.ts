@@ -77,7 +77,10 @@ type GrantedSettings = Pick<
   'system_prompt' | 'tools' | 'disallowed_tools' | 'model' | 'permission_mode' | 'max_steps'
 >
 
-/** What the subagent of a call gets: of the tools, none that its caller does not have. `callerId` is that of the caller. */
+/**
+ * Returns what the subagent of a call gets: of the tools, none that its caller does not have. `callerId` is that of the
+ * caller.
+ */
 export function grant(state: State, callerId: string | undefined, { definition }: KnownAgent): GrantedSettings {
   const { settings } = state
   const { prompt, disallowed_tools, model, permission_mode, max_steps } = definition

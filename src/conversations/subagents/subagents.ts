@@ -48,7 +48,7 @@ export type SubagentsDeps = BeginDeps & {
   /** See `ConversationDeps`. */
   readonly leaving: AbortSignal | undefined
   readonly build: (subagent: Subagent, own: TaskAccess) => SubagentParts
-  /** What ends when a hook in a subagent ends the run. */
+  /** Returns the agent that ends when a hook in a subagent ends the run. */
   readonly main: () => EndedAgent
   /** Called when one has a slot, before it works. */
   readonly onWork: () => void

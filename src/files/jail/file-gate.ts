@@ -19,7 +19,7 @@ export type FileRules = {
    */
   readonly own?: readonly string[]
   readonly shown?: readonly string[] | undefined
-  /** What the user denies besides, by real path. */
+  /** Returns true if the user denies the path besides, which is a real path. */
   readonly denied?: ((realPath: string, access: 'read' | 'write') => boolean) | undefined
 }
 

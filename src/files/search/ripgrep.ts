@@ -89,7 +89,7 @@ const fileOptions = ({ glob, type, without }: RegexQuery) => [
   ...without.map((name) => `--glob=!${name}/`),
 ]
 
-/** Why ripgrep does not take the query, in its own words; undefined when it does. */
+/** Returns why ripgrep does not take the query, in its own words; undefined when it does. */
 export async function queryFault(ripgrep: string, query: RegexQuery, signal: AbortSignal): Promise<string | undefined> {
   const command = [ripgrep, ...matchOptions(query), ...fileOptions(query), '--', '/dev/null']
   const child = spawnLimited(command, patternInput(query), { signal, errors: 'pipe' })

@@ -26,7 +26,7 @@ export type SearchDeps = {
   /** Path of the program; undefined if it is not installed. */
   readonly ripgrep: string | undefined
   readonly redact: (text: string) => string | Promise<string>
-  /** Whether our own search enters directories with that name. Default: all. */
+  /** Returns true if our own search enters directories with that name. Default: all. */
   readonly enters?: (name: Buffer) => boolean
   /** Aborted at the time limit. */
   readonly signal: AbortSignal

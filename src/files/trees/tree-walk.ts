@@ -23,7 +23,7 @@ export type WalkOptions = {
   readonly after?: readonly Buffer[]
   /** How many names of a directory are kept at a time: as many as will be requested, if known. */
   readonly window?: number
-  /** Whether to enter a directory with that name. Default: all. */
+  /** Returns true if the walk enters a directory with that name. Default: all. */
   readonly enters?: (name: Buffer) => boolean
   /** Called while a directory is read, which can have millions of names: returns true to stop the walk. */
   readonly isOver?: () => boolean

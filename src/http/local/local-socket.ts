@@ -111,7 +111,7 @@ function unlessExists(error: unknown): void {
 const within = ({ path, fd }: OpenedDirectory, name: string): string =>
   process.platform === 'linux' ? `/proc/self/fd/${fd}/${name}` : join(path, name)
 
-/** Whether a server is there; also true if that cannot be found out. */
+/** Returns true if a server is there, also if that cannot be found out. */
 export function isListenedAt(path: string): Promise<boolean> {
   const { promise, resolve } = Promise.withResolvers<boolean>()
   const socket = connect(path, () => resolve(true)).on('error', (error) =>

@@ -39,7 +39,7 @@ export class ServerAuthorization {
     return this.#requested && this.#requested.expiresAt > performance.now() ? this.#requested.url : undefined
   }
 
-  /** Whether a user was asked, also if the time is over. */
+  /** Returns true if a user was asked, also if the time is over. */
   get isRequested(): boolean {
     return this.#requested !== undefined
   }

@@ -85,7 +85,7 @@ function checkedText(text: string): string {
   return text
 }
 
-/** What the request had in it, wherever the answer repeats it: codes, tokens and the secret of the client. */
+/** Replaces what the request had in it, wherever the answer repeats it: codes, tokens and the secret of the client. */
 function withoutSecrets(text: string, init: RequestInit | undefined): string {
   const basic = /^Basic (.+)$/i.exec(new Headers(init?.headers).get('authorization') ?? '')?.[1]
   const credentials = basic === undefined ? [] : [basic, ...Buffer.from(basic, 'base64').toString().split(':').slice(1)]

@@ -14,7 +14,7 @@ const MAX_LAST_OUTPUT_CHARS = 800
 export type TransportDeps = {
   readonly startProgram: Shells['startProgram']
   readonly fetch: UrlFetch
-  /** Why the network policy does not permit the address, as a clause. Can wait for a user. */
+  /** Returns why the network policy does not permit the address, as a clause. Can wait for a user. */
   readonly refusal: (url: URL, signal: AbortSignal) => Promise<string | undefined>
   readonly show: ShowText
 }

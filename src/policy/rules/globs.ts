@@ -48,7 +48,7 @@ const matchesOne = (pattern: Symbols[number] | undefined, text: Symbols[number] 
 /** The product above which the answer is that they may. */
 const MAX_CELLS = 1_000_000
 
-/** Whether some text fits both. */
+/** Returns true if some text fits both. */
 export function canMeet(pattern: Symbols, text: Symbols, effort: Effort): boolean {
   if (!effort.spend(1)) return true
   const isKnownPrefix = comparePrefixes(pattern, text)
@@ -90,7 +90,7 @@ function comparePrefixes(pattern: Symbols, text: Symbols): boolean | undefined {
   return pattern.length === text.length ? true : undefined
 }
 
-/** Whether each opening bracket of the text has its closing one. */
+/** Returns true if each opening bracket of the text has its closing one. */
 export function isBalanced(text: string, [opening, closing]: string): boolean {
   let depth = 0
   for (const character of text) {

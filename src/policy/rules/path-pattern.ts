@@ -55,7 +55,7 @@ export type PathMatch = {
   readonly isAbove: boolean
 }
 
-/** What the pattern matches, and all below it. */
+/** Matches what the pattern matches, and all below it. */
 export function matchPath(
   { base, parts }: PathPattern,
   path: PathParts,
@@ -91,7 +91,10 @@ function partsOfBase(start: string): readonly Symbols[] {
   return foundBase
 }
 
-/** Whether a component that has the same place in both differs: nearly always it is known without all that follows. */
+/**
+ * Returns true if a component that has the same place in both differs: nearly always it is known without all that
+ * follows.
+ */
 function areApart(base: readonly Symbols[], pattern: readonly PatternPart[], path: PathParts, effort: Effort): boolean {
   for (let at = 0; at < base.length + pattern.length; at += 1) {
     const part = at < base.length ? base[at] : pattern[at - base.length]
@@ -136,7 +139,9 @@ type Comparison = {
   readonly effort: Effort
 }
 
-/** Whether the pattern ends at or before the end of the path. Row by row: time is the product of their lengths. */
+/**
+ * Returns true if the pattern ends at or before the end of the path. Row by row: time is the product of their lengths.
+ */
 function fits(
   pattern: readonly PatternPart[],
   path: PathParts,

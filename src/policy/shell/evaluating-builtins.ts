@@ -57,7 +57,10 @@ export function readEvaluating(name: string, words: readonly ShellWord[]): Unwra
 
 const SET_VARIABLES = new Set('declare export getopts local mapfile read readarray readonly typeset'.split(' '))
 
-/** Whether a builtin may give a value to the variable. Bash itself makes some numbers, which need a permission anyway. */
+/**
+ * Returns true if a builtin may give a value to the variable. Bash itself makes some numbers, which need a permission
+ * anyway.
+ */
 export function maySet([first, ...rest]: readonly ShellWord[], variable: string): boolean {
   const name = first && literalOf(first)
   if (name === undefined || isEvaluated(variable) || !SET_VARIABLES.has(name)) return false

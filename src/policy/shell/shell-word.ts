@@ -25,7 +25,7 @@ export function literalOf({ pieces }: ShellWord): string | undefined {
   return whole
 }
 
-/** What it takes to read the words once: their characters and their pieces. */
+/** Returns what it takes to read the words once: their characters and their pieces. */
 export function sizeOf(words: readonly ShellWord[]): number {
   let size = 0
   for (const { pieces } of words) for (const piece of pieces) size += 1 + ('text' in piece ? piece.text.length : 0)

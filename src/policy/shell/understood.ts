@@ -98,7 +98,7 @@ export const UNDERSTOOD: Positions = {
   Word: { ...TEXT, parts: 'read' },
 }
 
-/** What the node holds, in order; undefined for a node that is not understood. */
+/** Returns what the node holds, in order; undefined for a node that is not understood. */
 export function childrenOf(node: SyntaxNode): readonly SyntaxNode[] | undefined {
   if (!Object.hasOwn(UNDERSTOOD, node.type)) return undefined
   const positions: Readonly<Record<string, 'read' | 'repeated' | 'plain'>> = UNDERSTOOD[node.type]

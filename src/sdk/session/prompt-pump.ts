@@ -22,7 +22,7 @@ export class PromptPump {
     this.#messages = iteratorOf(messagesOf(prompt))
   }
 
-  /** Whether the prompt has had a message. */
+  /** Returns true if the prompt has had a message. */
   get hasMessage(): boolean {
     return this.#hasMessage
   }

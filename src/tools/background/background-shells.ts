@@ -97,7 +97,7 @@ export class BackgroundShells {
     return { id, cwd: shell.cwd, files }
   }
 
-  /** What has come since the last call. Throws a `BackgroundFault` for an unknown id. */
+  /** Returns what has come since the last call. Throws a `BackgroundFault` for an unknown id. */
   async read(id: string): Promise<BackgroundOutput> {
     const background = this.#find(id)
     // This precedes the reading of the output: otherwise later output would be missing from the last answer.

@@ -4,7 +4,7 @@ import type { ToolContext } from '../tool.ts'
 import type { ToolOutcome } from '../../state/tool-call.ts'
 
 export type ProjectAccess = {
-  /** What the gate decides about: the file is read. */
+  /** Returns what the gate decides about: the file is read. */
   readonly accessOfSkill: (name: string) => ToolAccess
   readonly accessOfCommand: (text: string) => ToolAccess
   readonly useSkill: (name: string, args: string) => Promise<ToolOutcome>

@@ -5,8 +5,8 @@ export type WebAccess = {
   /** Reaches public addresses only. */
   readonly fetch: Pick<SafeFetch, 'get'>
   /**
-   * Why the network policy of the conversation does not permit a request, as a clause; undefined when it does. Must be asked
-   * before each request, also for the target of a redirect. It may wait for a user.
+   * Returns why the network policy of the conversation does not permit a request, as a clause; undefined when it does.
+   * Must be asked before each request, also for the target of a redirect. It may wait for a user.
    */
   readonly refusal: (url: URL, signal: AbortSignal) => Promise<string | undefined>
 }

@@ -14,7 +14,7 @@ export function moment(time: string): string {
   return new Date(time).toLocaleString(language.value)
 }
 
-/** How long ago, in one unit. */
+/** Returns how long ago, in one unit. */
 export function age(time: string, now: number): string {
   const ms = Math.max(0, now - Date.parse(time))
   const [amount, unit] =

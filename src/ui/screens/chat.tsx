@@ -103,7 +103,7 @@ function RequestRow({ row: { request, end }, open }: { readonly row: RequestItem
   )
 }
 
-/** What is being written, and what the agent does now. */
+/** Shows what is being written, and what the agent does now. */
 function Tail({ open }: { readonly open: OpenConversation }) {
   const { text, reasoning } = open.writing.value
   const view = open.view.value

@@ -63,7 +63,7 @@ function decide(key: string): boolean {
 /** How far apart the points are that are looked at, pixels: less than a line of text. */
 const STEP_PX = 12
 
-/** Whether nothing covers the card, and no edge of the window or of a list cuts it. */
+/** Returns true if nothing covers the card, and no edge of the window or of a list cuts it. */
 function isInSight(card: HTMLElement): boolean {
   const { left, right, top, bottom } = card.getBoundingClientRect()
   const isSeen = (x: number, y: number) => card.contains(document.elementFromPoint(x, y))

@@ -1,4 +1,4 @@
-/** What a browser keeps for this page. A browser that keeps nothing is one where everything is new each time. */
+/** Keeps values of this page in the browser. A browser that keeps nothing is one where everything is new each time. */
 
 export function rememberedValue(name: string): string | undefined {
   try {

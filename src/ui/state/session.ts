@@ -117,7 +117,7 @@ export function client(): AgentServerClient {
 
 export const may = (scope: KeyScope): boolean => session.value?.me.scopes.includes(scope) ?? false
 
-/** What a person reads about a request that failed. A refused key ends the session. */
+/** Returns what a person reads about a request that failed. A refused key ends the session. */
 export function messageOf(error: unknown): string {
   if (isRefused(error)) forget()
   return visible(error instanceof Error ? error.message : String(error))

@@ -38,7 +38,7 @@ export type CommandRequestOptions = {
 export type ClientCommandsDeps = Omit<CommandRunnerDeps, 'streamBytes'> & {
   readonly records: CommandRecords
   readonly redactInSlices: (text: string) => Promise<string>
-  /** Why a rule refuses the command, as a sentence; undefined if none does. */
+  /** Returns why a rule refuses the command, as a sentence; undefined if none does. */
   readonly refusal: (command: string, sessionId: string) => Promise<string | undefined>
   /** True if a tool call of the agent is active in that session. */
   readonly isAgentIn: (sessionId: string) => boolean

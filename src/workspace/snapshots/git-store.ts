@@ -78,7 +78,7 @@ export class GitStore {
     ))
   }
 
-  /** What `git init` makes, without its templates. HEAD comes last: without it there is no store. */
+  /** Makes what `git init` makes, without its templates. HEAD comes last: without it there is no store. */
   async make(): Promise<void> {
     if (await this.exists()) return
     for (const path of ['', 'objects', 'objects/pack', 'refs', 'refs/heads', 'refs/snapshots', 'info'])

@@ -89,7 +89,7 @@ export const isEmptyPlan = (plans: readonly RootPlan[]): boolean =>
     ),
   )
 
-/** What two snapshots have in common does not matter: the paths of one that differ in the other, or are missing there. */
+/** Returns the paths of one snapshot that differ in the other, or are missing there. */
 export const changedPaths = (plans: readonly RootPlan[]): readonly { readonly root: string; readonly path: string }[] =>
   plans.flatMap(({ root, removed, removedDirectories, madeDirectories, written, changedDirectories }) =>
     [

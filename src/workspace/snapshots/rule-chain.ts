@@ -10,7 +10,7 @@ type Link = { readonly base: string; readonly rules: IgnoreRules; readonly bytes
 /** All rules of a chain together are read up to here. */
 const MAX_BYTES = 1024 ** 2
 
-/** How much of one more file is read. */
+/** Returns how much of one more file is read. */
 export const bytesLeft = (chain: RuleChain): number => MAX_BYTES - chain.reduce((sum, { bytes }) => sum + bytes, 0)
 
 /** `text`: of a file in the directory `base`. */

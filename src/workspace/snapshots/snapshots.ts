@@ -149,7 +149,7 @@ export class WorkspaceSnapshots {
     throw new Problem('file_not_found', `The snapshot after event ${snapshot.asOf} has no file ${path}: ${why}.`)
   }
 
-  /** What restoring the files as of this event would change now. Changes nothing. */
+  /** Returns what restoring the files as of this event would change now. Changes nothing. */
   async planRestore(seq: number): Promise<RestoreReport> {
     const target = await this.at(seq)
     return await this.#turns.run(async () => {

@@ -56,7 +56,7 @@ export class FileCompletion {
   }
 }
 
-/** What was found until the signal. Never throws. */
+/** Returns what was found until the signal. Never throws. */
 async function indexOf(files: Files, signal: AbortSignal): Promise<Index> {
   const [paths, ignoredFiles]: [string[], IgnoredFiles] = [[], new IgnoredFiles()]
   let directories = ['']

@@ -108,7 +108,7 @@ export class Transcript implements Component {
     return [oneLine(this.#options.theme.dim('Earlier parts of this conversation are not shown.'), this.#width)]
   }
 
-  /** Whether the terminal still shows all lines that change, or has not been written again for a while. */
+  /** Returns true if the terminal still shows all lines that change, or has not been written again for a while. */
   #mayRedraw(lines: readonly Lines[]): boolean {
     const now = performance.now()
     // Another conversation, or one that was cleared.

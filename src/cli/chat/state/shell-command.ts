@@ -71,7 +71,7 @@ export function typedMessage(text: string): string {
   return `${SHELL_MARK} ${command}`
 }
 
-/** Whether the transcript shows the command of this event already. */
+/** Returns true if the transcript shows the command of this event already. */
 export const isShownCommand = ({ items }: ChatState, event: EventOf<'CommandResult'>): boolean =>
   items.some((item) => isCommand(item) && (item.commandId === event.command_id || isRunning(item, event.command)))
 
