@@ -8,7 +8,7 @@ import type { Row } from './table.ts'
 
 const CREATES = 20_000
 const CREATED_AT_A_TIME = 16
-/** So many are created before memory is measured the first time. */
+/** This many are created before memory is measured the first time. */
 const WARM_UP = 200
 
 const GOAL_BYTES = 25 * 1024

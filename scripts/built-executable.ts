@@ -22,7 +22,7 @@ export function builtExecutable(): string {
   throw new Error('The executable that the tests use was not built.')
 }
 
-/** Also returns true if it cannot be executed, as after a copy that was cut off. */
+/** Returns true also if it cannot be executed, as after a copy that was cut off. */
 function isStale(): boolean {
   if (spawnSync(EXECUTABLE, ['--version'], { stdio: 'ignore', timeout: 60_000 }).status !== 0) return true
   const built = statSync(EXECUTABLE).mtimeMs

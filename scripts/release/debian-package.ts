@@ -34,7 +34,7 @@ type Package = {
   readonly version: string
   readonly architecture: string
   readonly description: string
-  /** When the commit was made. */
+  /** The time when the commit was made. */
   readonly time: Date
   /** The tree of the package is made here, and removed. */
   readonly work: string

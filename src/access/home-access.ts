@@ -107,8 +107,8 @@ function read(path: string): Grant | undefined {
 const isRunning = ({ pid, start }: Grant): boolean => startOf(pid) === start
 
 /**
- * When a process has started, in ticks since the start of the machine; see proc_pid_stat(5). Undefined if it has ended,
- * also if its parent has not asked for its exit code yet.
+ * Returns the time when a process has started, in ticks since the start of the machine; see proc_pid_stat(5). Undefined
+ * if it has ended, also if its parent has not asked for its exit code yet.
  */
 function startOf(pid: number): string | undefined {
   try {

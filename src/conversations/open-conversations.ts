@@ -17,7 +17,7 @@ import { Recovery } from './registry/recovery.ts'
 export type OpenConversationsDeps = {
   readonly conversations: ConversationDeps
   readonly knownConversations: KnownConversations
-  /** When idle conversations are closed; without it they stay open. */
+  /** The options by which idle conversations are closed; without them they stay open. */
   readonly idle?: IdleOptions
   /** Aborted by `leave`: see `ConversationDeps`. */
   readonly leaving?: AbortController
@@ -34,7 +34,7 @@ export class OpenConversations {
   readonly #phases: Phases
   /** Counted only where several instances share a database. */
   readonly requests = new PendingRequests()
-  /** While the server stops. */
+  /** The conversations that are not closed yet while the server stops. */
   readonly #unclosed = new Set<string>()
   readonly #stopping = new AbortController()
   readonly #recovery: Recovery

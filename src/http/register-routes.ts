@@ -75,7 +75,7 @@ export type RouteDeps = {
   readonly metrics: Metrics
   readonly streamSlots: StreamSlots
   readonly firehoseSlots: FirehoseSlots
-  /** Also checks the permissions of the key. */
+  /** Checks the permissions of the key, too. */
   readonly checkKey: CheckKey
   readonly apiKeys: ApiKeys
   readonly refuseKey: RefuseKey

@@ -72,7 +72,7 @@ export class ConversationLimits {
   #fullLooks = 0
   #kills = { since: 0, count: 0 }
   #overBytes = Infinity
-  /** When commands were last stopped because of what they wrote. */
+  /** The time when commands were last stopped because of what they wrote. */
   #stoppedAt = -Infinity
 
   constructor(options: ConversationLimitsOptions) {

@@ -36,7 +36,7 @@ type Waiting = {
   readonly request: ApprovalRequest
   readonly answer: PromiseWithResolvers<ApprovalDecision>
   readonly timer: NodeJS.Timeout
-  /** While a user's answer is being stored. */
+  /** True while a user's answer is being stored. */
   isAnswering: boolean
   /** Another end that came meanwhile. */
   late?: ApprovalDecision

@@ -83,7 +83,7 @@ export class BashSession implements Shell {
     return this.#bash?.exit ? undefined : this.#bash
   }
 
-  /** While it is closing: resolves when it is closed. */
+  /** Resolves when it is closed; undefined unless it is closing. */
   get closing(): Promise<void> | undefined {
     return this.#closing
   }

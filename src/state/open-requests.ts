@@ -55,13 +55,13 @@ export function withoutHookInput(request: OpenRequest): OpenRequest {
   return { ...request, payload }
 }
 
-/** When the first of the resting requests is closed without an answer, in milliseconds since 1970. */
+/** Returns the time when the first of the resting requests is closed without an answer, in milliseconds since 1970. */
 export function nextDeadline(state: Pick<State, 'requests'>): number | undefined {
   const times = clientCallsOf(state).flatMap(({ deadline }) => (deadline === undefined ? [] : [Date.parse(deadline)]))
   return times.length > 0 ? Math.min(...times) : undefined
 }
 
-/** When the oldest of these was opened, in milliseconds since 1970; undefined if none waits. */
+/** Returns the time when the oldest of these was opened, in milliseconds since 1970; undefined if none waits. */
 export function waitsSince(waiting: readonly OpenRequest[]): number | undefined {
   const times = waiting.map(({ opened_at }) => Date.parse(opened_at))
   return times.length > 0 ? Math.min(...times) : undefined

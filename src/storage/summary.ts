@@ -27,9 +27,9 @@ export type Summary = {
   readonly isArchived: boolean
   /** The requests that wait also while the conversation is closed. */
   readonly waiting: number
-  /** When the oldest request that waits was opened; undefined if none waits. */
+  /** The time when the oldest request that waits was opened; undefined if none waits. */
   readonly waitsSince: number | undefined
-  /** When the first of them is closed without an answer, in milliseconds since 1970. */
+  /** The time when the first of them is closed without an answer, in milliseconds since 1970. */
   readonly deadline: number | undefined
   /** What another instance executes in the conversation now. */
   readonly currentCall?: CurrentCall | undefined

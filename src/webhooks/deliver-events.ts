@@ -58,7 +58,7 @@ export async function deliverEvents(subject: Delivering, signal: AbortSignal): P
 type AttemptState = {
   /** A time of `performance.now()`. */
   lastFailureAt: number | undefined
-  /** When the current event was stored, while its delivery is attempted. */
+  /** The time when the current event was stored, while its delivery is attempted. */
   waitingSince: number | undefined
 }
 

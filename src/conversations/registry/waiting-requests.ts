@@ -22,7 +22,7 @@ type Resting = Summary & { readonly waitsSince: number }
 
 export class WaitingRequestPages {
   readonly #sources: Sources
-  /** When the newest request of a conversation at rest was opened, by its id; valid while its log is as long. */
+  /** The times when the newest requests of conversations at rest were opened, by id; valid while a log is as long. */
   #newest = new Map<string, { readonly lastSeq: number; readonly openedAt: string }>()
 
   constructor(sources: Sources) {

@@ -13,9 +13,9 @@ export class MetricsRecorder {
   readonly #metrics: Metrics
   readonly #toolNames: Map<string, string>
   #runId: string | undefined
-  /** When the model finished the last stored answer of the active run. Undefined before the first one. */
+  /** The time when the model finished the last stored answer of the active run. Undefined before the first one. */
   #answeredAt: number | undefined
-  /** When the model was asked last, and when it last answered: not each answer is stored. */
+  /** The times when the model was asked last, and when it last answered: not each answer is stored. */
   #requestedAt = 0
   #endedAt = 0
   #toolMs = 0

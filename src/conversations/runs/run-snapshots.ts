@@ -1,6 +1,6 @@
 /**
- * When snapshots are taken: before the first call of a turn that may change something, while the model answers what such a
- * turn has led to, and at the end of the run. Turns that only read take none.
+ * Takes snapshots before the first call of a turn that may change something, while the model answers what such a turn
+ * has led to, and at the end of the run. Turns that only read take none.
  */
 import type { LoopSnapshots } from '../../agent/loop-context.ts'
 import type { LoopEnd } from '../../agent/loop-end.ts'

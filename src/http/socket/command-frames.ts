@@ -118,7 +118,7 @@ export function parseFrame<T>(schema: z.ZodType<T>, json: unknown): T {
   })
 }
 
-/** Also reads the id of a frame that is otherwise invalid: its sender waits for the answer. */
+/** Reads also the id of a frame that is otherwise invalid: its sender waits for the answer. */
 function idOf(json: unknown): string | undefined {
   const id = typeof json === 'object' && json !== null && 'id' in json ? json.id : undefined
   return typeof id === 'string' && id.length > 0 && id.length <= 200 ? id : undefined

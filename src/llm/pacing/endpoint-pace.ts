@@ -130,7 +130,7 @@ export class EndpointPace {
     if (this.#requestsLeft !== undefined) this.#requestsLeft--
   }
 
-  /** When the next request, which has so many tokens, may start. */
+  /** Returns the time when the next request, which has so many tokens, may start. */
   #nextAt(now: number, tokens: number): number {
     const pacedAt = this.#rate === undefined || this.#active === 0 ? 0 : this.#startedAt + 1000 / this.#rate
     const isSpent = this.#requestsLeft !== undefined && this.#requestsLeft <= 0 && now < this.#resetAt

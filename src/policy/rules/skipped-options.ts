@@ -4,7 +4,7 @@ import { literalOf, literalWord, startOf } from '../shell/shell-word.ts'
 
 export type ShortenedCommand = {
   readonly words: readonly ShellWord[]
-  /** If not, the last word of the rule may be the value of an option: `npm --prefix publish test`. */
+  /** If false, the last word of the rule may be the value of an option: `npm --prefix publish test`. */
   readonly isCertain: boolean
 }
 

@@ -4,7 +4,10 @@ import { delayAfter, sleep } from '../../client/request/delay.ts'
 
 const MAX_ATTEMPTS = 6
 
-/** While there is no response. The last error, and any other, is thrown: it may say that the first request arrived. */
+/**
+ * Repeats a request while there is no response. The last error, and any other, is thrown: it may say that the first
+ * request arrived.
+ */
 export async function repeatLost<T>(send: () => Promise<T>, signal?: AbortSignal): Promise<T> {
   for (let attempt = 1; ; attempt++)
     try {

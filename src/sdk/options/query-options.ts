@@ -191,7 +191,7 @@ export type QueryOptions = SessionPlace &
 
 /** An agent that the agent can give tasks to with its tool `Task`. */
 export type AgentOptions = {
-  /** When to use it; for the agent that calls it. */
+  /** The work that it is for; the agent that calls it reads this. */
   readonly description: string
   /** Its system prompt. */
   readonly prompt: string

@@ -24,7 +24,7 @@ export type ProcessGuardOptions = {
 export class ProcessGuard implements AsyncDisposable {
   readonly #options: ProcessGuardOptions
   #child: ChildProcess
-  /** When the last renewal ends, in hundredths of a second of the machine. */
+  /** The time when the last renewal ends, in hundredths of a second of the machine. */
   #until = 0
   #isEnded = false
 

@@ -6,7 +6,8 @@ import type { BashProcess } from '../bash-process.ts'
 import { signalGroup, signalProcess, type ProcessEntry } from './process-table.ts'
 
 /**
- * When to check again within a grace period, as fractions of it: early, for processes that started during the signal.
+ * The times for another check within a grace period, as fractions of it: early, for processes that started during the
+ * signal.
  */
 const LOOKS = [0.05, 0.25, 0.7]
 /** How often, and how long as a fraction of a grace period, an ended shell is waited for. */

@@ -19,7 +19,7 @@ export interface Lease {
 export type RenewedLeaseOptions = {
   /** How long each renewal is valid, in milliseconds. */
   readonly validMs: number
-  /** When the request that began it was sent. */
+  /** The time when the request that began it was sent. */
   readonly beganAt: number
   /** A monotonic clock, in milliseconds. */
   readonly now: () => number

@@ -2,7 +2,10 @@
 
 export type InstanceCounter = { readonly id: number; readonly counter: number }
 
-/** When the counters were asked for, and when they arrived: they were read at some time in between. Monotonic, in milliseconds. */
+/**
+ * The times when the counters were asked for, and when they arrived: they were read at some time in between. Monotonic,
+ * in milliseconds.
+ */
 export type Observation = { readonly sentAt: number; readonly answeredAt: number }
 
 type SeenCounter = { readonly counter: number; readonly since: number }

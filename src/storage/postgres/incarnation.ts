@@ -62,7 +62,7 @@ type KeptIncarnationOptions = {
   readonly renewMs: number
   /** An instance whose counter is unchanged for so long is dead, in milliseconds. */
   readonly ttlMs: number
-  /** When the request that began it was sent. */
+  /** The time when the request that began it was sent. */
   readonly beganAt: number
   /** A monotonic clock, in milliseconds. */
   readonly now: () => number
@@ -83,7 +83,7 @@ export class KeptIncarnation implements Availability, AsyncDisposable {
   readonly lease: RenewedLease | undefined
   #session: PostgresSession
   #renewing: Promise<void> | undefined
-  /** When the last renewal that succeeded was begun. */
+  /** The time when the last renewal that succeeded was begun. */
   #renewedAt: number
   #isReported = false
 

@@ -1,4 +1,4 @@
-/** When a card decides: a click or a key that was meant for what was there before does nothing. */
+/** Decides when a card takes an answer: a click or a key that was meant for what was there before does nothing. */
 import type { RefObject } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
 

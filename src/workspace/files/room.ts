@@ -12,7 +12,7 @@ export function limitOf(maxBytes: number, room: Room): (bytes: number) => void {
   }
 }
 
-/** Not even an empty file is created on a full disk. */
+/** The bytes that are free: a full disk takes not even an empty file. */
 export type Room = { readonly bytes: number; readonly quota: DiskQuota | undefined }
 
 export async function roomIn(quota: DiskQuota | undefined): Promise<Room> {

@@ -14,7 +14,7 @@ export type KnownSnapshot = {
   readonly seq: number
   /** Seq of the last event that the files are the result of. */
   readonly asOf: number
-  /** When it was taken; Unix time in milliseconds. */
+  /** The time when it was taken; Unix time in milliseconds. */
   readonly at: number
   /** The commit of HEAD of the user's own repository then. */
   readonly head?: string | undefined

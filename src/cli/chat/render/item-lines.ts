@@ -100,7 +100,9 @@ function diffPart(item: CallItem, look: DrawOptions): string[] {
   return shorten(diffLinesFor(numberedLines(item.input, item.starts), { ...look, clean: cleanText }), SHORT_DIFF, look)
 }
 
-/** While a tool runs, the end of its output; afterwards its beginning, or the end of what a command has printed. */
+/**
+ * Shows the end of the output while a tool runs; afterwards its beginning, or the end of what a command has printed.
+ */
 function outputPart(item: CallItem, look: DrawOptions): string[] {
   const { width, theme } = look
   const text = cleanText(item.result ? item.result.text : item.output).trimEnd()

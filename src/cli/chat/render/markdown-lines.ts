@@ -15,7 +15,7 @@ export type MarkdownOptions = {
 }
 
 export const COMPLETE_BUDGET = 4_000_000
-/** While an answer grows, it is drawn many times. */
+/** An answer is drawn many times while it grows. */
 export const STREAMED_BUDGET = 500_000
 
 /** The parser begins another piece of a paragraph at these. */

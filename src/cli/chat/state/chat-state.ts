@@ -103,7 +103,7 @@ export type ChatState = {
   readonly readThrough: number
   readonly usage: UsageByModel
   readonly costUsd: number | undefined
-  /** When the current run began, by the clock of this machine. */
+  /** The time when the current run began, by the clock of this machine. */
   readonly runningSince: number | undefined
   readonly lastRunMs: number | undefined
   /** What the model or the run is doing now, in a few words. */

@@ -17,7 +17,7 @@ const INVISIBLE =
  * one, letters that are blank, and marks that join or select the shape of others.
  */
 export const UNSEEN = /[\p{Cc}\p{Cf}\p{Co}\p{Cn}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\u2800]|(?! )\p{Zs}/gu
-/** Only a space before the end of the line makes `\\` something else than a continued line. */
+/** The spaces at the end of a line: one of them makes `\\` something else than a continued line. */
 const LAST_SPACES = /(?<! ) +$/gm
 /** More marks on one character are a long text in a single column. */
 const MANY_MARKS = /\p{M}(?<=\p{M}{7})\p{M}{0,4096}/gu

@@ -3,7 +3,7 @@ import type { EventOf } from '../../../contract/events/event.ts'
 import type { ChatState } from './chat-state.ts'
 import { addNotice } from './items.ts'
 
-/** Without a message after the event, nothing that is shown can be assigned to a place in the log: the note says it then. */
+/** The note says it if nothing that is shown has a place in the log, because no message comes after the event. */
 export function afterRewind(state: ChatState, { to_seq, seq, restored }: EventOf<'Rewound'>): ChatState {
   const at = state.items.findIndex((item) => item.kind === 'user' && (item.event?.seq ?? 0) > to_seq)
   const items = at < 0 ? state.items : state.items.slice(0, at)

@@ -11,7 +11,7 @@ import { failureOf, loadSqlite } from '../directory/sqlite.ts'
 
 /** The journal is synced before the tables and truncated after them: what was committed survives a power failure. */
 const SETTINGS = 'PRAGMA journal_mode = TRUNCATE; PRAGMA synchronous = FULL; PRAGMA secure_delete = ON'
-/** For tests: two servers of one process may have the same directory. */
+/** The wait for a lock, in milliseconds: in tests, two servers of one process may have the same directory. */
 const BUSY_MS = 5000
 
 /** @type {DatabaseSync | undefined} */
