@@ -1,4 +1,4 @@
-/** `npm run check:prose`: fails if the documentation, the API descriptions, the sources or the names of tests contain a phrase of `prose.ts`, a name in any of the code one of its vague words, or a declaration, a parameter or a local variable in `src` a bare participle as its name. */
+/** `npm run check:prose`: fails if the documentation, the API descriptions, the sources or the names of tests contain a phrase of `prose.ts`, a doc comment begins without a subject, a name in any of the code has one of its vague words, or a declaration, a parameter or a local variable in `src` a bare participle as its name. */
 import { globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
@@ -6,6 +6,7 @@ import { findBareLocals } from './bare-names.ts'
 import type { Finding } from './prose.ts'
 import {
   findBareNames,
+  findBeginnings,
   findNames,
   findPhrases,
   identifiersOf,
@@ -25,10 +26,16 @@ const { root } = values
 /** These files quote the phrases. */
 const EXEMPT: ReadonlySet<string> = new Set(['scripts/prose.ts', 'test/scripts/check-prose.test.ts'])
 
+/** Comments in these folders may still begin without a subject. */
+const UNCHECKED_COMMENTS = ['src/protocols/', 'src/http/guards/']
+
 const findings = [
   ...findIn(['README.md', 'CHANGELOG.md', '.env.example', '{docs,bench,examples,src}/*.md'], wordsOfMarkdown),
   ...findIn(['openapi/*.json'], wordsOfJson),
   ...findIn(['src/**/*.ts', 'scripts/**/*.ts', 'bench/**/*.ts'], wordsOfSource),
+  ...findIn(['{src,scripts,bench,test/support}/**/*.{ts,tsx,mjs}'], (text) => text, findBeginnings).filter(
+    ({ path }) => !UNCHECKED_COMMENTS.some((folder) => path.startsWith(folder)),
+  ),
   ...findIn(['test/**/*.test.ts', 'test/**/*-contract.ts'], namesOfTests),
   ...findIn(['{src,scripts,bench,test}/**/*.ts'], identifiersOf, findNames),
   // The names of the API stay.

@@ -79,6 +79,22 @@ export const PHRASES: readonly Phrase[] = [
 /** A word alone on a line of a comment, in the middle of a sentence: lines were broken again without being filled. */
 const BROKEN_LINES = { regex: /(?<=^ +\* )[a-z]+(?=\n +\* [a-z`])/gm, instead: 'the word on the line before or after' }
 
+/** Words that are not what a comment is about: such a comment has no subject and no verb, or its verb comes late. */
+const BEGINNINGS =
+  'About|Above|After|Again|Also|And|As|At|Before|Behind|Below|Between|Beyond|But|By|During|For|From|In|Instead|Like|Not|On|Once|Only|Or|Otherwise|Over|Per|Since|Then|Through|To|Under|Unless|Until|Up|Where|Which|Who|Whose|With|Within|Without'
+
+const BEGINNING_RULES = [
+  {
+    regex: new RegExp(`(?<=/\\*\\*\\s+(?:\\*\\s+)?)(?:${BEGINNINGS})(?![\\w-])`, 'g'),
+    instead: 'a verb or a noun first: Returns …, The key is …',
+  },
+]
+
+/** Finds doc comments of a source that begin without a subject. */
+export function findBeginnings(text: string): Finding[] {
+  return findAll(text, BEGINNING_RULES)
+}
+
 const RULES = [
   ...PHRASES.map(({ pattern, instead }) => ({
     regex: new RegExp(`(?<![\\w-])(?:${pattern.replaceAll(' ', '\\s+(?:\\*\\s+|//\\s*)?')})(?![\\w-])`, 'gim'),

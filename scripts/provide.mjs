@@ -38,7 +38,7 @@ export const BROWSERS = [
   '/Applications/Chromium.app/Contents/MacOS/Chromium',
 ]
 
-/** Where Debian puts it is not in the PATH of every user. */
+/** The directory of Debian for it is not in the PATH of every user. */
 export const NGINX = ['nginx', '/usr/sbin/nginx']
 
 /** Debian has the programs of each version outside of the PATH. The newest comes first. */
@@ -47,7 +47,7 @@ const POSTGRES_VERSIONS = existsSync('/usr/lib/postgresql')
   : []
 
 /**
- * Where a program of the PostgreSQL server may be.
+ * Returns the names and paths that a program of the PostgreSQL server may have.
  * @param {'initdb' | 'postgres' | 'pg_receivewal'} name
  */
 export const ofPostgres = (name) => [
@@ -187,7 +187,7 @@ function install(packages, prefix) {
 }
 
 /**
- * Again while somebody else holds a lock of apt.
+ * Repeats the work while somebody else holds a lock of apt.
  * @param {() => string | undefined} work
  */
 function unlocked(work) {

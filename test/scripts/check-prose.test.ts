@@ -8,6 +8,7 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import { findBareLocals } from '../../scripts/bare-names.ts'
 import {
   findBareNames,
+  findBeginnings,
   findNames,
   findPhrases,
   identifiersOf,
@@ -55,6 +56,28 @@ describe('a phrase is found', () => {
   test('across a line break, also one in a comment, and is reported with the line that it begins in', () => {
     expect(findPhrases('One.\nIt takes\nits place.')).toMatchObject([{ line: 2, found: 'takes its place' }])
     expect(findPhrases('/**\n * It takes\n * its place.\n */')).toMatchObject([{ line: 2 }])
+  })
+})
+
+describe('a doc comment without a subject', () => {
+  test.each([
+    '/** For a run that waits. */',
+    '/** By path. */',
+    '/**\n * Where the subagents of one agent work.\n */',
+    '/** Without zombies. `id` is that of the conversation. */',
+  ])('is found: %s', (source) => {
+    expect(findBeginnings(source)).toHaveLength(1)
+  })
+
+  test.each([
+    '/** The key is the path. */',
+    '/** Forgets what is before it. */',
+    '/** Returns it. By default, all. */',
+    '/** What a client asked. */',
+    '// In a cluster, the owner answers.',
+    "glob('src/**/*.ts')",
+  ])('is not: %s', (source) => {
+    expect(findBeginnings(source)).toEqual([])
   })
 })
 
@@ -188,6 +211,13 @@ describe('the command', () => {
     expect(await check({ ...CLEAN, [path]: text })).toMatchObject({
       code: 1,
       stderr: expect.stringContaining(`${path}:1: "anew"`),
+    })
+  })
+
+  test('fails for a doc comment that begins without a subject', async () => {
+    expect(await check({ ...CLEAN, 'src/a.ts': '/** By path. */' })).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('src/a.ts:1: "By"'),
     })
   })
 
