@@ -61,7 +61,7 @@ async function measure(log: StoredLog): Promise<Places> {
   return { start, middle, end }
 }
 
-/** Straight into the file, by the store's own serialiser: a million appends would take a minute. */
+/** Writes into the file, by the store's own serialiser: a million appends would take a minute. */
 async function writeLog(directory: string, conversationId: string, events: number): Promise<void> {
   await mkdir(directory)
   const file = createWriteStream(join(directory, 'events.jsonl'))

@@ -49,7 +49,7 @@ export async function benchLongLog(): Promise<Row[]> {
   }
 }
 
-/** Straight into the file of a conversation that the server has made. */
+/** Writes into the file of a conversation that the server has made. */
 async function makeLongLog(home: string, model: ModelProcess): Promise<string> {
   const server = await startServerProcess(home)
   const llm_config = { model: 'bench', base_url: model.url, api_key: 'bench-model-key' }

@@ -16,7 +16,7 @@ const options = { ...place, model: 'bench', baseUrl: modelUrl, apiKey: 'bench-mo
 if (mode === 'fill') await fill()
 if (mode === 'measure') process.stdout.write(JSON.stringify(await measure()))
 
-/** Straight into the file of a session: messages that were never answered. */
+/** Writes messages that were never answered into the file of a session. */
 async function fill(): Promise<void> {
   const { sessionId } = await run({ prompt: '{}', options })
   const path = join(dataDir, 'sessions', sessionId, 'events.jsonl')

@@ -81,7 +81,7 @@ const BROKEN_LINES = { regex: /(?<=^ +\* )[a-z]+(?=\n +\* [a-z`])/gm, instead: '
 
 /** Words that are not what a comment is about: such a comment has no subject and no verb, or its verb comes late. */
 const BEGINNINGS =
-  'About|Above|After|Again|Also|And|As|At|Before|Behind|Below|Between|Beyond|But|By|During|For|From|In|Instead|Like|Not|On|Once|Only|Or|Otherwise|Over|Per|Since|Then|Through|To|Under|Unless|Until|Up|Where|Which|Who|Whose|With|Within|Without'
+  'About|Above|According|After|Again|Against|Also|Among|And|Apart|As|At|Before|Behind|Below|Besides|Between|Beyond|But|By|Despite|During|Except|For|From|In|Inside|Instead|Into|Like|Nor|Not|On|Once|Only|Onto|Or|Otherwise|Outside|Over|Per|Since|Straight|Then|Through|To|Together|Under|Unless|Unlike|Until|Up|Where|Which|Who|Whose|With|Within|Without'
 
 const BEGINNING_RULES = [
   {

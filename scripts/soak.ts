@@ -54,7 +54,7 @@ function runTests(file: string): void {
   console.log(`${status === 0 ? 'passed' : 'FAILED'} ${file} in ${Math.round((performance.now() - began) / 1000)} s\n`)
 }
 
-/** Those that read the setting themselves, and those whose helpers do. */
+/** Returns the files that read the setting themselves, and those whose helpers do. */
 function filesToSoak(): string[] {
   const all = globSync('test/**/*.ts', { cwd: ROOT }).toSorted()
   const texts = new Map(all.map((file) => [file, readFileSync(join(ROOT, file), 'utf8')]))

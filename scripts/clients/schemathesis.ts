@@ -11,7 +11,7 @@ import { z } from 'zod'
 import type { Environment } from './toolchains.ts'
 
 const FOLDER = join(import.meta.dirname, 'schemathesis')
-/** Far more than it takes on a quiet machine. */
+/** A run takes far less on a quiet machine. */
 const RUN_MS = 12 * 60_000
 
 /** The same in every run, so that a failure can be repeated. */

@@ -7,7 +7,7 @@ import { analyse } from 'scslre'
 /** A repetition of at most this many turns needs too little of the stack, and too little time, to matter. */
 const MANY_TURNS = 10_000
 
-/** Twice the ways for each turn are at most a million. */
+/** The ways for so many turns, twice for each, are at most a million. */
 const FEW_TURNS = 20
 
 export type RegexpFault = { readonly kind: 'stack' | 'time'; readonly message: string }

@@ -13,7 +13,7 @@ const ROOT = join(import.meta.dirname, '../..')
 const CONTENT =
   /^package\/(?:package\.json|README\.md|LICENSE|LICENSES\.txt|CHANGELOG\.md|[a-z]+\.js|lib\/server\/[\w.-]+\.m?js|(?:openapi|catalog)\/[a-z]+\.json|swagger-ui\/[\w.-]+\.(?:js|css|png)|types\/[\w./-]+\.d\.ts|ui\/[\w.-]+)$/
 
-/** Twice of what it is: more is a mistake of the build. */
+/** The limit is twice the size: more is a mistake of the build. */
 const MAX_BYTES = 6_000_000
 
 /** Returns a sentence for each. */

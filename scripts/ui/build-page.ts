@@ -9,7 +9,7 @@ import { pageFolder } from '../../src/http/assets.ts'
 const ROOT = join(import.meta.dirname, '../..')
 const PAGE_FOLDER = pageFolder()
 const INDEX = 'index.html'
-/** Next to the page, because the server serves all that is in its folder. */
+/** The file is next to the page, because the server serves all that is in its folder. */
 const MODULES = `${PAGE_FOLDER}-modules.json`
 /** What the page is made of. */
 const PARTS = ['src/{ui,client,contract,lib}/**/*', 'scripts/ui/*.ts', 'package-lock.json']

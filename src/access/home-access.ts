@@ -65,7 +65,7 @@ export class HomeGrants implements AsyncDisposable {
     }
   }
 
-  /** Those of commands that were killed. */
+  /** Removes the files of commands that were killed. */
   async #removeLeft(): Promise<void> {
     const directory = directoryIn(this.#dataDir)
     const paths = (await readdir(directory)).map((name) => join(directory, name))

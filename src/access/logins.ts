@@ -126,7 +126,7 @@ export class Logins implements AsyncDisposable {
     return this.#give(login, of)
   }
 
-  /** Those that the asking credential may end. */
+  /** Returns the logins that the asking credential may end. */
   list(access: Access): Login[] {
     const visible = [...this.#credentials.all.values()].filter((login) => mayEnd(access, login) && !this.#isOver(login))
     return visible.map((login) => this.#shown(login, access.loginId))

@@ -14,7 +14,7 @@ export type UnstoredResultsDeps<Call> = {
 export class UnstoredResults<Call extends { readonly toolUseId: string }, Ended> {
   readonly #deps: UnstoredResultsDeps<Call>
   readonly #results = new Map<string, Ended>()
-  /** Those whose write has failed. */
+  /** The calls whose write has failed. */
   readonly #failed = new Map<string, Call>()
   /** Exists while writes are retried. */
   #retrying: { readonly retrier: Retrier; readonly unsubscribe: () => void } | undefined

@@ -33,7 +33,7 @@ const ownProcess = (cwd: string | undefined): OwnProcess => ({
 export const argumentsOfThisProcess = (): [string, ...string[]] =>
   isSea() ? [process.execPath] : [process.execPath, realPath(process.argv[1] ?? '') ?? '']
 
-/** Its name if the shell finds this program by it, and otherwise where it is. */
+/** Returns its name if the shell finds this program by it, and otherwise where it is. */
 export function ownCommand({ argv0, execPath, script, cwd, path = '' }: OwnProcess): string {
   const own = script ?? execPath
   if (realPath(own) !== undefined && firstOnPath(path) === realPath(own)) return NAME

@@ -42,7 +42,7 @@ function parseJson(text: string): unknown {
 export const createKeyCommand = (argv: readonly string[]): KeyCommand =>
   new KeyCommand(argv, HostEnvironment.ofPerson(withoutKeys(process.env)))
 
-/** Those in the environment of this process. A `.env` is not read: it may belong to somebody else's project. */
+/** Returns the keys in the environment of this process. A `.env` is not read: it may belong to another project. */
 export const ownVendorKeys = (): VendorKeys => new VendorKeys(process.env)
 
 type Default = Pick<LlmConfig, 'model' | 'api_key' | 'base_url' | 'provider'>

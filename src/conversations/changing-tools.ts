@@ -19,7 +19,7 @@ export class ConversationTools implements ChangingTools {
     this.#declared = declared
   }
 
-  /** Those of MCP servers first. */
+  /** The tools of MCP servers come first. */
   get listed(): readonly Tool[] {
     const { mcp: servers, client_tools } = this.#state.current.settings
     if (!client_tools) return servers ? this.#mcp.listed : NONE

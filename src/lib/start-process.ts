@@ -117,7 +117,7 @@ const UNATTENDED = {
 
 const DEFAULT_PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'
 
-/** Unlike the search path of shells, it has no directory that agents can write to. */
+/** It has no directory that agents can write to, unlike the search path of shells. */
 const SYSTEM_PATH = '/usr/local/bin:/usr/bin:/bin:/run/current-system/sw/bin:/run/current-system/profile/bin'
 
 /**

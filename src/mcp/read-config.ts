@@ -92,7 +92,7 @@ function splitCredentials(servers: Record<string, McpServer>, former: McpServers
   return { servers: Object.fromEntries(shownServers), credentials }
 }
 
-/** Those that are written out or masked. */
+/** Returns the credentials that are written out or masked. */
 const credentialsIn = ({ env, headers, oauth }: McpServer): (readonly [CredentialField, string, string])[] => [
   ...writtenIn('env', env),
   ...writtenIn('headers', headers),

@@ -36,7 +36,7 @@ export class Replays {
   readonly #ended = new Map<string, ReplayRecord>()
   readonly #running = new Map<string, ReplayRun>()
   readonly #inFlight = createInFlight()
-  /** Those that begin when they are stored. */
+  /** The number of those that begin when they are stored. */
   #storing = 0
   #timer: NodeJS.Timeout | undefined
   #tidying: Promise<void> = Promise.resolve()

@@ -35,7 +35,7 @@ type Waiting = Pick<State, 'request' | 'requests' | 'subagents'>
 export const clientCallsOf = ({ requests }: Pick<State, 'requests'>): OpenRequestOf<'client_tool'>[] =>
   requests.filter((request) => request.kind === 'client_tool')
 
-/** Those that wait although the conversation is not open: the others end with the call that holds them. */
+/** Returns those that wait although the conversation is not open: the others end with the call that holds them. */
 export const restingRequests = (state: Waiting) => [
   ...permissionRequests(state),
   ...questionsOf(state),

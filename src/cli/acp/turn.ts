@@ -52,7 +52,7 @@ export class PromptTurn {
   readonly #options: Options
   readonly #settle: PromiseWithResolvers<PromptResponse>
   #begun: { readonly after: number; runId: string | undefined } | undefined
-  /** Those that arrive before the answer to the message. */
+  /** The events that arrive before the answer to the message. */
   #early: Event[] = []
   #result: Result | undefined
   #error: EventOf<'ErrorEvent'> | undefined

@@ -30,7 +30,7 @@ const oneOf = <const C extends readonly string[]>(choices: C, about: string) =>
 
 const MULTIPLE = { multiple: true } as const
 
-/** Those that are settings of the conversation. */
+/** The options that are settings of the conversation. */
 // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the names of the table
 const OF_SETTINGS = Object.fromEntries(
   OPTION_SETTINGS.map((setting) => {

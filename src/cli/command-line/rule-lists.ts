@@ -5,7 +5,7 @@ import { UsageError } from './usage-error.ts'
 
 const OPTIONS: ReadonlySet<string> = new Set(['allowed-tools', 'disallowed-tools'])
 
-/** Those of other agents, too: a rule is recognised although there is no such tool here. */
+/** The tools of other agents: a rule is recognised although there is no such tool here. */
 const OTHER_TOOLS = [
   'apply_patch',
   'Agent',

@@ -80,7 +80,7 @@ export type LlmDefaults = Pick<LlmConfig, 'model' | 'api_key' | 'base_url' | 'pr
   readonly isVendorKey?: boolean
   /** Prints the key for the endpoint of these defaults. */
   readonly keyCommand?: KeyCommand | undefined
-  /** Those of a person, for the conversations of this person. A server for others has none. */
+  /** The keys of a person, for the conversations of this person. A server for others has none. */
   readonly vendorKeys?: VendorKeys | undefined
 }
 

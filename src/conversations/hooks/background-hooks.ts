@@ -5,7 +5,7 @@ import { PendingCalls } from './pending-calls.ts'
 export class BackgroundHooks {
   /** The key is the path. */
   readonly files: PendingCalls<FileChangeKind>
-  /** Apart from those of files, of which there may be many. */
+  /** The calls are apart from those of files, of which there may be many. */
   readonly others: PendingCalls<undefined>
 
   constructor(onFault: (error: unknown) => void) {

@@ -37,7 +37,7 @@ export type HookCall = {
 /** Hooks of one conversation that run at the same time. */
 const MAX_RUNNING = 8
 
-/** Besides them, hooks that run in the background. */
+/** The hooks that run in the background, besides them. */
 const MAX_IN_BACKGROUND = 4
 
 /** The names that Claude Code has for the modes. */

@@ -101,7 +101,7 @@ export function grant(state: State, callerId: string | undefined, { definition }
   }
 }
 
-/** Those of the main agent. */
+/** Returns the tools of the main agent. */
 function toolsIn({ tools, mcp, client_tools = [] }: Settings): string[] {
   return [...tools, ...(mcp ? [ALL_MCP_TOOLS] : []), ...client_tools.map(({ name }) => name)]
 }

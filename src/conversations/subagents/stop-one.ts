@@ -11,7 +11,7 @@ type StopDeps = {
   readonly state: LiveState
   readonly actor: () => SubagentActor
   readonly background: BackgroundSubagents
-  /** Those of all subagents that have worked in this process and have not ended. */
+  /** Returns the runs of all subagents that have worked in this process and have not ended. */
   readonly runs: () => readonly SubagentRun[]
 }
 

@@ -25,7 +25,7 @@ export type NamedFiles = {
 /** More files that match are not looked at. */
 const MAX_FILES = 20_000
 
-/** Those changed last come first. Links are not followed and not found. */
+/** Returns the files, those changed last first. Links are not followed and not found. */
 export async function findFiles(
   jail: Jail,
   directory: OpenedPath,

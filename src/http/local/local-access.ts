@@ -14,7 +14,7 @@ export type LocalAccessOptions = {
   /** It is locked. */
   readonly dataDir: string
   readonly credential: string
-  /** Those on which the credential is accepted. */
+  /** The connections on which the credential is accepted. */
   readonly connections: LocalConnections
   /** The URL at which the server listens for others; undefined: nowhere. */
   readonly url: string | undefined

@@ -106,7 +106,7 @@ export class SocketConnection {
     return this.#waiting.length < MAX_WAITING && this.#waitingBytes < MAX_WAITING_BYTES
   }
 
-  /** While the peer is not being read, its pongs are not either. */
+  /** Skips a peer that is not being read: its pongs are not read either. */
   #ping(): void {
     if (this.#ws.isPaused) return
     if (!this.#isAlive) return this.#ws.terminate()

@@ -40,7 +40,7 @@ const List = z.union([
 /** `models` is undefined if the answer is not a list. */
 export type ModelList = { readonly status: number; readonly models: ListedModel[] | undefined }
 
-/** Those of OpenAI, Anthropic and all that are compatible with them. */
+/** Returns the URL of OpenAI, Anthropic and all that are compatible with them. */
 export function modelListUrl({ baseUrl, query }: Pick<Endpoint, 'baseUrl' | 'query'>): URL {
   const url = new URL(baseUrl)
   url.pathname = `${url.pathname.replace(/\/$/, '')}/models`

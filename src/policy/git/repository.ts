@@ -12,7 +12,7 @@ const MAX_CONFIG_BYTES = 256 * 1024
 const MAX_POINTER_BYTES = 4096
 /** An index of some 160,000 files, which takes some 20 ms to read. */
 const MAX_INDEX_BYTES = 16 * 1024 * 1024
-/** Together with submodules. */
+/** The limit includes submodules. */
 const MAX_REPOSITORIES = 20
 const MAX_PARENTS = 64
 

@@ -57,10 +57,10 @@ class CommandLineReader {
   #hidden: string | undefined
   #unusual: string | undefined
   #depth = 0
-  /** Inside something that may run later, or again: a `cd` anywhere in it counts from its start. */
+  /** Counts what may run later, or again: a `cd` anywhere in it counts from its start. */
   #repeats = 0
   #isAnywhere = false
-  /** Inside a launcher, whose guesses include those of the launchers that it runs. */
+  /** True in a launcher, whose guesses include those of the launchers that it runs. */
   #isLaunched = false
   /** How the shell that runs the text reads it. */
   #syntax: Syntax = 'bash'

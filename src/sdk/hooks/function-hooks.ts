@@ -49,7 +49,7 @@ export class FunctionHooks implements AttachedHooks {
   readonly #hooks = new Map<string, FunctionHook>()
   readonly #work: OpenWork
   readonly #closing = new AbortController()
-  /** According to the events read so far. */
+  /** True if the events that were read say so. */
   #wasRegistered = false
 
   private constructor(hooks: readonly FunctionHook[], options: FunctionHooksOptions) {
@@ -114,7 +114,7 @@ export class FunctionHooks implements AttachedHooks {
     this.#follow(signal).catch((error: unknown) => signal.aborted || this.#options.fail(explainRemoved(error)))
   }
 
-  /** Apart from the events that the query yields: their reader may be slow. */
+  /** Reads its own stream, and not the events that the query yields: their reader may be slow. */
   async #follow(signal: AbortSignal): Promise<void> {
     const { conversation, after } = this.#options
     const options = { hook_client: this.#client, types: ['ConfigUpdate'], after, signal } as const

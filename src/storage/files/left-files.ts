@@ -30,7 +30,7 @@ async function removeIfOld(path: string): Promise<void> {
   if (stats && stats.mtimeMs < Date.now() - STARTING_MS) await rm(path, { force: true })
 }
 
-/** Those of replaced files, in the directory of a conversation and in directories in it. */
+/** Removes drafts of replaced files, in the directory of a conversation and in directories in it. */
 export async function removeDraftsIn(directory: string, inner: readonly string[] = []): Promise<void> {
   for (const name of await namesIn(directory)) {
     if (isDraftName(name)) await rm(join(directory, name), { force: true })

@@ -140,7 +140,7 @@ export class SummaryTable {
     this.#opened = undefined
   }
 
-  /** Together with what is noted in this turn. Never rejects: the next start detects missing entries. */
+  /** Writes all that is noted in this turn. Never rejects: the next start detects missing entries. */
   #write(): Promise<void> {
     return (this.#writing ??= this.#writeInNextTurn())
   }

@@ -138,7 +138,7 @@ function Table({ table }: { readonly table: Tokens.Table }) {
   )
 }
 
-/** Its target is always to be read: what a link says and where it leads may differ. */
+/** Shows the target of a link always: what a link says and where it leads may differ. */
 function Link({ href, children }: { readonly href: string; readonly children: ComponentChildren }) {
   const target = visible(href)
   if (!SAFE.test(href))

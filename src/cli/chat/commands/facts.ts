@@ -87,7 +87,7 @@ export async function showPermissions({ session }: ChatContext, mode: string): P
   if (weak !== undefined) session.dispatch({ type: 'Notice', tone: 'warning', text: `Warning: ${weak}` })
 }
 
-/** Those that Shift+Tab goes through. `bypass` is not among them: it is chosen by its name. */
+/** The modes that Shift+Tab goes through. `bypass` is not among them: it is chosen by its name. */
 const CYCLE: readonly PermissionMode[] = ['default', 'accept_edits', 'plan']
 
 export async function nextMode({ conversation, state }: ChatContext['session']): Promise<void> {

@@ -26,7 +26,7 @@ const SINGLE = /'(?:[^'\\\n]|\\[\s\S])*'?/
 const CHARACTER = /'(?:[^'\\\n]|\\[^\n'][^'\n]{0,10})'/
 const BACKTICK = /`(?:[^`\\]|\\[\s\S])*`?/
 const TRIPLE = /"""[\s\S]*?(?:"""|$)|'''[\s\S]*?(?:'''|$)/
-/** Those of shells continue in the next line. */
+/** The strings of shells continue in the next line. */
 const SHELL = /"(?:[^"\\]|\\[\s\S])*"?|'[^']*'?/
 
 const NUMBER = /\d[\w.]*/

@@ -23,7 +23,7 @@ const MARKS = /[*_~[<`!\\@]|https?:|ftp:|www\./gi
 /** A line that begins with more marks of lists and quotes, or with such a mark after more spaces. */
 const DEEP = /^(?:[ \t]*(?:[-+*>]|\d{1,9}[.)])){12}|^[ \t]{60,}\S/m
 const FENCE = /^(`{3,}(?=[^`]*$)|~{3,})/
-/** Inside HTML a fence is text. */
+/** A fence in HTML is text. */
 const HTML = /^ {0,3}</m
 
 type Piece = { readonly text: string; readonly isPlain: boolean }

@@ -19,7 +19,7 @@ export class DeletionRows implements Deletions {
   readonly #tables: Tables
   readonly #directory: string
   readonly #files: MarkFiles
-  /** Those whose mark is a file of this process. A kill forgets the keys: a repeated create is a new one then. */
+  /** The ids whose mark is a file of this process. A kill forgets the keys: a repeated create is a new one then. */
   readonly #unwritten = new Map<string, CreationKey | undefined>()
 
   /** `directory` exists and is durable. */
