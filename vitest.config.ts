@@ -1,4 +1,5 @@
 import { defineConfig } from 'vitest/config'
+import { STORIES_OF_ONE_STORAGE } from './test/support/cluster-tests.ts'
 import { LONG_TESTS } from './test/support/long-tests.ts'
 import { PATIENCE_MS } from './test/support/patience.ts'
 import { SANDBOX_TESTS, SHELL_TESTS } from './test/support/sandbox-tests.ts'
@@ -25,6 +26,26 @@ const sandboxed = {
   test: { name: 'sandboxed', include: SHELL_TESTS, provide: { isolation: 'bubblewrap' as const } },
 }
 
+const onPostgres = { provide: { isolation: 'none' as const }, env: { TEST_STORAGE: 'postgres' } }
+const cluster = {
+  ...everywhere,
+  test: {
+    name: 'cluster',
+    include: ['test/stories/*.test.ts'],
+    exclude: [...STORIES_OF_ONE_STORAGE, ...LONG_TESTS],
+    ...onPostgres,
+  },
+}
+const clusterLong = {
+  ...everywhere,
+  test: {
+    name: 'cluster-long',
+    include: LONG_TESTS.filter((path) => path.startsWith('test/stories/')),
+    exclude: STORIES_OF_ONE_STORAGE,
+    ...onPostgres,
+  },
+}
+
 export default defineConfig({
   test: {
     // Most of them wait for processes and timers: four at a time, also where there are only two cores.
@@ -43,6 +64,6 @@ export default defineConfig({
     // A test without an assertion passes whatever the code does.
     expect: { requireAssertions: true, poll: { timeout: PATIENCE_MS } },
     reporters: ['default'],
-    projects: isLinux ? [sandboxed, all, long] : [all, long],
+    projects: isLinux ? [sandboxed, all, long, cluster, clusterLong] : [all, long],
   },
 })

@@ -1,6 +1,6 @@
 /**
  * Builds the executable that the stories drive, unless it is newer than the sources, and runs vitest with the given
- * arguments. Without a file or a project among them, it leaves out the long tests.
+ * arguments. Without a file or a project among them, it leaves out the long tests, and those of the cluster.
  */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -18,7 +18,7 @@ const isChosen = given.some((argument) => !argument.startsWith('-') || argument.
 // The path is used, and not the name: a directory with a colon in its name cannot be in PATH.
 const vitest = join(ROOT, 'node_modules/vitest/vitest.mjs')
 // Node reads the configuration: Vite takes `#` and `?` in a path for parts of a URL.
-const run = ['run', '--configLoader=native', ...(isChosen ? [] : ['--project=!long'])]
+const run = ['run', '--configLoader=native', ...(isChosen ? [] : ['--project=!long', '--project=!cluster*'])]
 const tests = spawn(process.execPath, [vitest, ...run, ...given], {
   cwd: ROOT,
   env,

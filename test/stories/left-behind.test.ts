@@ -8,7 +8,7 @@ import { expect, test } from 'vitest'
 import { OWN_DIRECTORIES } from '../../src/config/paths.ts'
 import { isDraftName } from '../../src/lib/durable-file.ts'
 import { markedProcesses } from '../support/marked.ts'
-import { KEY, launch, startServer } from '../support/server.ts'
+import { hasFiles, KEY, launch, startServer } from '../support/server.ts'
 import type { TestServer } from '../support/server.ts'
 
 async function namesIn(directory: string): Promise<string[]> {
@@ -76,38 +76,44 @@ test('what a killed server was doing is removed by the next start, without a req
   expect(await call('GET', `/conversations/${id}`)).toMatchObject({ status: 200 })
 })
 
-test('a server that stops leaves its data; one that cannot start leaves nothing, and changes nothing of the other', async () => {
-  await using home = await mkdtempDisposable(join(tmpdir(), 'home-'))
-  const env = { HOME: home.path, XDG_RUNTIME_DIR: home.path }
-  await using server = await startServer({ env })
-  const { dataDir } = server
-  const { id } = (await server.call('POST', '/conversations', { llm_config: { model: 'm' } })).body
-  for (const title of ['Noted', 'Again']) await server.call('PUT', `/conversations/${id}/config`, { title })
-  await expect.poll(() => namesIn(join(dataDir, 'sessions', id))).toContain('meta.json')
+test.runIf(hasFiles)(
+  'a server that stops leaves its data; one that cannot start leaves nothing, and changes nothing of the other',
+  async () => {
+    await using home = await mkdtempDisposable(join(tmpdir(), 'home-'))
+    const env = { HOME: home.path, XDG_RUNTIME_DIR: home.path }
+    await using server = await startServer({ env })
+    const { dataDir } = server
+    const { id } = (await server.call('POST', '/conversations', { llm_config: { model: 'm' } })).body
+    for (const title of ['Noted', 'Again']) await server.call('PUT', `/conversations/${id}/config`, { title })
+    await expect.poll(() => namesIn(join(dataDir, 'sessions', id))).toContain('meta.json')
 
-  const names = async () => (await namesIn(dataDir)).filter((name) => !isDraftName(name))
-  const running = await names()
-  const other = { ...env, OPENHANDS_MASTER_KEY: KEY, OPENHANDS_DATA_DIR: dataDir, OPENHANDS_SERVER_PORT: '0' }
-  const refused = launch(['serve'], { env: other })
-  expect([await refused.exited, refused.output()]).toEqual([1, expect.stringContaining('is in use by another server')])
-  const { port } = new URL(server.url)
-  const taken = launch(['serve', '--host', '127.0.0.1', '--port', port], {
-    env: { ...other, OPENHANDS_DATA_DIR: join(home.path, 'd') },
-  })
-  expect([await taken.exited, taken.output()]).toEqual([1, expect.stringContaining('is in use')])
-  expect(await names()).toEqual(running)
+    const names = async () => (await namesIn(dataDir)).filter((name) => !isDraftName(name))
+    const running = await names()
+    const other = { ...env, OPENHANDS_MASTER_KEY: KEY, OPENHANDS_DATA_DIR: dataDir, OPENHANDS_SERVER_PORT: '0' }
+    const refused = launch(['serve'], { env: other })
+    expect([await refused.exited, refused.output()]).toEqual([
+      1,
+      expect.stringContaining('is in use by another server'),
+    ])
+    const { port } = new URL(server.url)
+    const taken = launch(['serve', '--host', '127.0.0.1', '--port', port], {
+      env: { ...other, OPENHANDS_DATA_DIR: join(home.path, 'd') },
+    })
+    expect([await taken.exited, taken.output()]).toEqual([1, expect.stringContaining('is in use')])
+    expect(await names()).toEqual(running)
 
-  for (const signal of ['SIGTERM', 'SIGINT'] as const) {
-    const command = { command: 'cat; (sleep 1000 &)', stdin: 'x' }
-    expect((await server.call('POST', `/conversations/${id}/commands`, command)).status).toBe(200)
-    expect(await server.stop(signal)).toBe(0)
-    expect(markedProcesses(id)).toEqual([])
-    const left = await namesIn(dataDir)
-    expect(left.filter((name) => /local[.]json|sock|[.]new$|command$|std(in|out|err)-|^active[/]/.test(name))).toEqual(
-      [],
-    )
-    await server.restart()
-  }
-  expect(await namesIn(home.path)).toEqual([])
-  expect((await namesIn('/dev/shm')).filter((name) => name.startsWith('.seccomp'))).toEqual([])
-})
+    for (const signal of ['SIGTERM', 'SIGINT'] as const) {
+      const command = { command: 'cat; (sleep 1000 &)', stdin: 'x' }
+      expect((await server.call('POST', `/conversations/${id}/commands`, command)).status).toBe(200)
+      expect(await server.stop(signal)).toBe(0)
+      expect(markedProcesses(id)).toEqual([])
+      const left = await namesIn(dataDir)
+      expect(
+        left.filter((name) => /local[.]json|sock|[.]new$|command$|std(in|out|err)-|^active[/]/.test(name)),
+      ).toEqual([])
+      await server.restart()
+    }
+    expect(await namesIn(home.path)).toEqual([])
+    expect((await namesIn('/dev/shm')).filter((name) => name.startsWith('.seccomp'))).toEqual([])
+  },
+)

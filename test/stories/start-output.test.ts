@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { setStage } from '../support/agent.ts'
-import { freePort, launch } from '../support/server.ts'
+import { hasFiles, freePort, launch } from '../support/server.ts'
 
 const KEY = 'f1e2d3c4b5a697887766554433221100'
 const OTHER_KEY = '00112233445566778897a6b5c4d3e2f1'
@@ -122,15 +122,18 @@ test('`key` prints the key that the server uses, for scripts', async () => {
   expect(none.output()).toMatch(/There is no key in .* yet/)
 })
 
-test('another master key causes no warning until something was encrypted; then one line tells how to read it again', async () => {
-  const locked = /encrypted with another key[^\n]*OPENHANDS_MASTER_KEY=new,old or OPENHANDS_SECRET_KEY=new,old/
-  await using stage = await setStage({ replies: [] }, { env: { OPENHANDS_MASTER_KEY: KEY } })
-  const { server } = stage
-  const authorization = (key: string) => ({ authorization: `Bearer ${key}` })
-  await server.restart('SIGTERM', { OPENHANDS_MASTER_KEY: OTHER_KEY })
-  const body = { llm_config: { model: 'none' }, secrets: { TOKEN: 'a-secret-worth-keeping' } }
-  expect((await server.call('POST', '/conversations', body, authorization(OTHER_KEY))).status).toBe(201)
-  expect(server.output()).not.toMatch(locked)
-  await server.restart('SIGTERM', { OPENHANDS_MASTER_KEY: KEY })
-  await expect.poll(server.output).toMatch(locked)
-})
+test.runIf(hasFiles)(
+  'another master key causes no warning until something was encrypted; then one line tells how to read it again',
+  async () => {
+    const locked = /encrypted with another key[^\n]*OPENHANDS_MASTER_KEY=new,old or OPENHANDS_SECRET_KEY=new,old/
+    await using stage = await setStage({ replies: [] }, { env: { OPENHANDS_MASTER_KEY: KEY } })
+    const { server } = stage
+    const authorization = (key: string) => ({ authorization: `Bearer ${key}` })
+    await server.restart('SIGTERM', { OPENHANDS_MASTER_KEY: OTHER_KEY })
+    const body = { llm_config: { model: 'none' }, secrets: { TOKEN: 'a-secret-worth-keeping' } }
+    expect((await server.call('POST', '/conversations', body, authorization(OTHER_KEY))).status).toBe(201)
+    expect(server.output()).not.toMatch(locked)
+    await server.restart('SIGTERM', { OPENHANDS_MASTER_KEY: KEY })
+    await expect.poll(server.output).toMatch(locked)
+  },
+)

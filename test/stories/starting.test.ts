@@ -10,7 +10,7 @@ import { mkdtemp, open, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { KEY, freePort, launch, startServer } from '../support/server.ts'
+import { hasFiles, KEY, freePort, launch, startServer } from '../support/server.ts'
 import { until } from '../support/until.ts'
 
 /** The start warns about the key of the other tests, which can be guessed. */
@@ -261,26 +261,29 @@ test('a key read from a file works', async () => {
   expect((await server.call('GET', '/info')).status).toBe(200)
 })
 
-test('a start listens before it has read the conversations, and answers 503 for all that needs them', async () => {
-  await using server = await startServer()
-  const { body } = await server.call('POST', '/conversations', { title: 'One', llm_config: { model: 'none' } })
-  await server.stop()
-  // What is to be read has no end until somebody writes to it.
-  const fifo = join(server.dataDir, 'sessions', body.id, 'meta.json')
-  await rm(join(server.dataDir, 'summaries.db'))
-  execFileSync('mkfifo', [fifo])
-  const started = server.restart()
-  await expect.poll(() => server.call('GET', '/alive').catch(() => undefined)).toMatchObject({ status: 200 })
-  expect(await server.call('GET', '/ready')).toMatchObject({ status: 503, body: { reason: 'starting' } })
-  expect((await server.call('GET', '/info')).status).toBe(200)
-  const refused = await server.call('GET', `/conversations/${body.id}`)
-  expect(refused).toMatchObject({ status: 503, body: { error: 'unavailable', details: { reason: 'starting' } } })
-  expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(0)
-  await writeFile(fifo, '')
-  await started
-  expect(await server.call('GET', '/ready')).toMatchObject({ status: 200 })
-  expect((await server.call('GET', '/conversations')).body.items).toMatchObject([{ id: body.id, title: 'One' }])
-})
+test.runIf(hasFiles)(
+  'a start listens before it has read the conversations, and answers 503 for all that needs them',
+  async () => {
+    await using server = await startServer()
+    const { body } = await server.call('POST', '/conversations', { title: 'One', llm_config: { model: 'none' } })
+    await server.stop()
+    // What is to be read has no end until somebody writes to it.
+    const fifo = join(server.dataDir, 'sessions', body.id, 'meta.json')
+    await rm(join(server.dataDir, 'summaries.db'))
+    execFileSync('mkfifo', [fifo])
+    const started = server.restart()
+    await expect.poll(() => server.call('GET', '/alive').catch(() => undefined)).toMatchObject({ status: 200 })
+    expect(await server.call('GET', '/ready')).toMatchObject({ status: 503, body: { reason: 'starting' } })
+    expect((await server.call('GET', '/info')).status).toBe(200)
+    const refused = await server.call('GET', `/conversations/${body.id}`)
+    expect(refused).toMatchObject({ status: 503, body: { error: 'unavailable', details: { reason: 'starting' } } })
+    expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(0)
+    await writeFile(fifo, '')
+    await started
+    expect(await server.call('GET', '/ready')).toMatchObject({ status: 200 })
+    expect((await server.call('GET', '/conversations')).body.items).toMatchObject([{ id: body.id, title: 'One' }])
+  },
+)
 
 test('a server has as many threads for files as are configured', async () => {
   await using server = await startServer()

@@ -7,7 +7,11 @@ import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createCgroupFactory } from '../../src/limits/cgroup-factory.ts'
+import type { TestDatabase } from './postgres.ts'
 import { until } from './until.ts'
+
+/** False if the servers of this run have their data in PostgreSQL. */
+export const hasFiles = process.env['TEST_STORAGE'] !== 'postgres'
 
 export const KEY = 'test-master-key-0123456789'
 
@@ -54,7 +58,9 @@ export async function startServer(options: ServerOptions = {}): Promise<TestServ
   await prepare?.(dataDir)
   const port = await freePort()
   const url = `http://127.0.0.1:${port}`
+  const database = await ownDatabase(env)
   const settings = {
+    ...(database && { OPENHANDS_DATABASE_URL: database.url }),
     OPENHANDS_MASTER_KEY: KEY,
     OPENHANDS_DATA_DIR: dataDir,
     OPENHANDS_SERVER_HOST: '127.0.0.1',
@@ -90,9 +96,17 @@ export async function startServer(options: ServerOptions = {}): Promise<TestServ
       await stop('SIGKILL')
       // The next start would remove its groups, and there is none. The disk of its data may be gone, or full.
       await createCgroupFactory(dataDir).catch(() => {})
+      await database?.[Symbol.asyncDispose]()
       await rm(home, { recursive: true, force: true, maxRetries: 3 })
     },
   }
+}
+
+/** Returns a new database for a server that names none, with `TEST_STORAGE=postgres`. */
+async function ownDatabase(env: Readonly<Record<string, string>>): Promise<TestDatabase | undefined> {
+  if (hasFiles || env['OPENHANDS_DATABASE_URL'] !== undefined) return undefined
+  const { createDatabase } = await import('./postgres.ts')
+  return await createDatabase()
 }
 
 /** The command line of the program under test. */
