@@ -52,7 +52,7 @@ export async function* followTurn(
       // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- this reader has no requests of hooks
       const steps = stepsOf(changes, { event: event as Event | TransientEvent, seq }, start)
       yield* steps
-      if (steps.length > 0) shownAt = performance.now()
+      if (steps.some(({ change }) => change)) shownAt = performance.now()
       if (steps.some(isLast)) return
     }
     // What a subagent says, for example, is not shown.
@@ -70,13 +70,26 @@ const isLast = ({ change, isOfBefore }: TurnStep): boolean =>
 
 type ReadEvent = { readonly event: Event | TransientEvent; readonly seq: number | undefined }
 
-/** An answer is a step without a change, too: readers count what it has used. */
+/**
+ * Answers are steps without a change, too: readers count what they have used. So is what a subagent does, and the end of what waits,
+ * for readers that show it.
+ */
+const EVENT_STEPS: ReadonlySet<string> = new Set([
+  'AssistantMessage',
+  'SubagentStart',
+  'RequestAnswered',
+  'RequestClosed',
+])
+const OF_SUBAGENTS: ReadonlySet<string> = new Set(['ToolUse', 'ToolResult', 'Result'])
+
+const isStep = (event: Event | TransientEvent): boolean =>
+  EVENT_STEPS.has(event.type) ||
+  (OF_SUBAGENTS.has(event.type) && 'parent_tool_use_id' in event && event.parent_tool_use_id !== undefined)
+
 function stepsOf(changes: TurnChanges, { event, seq }: ReadEvent, start: number): TurnStep[] {
   const isOfBefore = seq !== undefined && seq < start
   const foundChanges = changes.add(event).map((change) => ({ seq, change, event: undefined, isOfBefore }))
-  return event.type === 'AssistantMessage'
-    ? [{ seq, change: undefined, event, isOfBefore }, ...foundChanges]
-    : foundChanges
+  return isStep(event) ? [{ seq, change: undefined, event, isOfBefore }, ...foundChanges] : foundChanges
 }
 
 const ANSWERS: ReadonlySet<string> = new Set(['AssistantMessage'])
