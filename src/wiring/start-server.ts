@@ -22,6 +22,7 @@ import type { RouteDeps } from '../http/register-routes.ts'
 import { createHttpServer, cutConnections } from '../http/server.ts'
 import { createFirehoseSlots, createStreamSlots } from '../http/streams/stream-slots.ts'
 import { untilAborted, orAborted, timerMs } from '../lib/bounded-wait.ts'
+import { agUiRoutes } from '../protocols/ag-ui/ag-ui-routes.ts'
 import { openAiRoutes } from '../protocols/openai/routes.ts'
 import { ReplayFiles } from '../replays/replay-files.ts'
 import { Replays } from '../replays/replays.ts'
@@ -254,7 +255,9 @@ async function createHttp(
     maxKeyless: keylessLimit(ownOpenFiles()),
     logger,
   })
-  await http.register(openAiRoutes, { manager, profiles: services.profiles, streamSlots, metrics })
+  const protocols = { manager, profiles: services.profiles, streamSlots, metrics }
+  await http.register(openAiRoutes, protocols)
+  await http.register(agUiRoutes, protocols)
   await http.register(pageRoutes)
   dashboardRoutes(http)
   return http

@@ -147,8 +147,8 @@ export class TurnChanges {
   #store(message: EventOf<'AssistantMessage'>): void {
     this.#releaseHeld()
     const draft = this.#draftOf(message.message_id)
-    this.#endThought(draft, reasoningOf(message))
-    const text = textOf(message)
+    this.#endThought(draft, reasoningOfAnswer(message))
+    const text = textOfAnswer(message)
     this.#extend(draft, 'text', text)
     if (text !== '')
       this.#put({ type: 'complete', kind: 'text', messageId: draft.messageId, text }, BASE.text + AFTER_TEXT)
@@ -241,11 +241,11 @@ const joinText = (knownText: string, offset: number, piece: string): string =>
   offset > knownText.length ? knownText : knownText + piece.slice(knownText.length - offset)
 
 /** What comes before the first text. */
-function reasoningOf({ content }: EventOf<'AssistantMessage'>): string {
+export function reasoningOfAnswer({ content }: EventOf<'AssistantMessage'>): string {
   const firstText = content.findIndex(({ type }) => type === 'text')
   const before = firstText < 0 ? content : content.slice(0, firstText)
   return before.map(({ type, text }) => (type === 'reasoning' ? text : '')).join('')
 }
 
-const textOf = ({ content }: EventOf<'AssistantMessage'>): string =>
+export const textOfAnswer = ({ content }: EventOf<'AssistantMessage'>): string =>
   content.map(({ type, text }) => (type === 'text' ? text : '')).join('')

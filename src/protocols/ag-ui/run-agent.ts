@@ -1,0 +1,115 @@
+/** The operations of AG-UI: run the agent of a thread and follow it, and stop it. Everything is rebuilt from the log. */
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { Access } from '../../access/access.ts'
+import { Problem } from '../../contract/problem.ts'
+import type { Conversation } from '../../conversations/conversation.ts'
+import { findExternal } from '../../conversations/profiles/external-ids.ts'
+import { accessOf } from '../../http/guards/authorize.ts'
+import { createOrFind } from '../../http/guards/create-or-find.ts'
+import { closeSignal } from '../../http/request/close-signal.ts'
+import { createRequestFor, mayNotInstruct } from '../openai/create-request.ts'
+import type { GatewayDeps } from '../openai/gateway-deps.ts'
+import { streamResponse } from '../openai/stream-response.ts'
+import type { AgUiEvent } from './ag-ui-event.ts'
+import type { RunAsk } from './begin-run.ts'
+import { beginRun } from './begin-run.ts'
+import { instructionsOf } from './new-messages.ts'
+import { RunStream } from './run-stream.ts'
+import type { RunInput } from './run-input.ts'
+import { StopInput, frontendToolsOf, parseField, parseRunInput } from './run-input.ts'
+
+export async function runAgent(deps: GatewayDeps, request: FastifyRequest, reply: FastifyReply): Promise<undefined> {
+  const input = parseRunInput(request.body)
+  const access = accessOf(request)
+  const profile = profileOf(request)
+  await requireProfile(deps, access, profile)
+  const signal = closeSignal(reply)
+  const { conversation, isNew } = await threadFor(deps, access, profile, input)
+  request.conversationId = conversation.id
+  const release = deps.manager.hold(conversation.id)
+  let leave: (() => void) | undefined
+  try {
+    // At the limit of streams it throws.
+    leave = enterStream(deps, conversation.id)
+    const instructions = isNew && mayNotInstruct(access) ? instructionsOf(input) : ''
+    const ask: RunAsk = {
+      input,
+      access,
+      hashBody: request.server.hashBody,
+      instructions: instructions === '' ? undefined : instructions,
+    }
+    const run = await beginRun(conversation, ask)
+    const stream = new RunStream(conversation, input, run)
+    await streamResponse(
+      { request, reply, signal, redact: conversation.redact },
+      async function* () {
+        for await (const events of stream.events(signal)) yield events.map(frameOf)
+      },
+      ({ message, code }) => frameOf({ type: 'RUN_ERROR', message, code }),
+    )
+  } finally {
+    leave?.()
+    release()
+  }
+}
+
+/** Interrupts the agent, also while it waits. */
+export async function stopAgent(deps: GatewayDeps, request: FastifyRequest): Promise<object> {
+  const { threadId } = parseField(StopInput, request.body)
+  const access = accessOf(request)
+  const id = await findExternal(deps.manager, { external_id: threadId, user_id: access.limits.userId })
+  const owner = id === undefined ? undefined : deps.manager.ownerOf(id)
+  const conversation = id !== undefined && owner && access.sees(owner) ? await deps.manager.open(id) : undefined
+  if (conversation?.state.settings.profile !== profileOf(request))
+    throw new Problem('conversation_not_found', 'There is no such thread.')
+  request.conversationId = conversation.id
+  return { threadId, status: await conversation.pause({ interrupt: true }) }
+}
+
+/** The conversation of the thread that a request names; undefined if it makes one, or is not valid. */
+export async function conversationOfThread(
+  { manager }: GatewayDeps,
+  request: FastifyRequest,
+): Promise<string | undefined> {
+  const { threadId } = parseField(StopInput, request.body)
+  return await findExternal(manager, { external_id: threadId, user_id: accessOf(request).limits.userId })
+}
+
+// oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the parameter of the route
+const profileOf = ({ params }: FastifyRequest): string => (params as { profile: string }).profile
+
+/** Also for a profile that the key may not use. */
+async function requireProfile({ profiles }: GatewayDeps, { limits }: Access, profile: string): Promise<void> {
+  const sees = (name: string) => name === profile && (limits.profiles?.has(name) ?? true)
+  if ((await (await profiles()).names(sees)).length > 0) return
+  throw new Problem('profile_not_found', 'There is no such profile. GET /profiles lists them.')
+}
+
+async function threadFor(
+  deps: GatewayDeps,
+  access: Access,
+  profile: string,
+  input: RunInput,
+): Promise<{ readonly conversation: Conversation; readonly isNew: boolean }> {
+  const wish = await createRequestFor(deps, access, {
+    profile,
+    tools: frontendToolsOf(input),
+    metadata: undefined,
+    instructions: instructionsOf(input),
+    externalId: input.threadId,
+  })
+  const { view, isNew } = await createOrFind(deps.manager, access, wish)
+  return { conversation: await deps.manager.open(view.id), isNew }
+}
+
+/** The stream is one of those of its conversation. */
+function enterStream({ streamSlots, metrics }: GatewayDeps, id: string): () => void {
+  const leave = streamSlots.take(id)
+  const countEnd = metrics.streamOpened('sse')
+  return () => {
+    countEnd({ lagged: false })
+    leave()
+  }
+}
+
+const frameOf = (event: AgUiEvent): string => JSON.stringify({ ...event, timestamp: Date.now() })
