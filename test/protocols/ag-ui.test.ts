@@ -1,11 +1,12 @@
 /** AG-UI, as its client uses it, on a real server. The client checks the form and the order of all events. */
 import { access } from 'node:fs/promises'
 import { join } from 'node:path'
-import { EventType, HttpAgent } from '@ag-ui/client'
-import type { BaseEvent, Interrupt, Message, RunAgentParameters } from '@ag-ui/client'
-import { EventSchema } from '@ag-ui/core/schemas'
+import { EventType } from '@ag-ui/client'
+import type { Interrupt, Message, RunAgentParameters } from '@ag-ui/client'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { ScriptedQuestion, ScriptedTurn } from '../../src/llm/scripted/script.ts'
+import type { Ran } from '../support/ag-ui-page.ts'
+import { Page } from '../support/ag-ui-page.ts'
 import { setStage } from '../support/agent.ts'
 import { KEY } from '../support/server.ts'
 
@@ -64,50 +65,11 @@ beforeAll(async () => {
   const tools = ['Bash', 'AskUserQuestion', 'Task']
   const { status } = await server.call('PUT', '/profiles/coder', { tools, llm_config: LLM })
   expect(status).toBe(201)
-  await server.call('PUT', '/profiles/other', { tools: [], llm_config: LLM })
 })
 
 const LOOK_UP = { name: 'look_up', description: 'Looks up an order.', parameters: { type: 'object', properties: {} } }
 
-type Ran = { events: BaseEvent[]; interrupts: Interrupt[]; outcome: string | undefined; last: any } // eslint-disable-line typescript/no-explicit-any
-
-/** A page with the official client. */
-class Page {
-  readonly agent: HttpAgent
-  constructor(threadId: string, { key = KEY, profile = 'coder' } = {}) {
-    const headers = { authorization: `Bearer ${key}` }
-    this.agent = new HttpAgent({ url: `${server.url}/ag-ui/${profile}`, threadId, headers })
-  }
-  async run(parameters: RunAgentParameters = {}, onEvent?: (event: BaseEvent) => void): Promise<Ran> {
-    const events: BaseEvent[] = []
-    let failed: Error | undefined
-    await this.agent
-      .runAgent(parameters, {
-        onEvent({ event }) {
-          events.push(event)
-          onEvent?.(event)
-        },
-        onRunFailed({ error }) {
-          failed = error
-        },
-      })
-      .catch((error: unknown) => {
-        failed = error as Error
-      })
-    if (failed && events.length === 0) throw failed
-    for (const event of events) EventSchema.parse(event)
-    const last = events.at(-1) as any // eslint-disable-line typescript/no-explicit-any
-    expect(events.filter(({ type }) => type === EventType.RUN_STARTED)).toEqual([events[0]])
-    return { events, last, interrupts: last?.outcome?.interrupts ?? [], outcome: last?.outcome?.type }
-  }
-  say(content: string, parameters: RunAgentParameters = {}, id = crypto.randomUUID()): Promise<Ran> {
-    this.agent.addMessage({ id, role: 'user', content })
-    return this.run(parameters)
-  }
-  get text() {
-    return this.agent.messages.map(({ role, content }) => `${role}: ${typeof content === 'string' ? content : ''}`)
-  }
-}
+const pageOf = (threadId: string) => new Page(server.url, threadId, KEY)
 
 const typesOf = ({ events }: Ran) => events.map(({ type }) => type)
 
@@ -127,13 +89,13 @@ const approve = (interrupts: readonly Interrupt[], approved = true) =>
 
 /** What a page has that knows nothing but the id of the thread. */
 async function freshMessages(threadId: string): Promise<Message[]> {
-  const page = new Page(threadId)
+  const page = pageOf(threadId)
   await page.run()
   return page.agent.messages
 }
 
 test('the messages of a thread are one conversation, and a page that has none of them gets all', async () => {
-  const page = new Page('one')
+  const page = pageOf('one')
   const ran = await page.say('first')
   expect(typesOf(ran)).toEqual(expect.arrayContaining(['REASONING_START', 'TEXT_MESSAGE_START', 'RUN_FINISHED']))
   expect(ran.last).toMatchObject({ outcome: { type: 'success' }, result: { stop_reason: 'completed' } })
@@ -144,14 +106,14 @@ test('the messages of a thread are one conversation, and a page that has none of
   expect(typesOf(third)).not.toContain('MESSAGES_SNAPSHOT')
   expect(page.text.at(-1)).toBe('assistant: I know: first, second, third.')
   expect(await freshMessages('one')).toEqual(page.agent.messages)
-  const other = new Page('one')
+  const other = pageOf('one')
   await other.say('fourth')
   expect(other.text.slice(0, -3)).toEqual(page.text)
   expect(other.text.at(-1)).toBe('assistant: I know: first, second, third, fourth.')
 })
 
 test('a call waits for the approval of each interrupt; absence approves nothing', async () => {
-  const page = new Page('approvals')
+  const page = pageOf('approvals')
   const asked = await page.say('touch yes and touch no')
   expect(asked.interrupts).toMatchObject([{ reason: 'tool_approval' }, { reason: 'tool_approval' }])
   expect(asked.interrupts[0]!.message).toContain('touch yes')
@@ -175,7 +137,7 @@ test('a call waits for the approval of each interrupt; absence approves nothing'
 })
 
 test('a question is an interrupt, and its answer continues the run', async () => {
-  const page = new Page('questions')
+  const page = pageOf('questions')
   const asked = await page.say('which one')
   const [interrupt] = asked.interrupts as [Interrupt]
   expect(interrupt).toMatchObject({ reason: 'question', message: expect.stringContaining('2. PostgreSQL') })
@@ -190,7 +152,7 @@ test('a question is an interrupt, and its answer continues the run', async () =>
 })
 
 test('a frontend tool ends the run, and its result comes with the next one', async () => {
-  const page = new Page('frontend')
+  const page = pageOf('frontend')
   const parameters = { tools: [LOOK_UP] }
   const asked = await page.say('look up', parameters)
   const [toolCallId] = asked.last.outcome.pendingToolCallIds
@@ -214,7 +176,7 @@ test('a frontend tool ends the run, and its result comes with the next one', asy
 })
 
 test('a subagent is announced, its work attributed, and suspended while its call waits', async () => {
-  const page = new Page('subagents')
+  const page = pageOf('subagents')
   await page.say('delegate greet')
   const asked = await page.say('delegate touch inner')
   expect(asked.interrupts).toHaveLength(1)
@@ -235,7 +197,7 @@ test('a subagent is announced, its work attributed, and suspended while its call
 const byId = (messages: readonly Message[]) => messages.toSorted((a, b) => a.id.localeCompare(b.id))
 
 test('the text of a failed attempt is taken back', async () => {
-  const page = new Page('retracted')
+  const page = pageOf('retracted')
   failures = 0
   const ran = await page.say('flaky')
   expect(typesOf(ran)).toContain('MESSAGES_SNAPSHOT')
@@ -249,14 +211,14 @@ test('the text of a failed attempt is taken back', async () => {
 })
 
 test('a lost connection does not stop the agent; the same request follows the run that works', async () => {
-  const page = new Page('lost')
+  const page = pageOf('lost')
   const controller = new AbortController()
   page.agent.addMessage({ id: 'slow-1', role: 'user', content: 'slowly' })
   let pieces = 0
   await page.run({ abortController: controller } as RunAgentParameters, ({ type }) => {
     if (type === EventType.TEXT_MESSAGE_CONTENT && ++pieces === 2) page.agent.abortRun()
   })
-  const busy = new Page('lost')
+  const busy = pageOf('lost')
   const messages = [{ id: 'other', role: 'user', content: 'and this' }]
   const refused = await fetch(`${server.url}/ag-ui/coder`, {
     method: 'POST',
@@ -273,7 +235,7 @@ test('a lost connection does not stop the agent; the same request follows the ru
 })
 
 test('stop ends the run as cancelled, and the next message runs', async () => {
-  const page = new Page('stopped')
+  const page = pageOf('stopped')
   let stopping: Promise<unknown> | undefined
   page.agent.addMessage({ id: crypto.randomUUID(), role: 'user', content: 'slowly' })
   const ran = await page.run({}, ({ type }) => {
@@ -290,7 +252,7 @@ test('stop ends the run as cancelled, and the next message runs', async () => {
 })
 
 test('a failed run is RUN_ERROR, and nothing follows it', async () => {
-  const ran = await new Page('failing').say('fail')
+  const ran = await pageOf('failing').say('fail')
   expect(ran.last).toMatchObject({ type: 'RUN_ERROR', message: expect.stringContaining('no such thing') })
 })
 
@@ -298,7 +260,7 @@ test('what another protocol has begun is followed, approved elsewhere and finish
   const id = await stage.create({ external_id: 'crossed', profile: 'coder', permission_mode: 'default' })
   await server.call('POST', `/conversations/${id}/messages`, { message: 'touch crossed', run: true })
   await expect.poll(async () => (await server.call('GET', `/conversations/${id}/requests`)).body.items).toHaveLength(1)
-  const page = new Page('crossed')
+  const page = pageOf('crossed')
   const seen = await page.run()
   expect(seen.interrupts).toHaveLength(1)
   const [request] = (await server.call('GET', `/conversations/${id}/requests`)).body.items

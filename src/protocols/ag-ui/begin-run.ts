@@ -12,13 +12,14 @@ import { keyOfMessage } from './ag-ui-event.ts'
 import type { InterruptAnswer } from './interrupts.ts'
 import { answersToInterrupts, isInterrupt } from './interrupts.ts'
 import { lastTurnStart } from './last-turn.ts'
-import type { NewMessages } from './new-messages.ts'
+import type { NewMessages, UserInputs } from './new-messages.ts'
 import { newMessagesOf } from './new-messages.ts'
 import type { InputMessage, RunInput } from './run-input.ts'
 import { frontendToolsOf, invalid, parseField, partsIn } from './run-input.ts'
 
 export type RunAsk = {
   readonly input: RunInput
+  readonly userInputs: UserInputs
   readonly access: Access
   readonly hashBody: HashBody
   /** The first message says what other keys put in the system prompt. */
@@ -37,7 +38,7 @@ export type BegunRun = {
 export async function beginRun(conversation: Conversation, ask: RunAsk): Promise<BegunRun> {
   const release = takeTurn(conversation.id)
   try {
-    const messages = await newMessagesOf(conversation, ask)
+    const messages = await newMessagesOf(conversation, ask.input, ask.userInputs)
     const answers = answersOf(conversation, ask.input, messages)
     if (answers.length === 0 && messages.toPost.length === 0) return await replay(conversation)
     if (!release) throw busy()
@@ -55,9 +56,11 @@ const busy = () =>
     details: { retry_after: 1 },
   })
 
+export const nothingToDo = (): Problem => invalid('messages', 'must end with a message of the user')
+
 async function replay(conversation: Conversation): Promise<BegunRun> {
   const start = await lastTurnStart(conversation)
-  if (start === undefined) throw invalid('messages', 'must end with a message of the user')
+  if (start === undefined) throw nothingToDo()
   return { start, through: start, isReplay: true, answeredCalls: new Set() }
 }
 

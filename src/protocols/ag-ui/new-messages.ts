@@ -9,8 +9,8 @@ import type { InputMessage, RunInput } from './run-input.ts'
 import { contextPartOf, invalid, partsIn } from './run-input.ts'
 
 export type NewMessages = {
-  readonly toPost: readonly { readonly id: string; readonly parts: readonly UserPart[] }[]
-  /** What the agent is to know of the application, if it has changed. */
+  readonly toPost: readonly UserInputMessage[]
+  /** Undefined if the agent knows it. */
   readonly context: UserPart | undefined
 }
 
@@ -29,22 +29,32 @@ export function instructionsOf({ messages }: RunInput): string {
   return system.flatMap(({ content }) => partsIn(content).map(textOfPart)).join('\n\n')
 }
 
+/** What a client says with a request, whether the thread has it or not. */
+export type UserInputs = {
+  readonly messages: readonly UserInputMessage[]
+  /** What the application says of itself. */
+  readonly context: UserPart | undefined
+}
+type UserInputMessage = { readonly id: string; readonly parts: readonly UserPart[] }
+
+/** Throws a `Problem` that names the field. */
+export function userInputsOf(input: RunInput): UserInputs {
+  const messages = trailing(input).map(({ id, content }) => ({ id, parts: partsIn(content) }))
+  if (new Set(messages.map(({ id }) => id)).size < messages.length)
+    throw invalid('messages', 'has several messages with one id')
+  if (messages.some(({ parts }) => parts.length === 0)) throw invalid('messages', 'has a message without text or image')
+  return { messages, context: contextPartOf(input) }
+}
+
 export async function newMessagesOf(
   conversation: Conversation,
-  { input }: { readonly input: RunInput },
+  input: RunInput,
+  { messages, context }: UserInputs,
 ): Promise<NewMessages> {
-  const candidates = trailing(input)
-  const context = contextPartOf(input)
-  if (new Set(candidates.map(({ id }) => id)).size < candidates.length)
-    throw invalid('messages', 'has several messages with one id')
-  if (candidates.length === 0) return { toPost: [], context: undefined }
+  if (messages.length === 0) return { toPost: [], context: undefined }
   const knownMessages = await knownIn(conversation, input, context !== undefined)
-  const toPost = candidates
-    .filter(({ id }) => !knownMessages.ids.has(id))
-    .map(({ id, content }) => ({ id, parts: partsIn(content) }))
-  if (toPost.some(({ parts }) => parts.length === 0)) throw invalid('messages', 'has a message without a text or image')
   const importedParts = knownMessages.isEmpty ? importOf(earlierOf(input)) : []
-  const [first, ...others] = toPost
+  const [first, ...others] = messages.filter(({ id }) => !knownMessages.ids.has(id))
   return {
     toPost: first ? [{ ...first, parts: [...importedParts, ...first.parts] }, ...others] : [],
     context: context?.type === 'text' && context.text === knownMessages.context ? undefined : context,

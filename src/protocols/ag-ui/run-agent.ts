@@ -12,17 +12,20 @@ import type { GatewayDeps } from '../openai/gateway-deps.ts'
 import { streamResponse } from '../openai/stream-response.ts'
 import type { AgUiEvent } from './ag-ui-event.ts'
 import type { RunAsk } from './begin-run.ts'
-import { beginRun } from './begin-run.ts'
-import { instructionsOf } from './new-messages.ts'
+import { beginRun, nothingToDo } from './begin-run.ts'
+import { instructionsOf, userInputsOf } from './new-messages.ts'
 import { RunStream } from './run-stream.ts'
 import type { RunInput } from './run-input.ts'
 import { StopInput, frontendToolsOf, parseField, parseRunInput } from './run-input.ts'
 
 export async function runAgent(deps: GatewayDeps, request: FastifyRequest, reply: FastifyReply): Promise<undefined> {
   const input = parseRunInput(request.body)
+  const userInputs = userInputsOf(input)
   const access = accessOf(request)
   const profile = profileOf(request)
   await requireProfile(deps, access, profile)
+  // It makes no thread that it says nothing in.
+  if (userInputs.messages.length === 0 && (await conversationOfThread(deps, request)) === undefined) throw nothingToDo()
   const signal = closeSignal(reply)
   const { conversation, isNew } = await threadFor(deps, access, profile, input)
   request.conversationId = conversation.id
@@ -34,6 +37,7 @@ export async function runAgent(deps: GatewayDeps, request: FastifyRequest, reply
     const instructions = isNew && mayNotInstruct(access) ? instructionsOf(input) : ''
     const ask: RunAsk = {
       input,
+      userInputs,
       access,
       hashBody: request.server.hashBody,
       instructions: instructions === '' ? undefined : instructions,
