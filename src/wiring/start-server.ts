@@ -23,6 +23,7 @@ import { createHttpServer, cutConnections } from '../http/server.ts'
 import { createFirehoseSlots, createStreamSlots } from '../http/streams/stream-slots.ts'
 import { untilAborted, orAborted, timerMs } from '../lib/bounded-wait.ts'
 import { agUiRoutes } from '../protocols/ag-ui/ag-ui-routes.ts'
+import { aiSdkRoutes } from '../protocols/ai-sdk/routes.ts'
 import { openAiRoutes } from '../protocols/openai/routes.ts'
 import { ReplayFiles } from '../replays/replay-files.ts'
 import { Replays } from '../replays/replays.ts'
@@ -258,6 +259,7 @@ async function createHttp(
   const protocols = { manager, profiles: services.profiles, streamSlots, metrics }
   await http.register(openAiRoutes, protocols)
   await http.register(agUiRoutes, protocols)
+  await http.register(aiSdkRoutes, protocols)
   await http.register(pageRoutes)
   dashboardRoutes(http)
   return http

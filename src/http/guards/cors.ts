@@ -39,6 +39,7 @@ const ANSWER_HEADERS = [
   'X-Firehose-Cursor',
   'X-Request-Id',
   'Content-Disposition',
+  'X-Vercel-AI-UI-Message-Stream',
 ].concat(['ETag', 'Accept-Ranges', 'Content-Range', 'Content-Length', 'Last-Modified'])
 
 /** How long a browser may cache a preflight, in seconds. */

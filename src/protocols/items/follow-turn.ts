@@ -24,25 +24,26 @@ const IDLE: TurnStep = { seq: undefined, change: undefined, event: undefined, is
 
 export type TurnLog = EventLog
 
-/** Yields what is stored now, from the first event of the turn on; ends with the turn, or where the log ends. */
-export async function* readTurn(log: TurnLog, start: number): AsyncGenerator<TurnStep, void, void> {
+/** Yields what is stored now, from the first event of the turn on; ends as `followTurn` does, or where the log ends. */
+export async function* readTurn(log: TurnLog, start: number, restedThrough = 0): AsyncGenerator<TurnStep, void, void> {
   const changes = new TurnChanges()
   for await (const { events } of readPages(log, { afterSeq: await beginning(log, start), limit: PAGE }))
     for (const { seq, event } of events) {
       const steps = stepsOf(changes, { event, seq }, start)
       yield* steps
-      if (steps.some(isLast)) return
+      if (steps.some((step) => isLast(step, restedThrough))) return
     }
 }
 
 /**
  * Yields the same, with pieces of text, until the turn has ended or rests. Throws if the log is closed or deleted before that,
- * or the reader lags. The signal ends it without an error.
+ * or the reader lags. The signal ends it without an error. It continues where the turn rested up to `restedThrough`.
  */
 export async function* followTurn(
   log: TurnLog,
   start: number,
   signal: AbortSignal,
+  restedThrough = 0,
 ): AsyncGenerator<TurnStep, void, void> {
   const changes = new TurnChanges()
   let shownAt = performance.now()
@@ -53,7 +54,7 @@ export async function* followTurn(
       const steps = stepsOf(changes, { event: event as Event | TransientEvent, seq }, start)
       yield* steps
       if (steps.some(({ change }) => change)) shownAt = performance.now()
-      if (steps.some(isLast)) return
+      if (steps.some((step) => isLast(step, restedThrough))) return
     }
     // What a subagent says, for example, is not shown.
     if (!batch.end && (batch.records.length === 0 || performance.now() - shownAt >= IDLE_MS)) {
@@ -65,17 +66,18 @@ export async function* followTurn(
   }
 }
 
-const isLast = ({ change, isOfBefore }: TurnStep): boolean =>
-  !isOfBefore && (change?.type === 'ended' || change?.type === 'rests')
+const isLast = ({ change, isOfBefore, seq = Infinity }: TurnStep, restedThrough = 0): boolean =>
+  !isOfBefore && (change?.type === 'ended' || (change?.type === 'rests' && seq > restedThrough))
 
-type ReadEvent = { readonly event: Event | TransientEvent; readonly seq: number | undefined }
+export type ReadEvent = { readonly event: Event | TransientEvent; readonly seq: number | undefined }
 
 /**
- * Answers are steps without a change, too: readers count what they have used. So is what a subagent does, and the end of what waits,
- * for readers that show it.
+ * Answers are steps without a change, too: readers count what they have used. So is what a subagent does, who said what, and
+ * the end of what waits, for readers that show it.
  */
 const EVENT_STEPS: ReadonlySet<string> = new Set([
   'AssistantMessage',
+  'UserMessage',
   'SubagentStart',
   'RequestAnswered',
   'RequestClosed',
@@ -86,7 +88,7 @@ const isStep = (event: Event | TransientEvent): boolean =>
   EVENT_STEPS.has(event.type) ||
   (OF_SUBAGENTS.has(event.type) && 'parent_tool_use_id' in event && event.parent_tool_use_id !== undefined)
 
-function stepsOf(changes: TurnChanges, { event, seq }: ReadEvent, start: number): TurnStep[] {
+export function stepsOf(changes: TurnChanges, { event, seq }: ReadEvent, start: number): TurnStep[] {
   const isOfBefore = seq !== undefined && seq < start
   const foundChanges = changes.add(event).map((change) => ({ seq, change, event: undefined, isOfBefore }))
   return isStep(event) ? [{ seq, change: undefined, event, isOfBefore }, ...foundChanges] : foundChanges

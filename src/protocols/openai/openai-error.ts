@@ -64,12 +64,17 @@ function typeOf(status: number): string {
   return status >= 500 ? 'server_error' : 'invalid_request_error'
 }
 
-/** The error handler of the routes. */
+type ErrorText = { readonly type: string; readonly body: string }
+
+const asJson = (error: ErrorObject): ErrorText => ({ type: 'application/json', body: JSON.stringify({ error }) })
+
+/** The error handler of the routes. Another protocol has another form. */
 export function sendError(
   error: unknown,
   request: FastifyRequest,
   reply: FastifyReply,
   redact: (text: string) => string,
+  format: (error: ErrorObject) => ErrorText = asJson,
 ): FastifyReply {
   const { status, error: errorBody } = errorObject(error, request, redact)
   const givenSeconds =
@@ -77,10 +82,8 @@ export function sendError(
   const seconds = givenSeconds ?? (status === 503 ? 1 : undefined)
   if (seconds !== undefined) void reply.header('retry-after', seconds)
   if (status === 401) void reply.header('www-authenticate', 'Bearer realm="agent-server"').header('connection', 'close')
-  return reply
-    .code(status)
-    .type('application/json')
-    .send(JSON.stringify({ error: errorBody }))
+  const { type, body } = format(errorBody)
+  return reply.code(status).type(type).send(body)
 }
 
 function retryAfterOf({ details }: Problem): number | undefined {

@@ -1,0 +1,130 @@
+/** What the routes of the UI message stream do, in one module, which is loaded when it is used. */
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { Conversation } from '../../conversations/conversation.ts'
+import { createOrFind } from '../../http/guards/create-or-find.ts'
+import { accessOf } from '../../http/guards/authorize.ts'
+import { closeSignal } from '../../http/request/close-signal.ts'
+import { followTurn, readTurn } from '../items/follow-turn.ts'
+import { createRequestFor } from '../openai/create-request.ts'
+import type { GatewayDeps } from '../openai/gateway-deps.ts'
+import { streamResponse } from '../openai/stream-response.ts'
+import type { BegunAnswer } from './answer-requests.ts'
+import { beginAnswer } from './begin-answer.ts'
+import { ChunkBuilder } from './chunk-builder.ts'
+import { clientToolsIn } from './client-tools-in.ts'
+import { findChat, requireChat } from './find-chat.ts'
+import { isAtRest } from './is-at-rest.ts'
+import { readHistory } from './read-history.ts'
+import { openTurn } from './turn-marks.ts'
+import type { UiChatRequest } from './ui-request.ts'
+import { parseUiChat } from './ui-request.ts'
+
+export { sendUiError } from './ui-error.ts'
+export { chatInRequest } from './find-chat.ts'
+
+type Exchange = { readonly request: FastifyRequest; readonly reply: FastifyReply }
+
+const PROFILE = 'default'
+
+export async function submitChat(deps: GatewayDeps, request: FastifyRequest, reply: FastifyReply): Promise<void> {
+  const body = parseUiChat(request.body)
+  const access = accessOf(request)
+  const conversation = await findOrCreateChat(deps, request, body)
+  await sendAnswer(deps, conversation, { request, reply }, async () =>
+    beginAnswer(conversation, { body, access, hashBody: request.server.hashBody }),
+  )
+}
+
+/** Resolves to a reply without content if the agent does not work. */
+export async function resumeChat(deps: GatewayDeps, request: FastifyRequest, reply: FastifyReply): Promise<unknown> {
+  const conversation = await findChat(deps, request)
+  const start = conversation && !isAtRest(conversation) ? await openTurn(conversation) : undefined
+  if (!conversation || start === undefined) return reply.code(204).send()
+  return await sendAnswer(deps, conversation, { request, reply }, async () => {
+    return { start, shownThrough: 0, isNew: false }
+  })
+}
+
+export async function stopChat(deps: GatewayDeps, request: FastifyRequest): Promise<object> {
+  const conversation = await requireChat(deps, request)
+  return { status: await conversation.pause({ interrupt: true }) }
+}
+
+/** A chat that nobody has begun has no messages. */
+export async function listMessages(deps: GatewayDeps, request: FastifyRequest): Promise<object> {
+  const conversation = await findChat(deps, request)
+  return conversation ? await readHistory(conversation) : []
+}
+
+async function findOrCreateChat(
+  deps: GatewayDeps,
+  request: FastifyRequest,
+  { id, profile, client_tools: tools }: UiChatRequest,
+): Promise<Conversation> {
+  const foundConversation = await findChat(deps, request, id)
+  const isMeant = !profile || foundConversation?.state.settings.profile === profile
+  if (foundConversation && isMeant) return foundConversation
+  const access = accessOf(request)
+  const fields = { profile: profile ?? PROFILE, tools: tools ?? [], metadata: undefined, instructions: undefined }
+  const wish = await createRequestFor(deps, access, { ...fields, externalId: id })
+  const { view } = await createOrFind(deps.manager, access, wish)
+  request.conversationId = view.id
+  return await deps.manager.open(view.id)
+}
+
+/** The stream is one of those of its conversation. A lost connection ends it alone. */
+async function sendAnswer(
+  { manager, streamSlots, metrics }: GatewayDeps,
+  conversation: Conversation,
+  exchange: Exchange,
+  begin: () => Promise<BegunAnswer>,
+): Promise<void> {
+  const release = manager.hold(conversation.id)
+  try {
+    // At the limit of streams it throws.
+    const leave = streamSlots.take(conversation.id)
+    const countEnd = metrics.streamOpened('sse')
+    try {
+      await streamAnswer(conversation, exchange, await begin())
+    } finally {
+      countEnd({ lagged: false })
+      leave()
+    }
+  } finally {
+    release()
+  }
+}
+
+async function streamAnswer(
+  conversation: Conversation,
+  { request, reply }: Exchange,
+  { start, shownThrough, isNew }: BegunAnswer,
+): Promise<void> {
+  const signal = closeSignal(reply)
+  const place = { conversationId: conversation.id, start }
+  const builder = new ChunkBuilder(place, { clientTools: clientToolsIn(conversation) })
+  void reply.header('x-vercel-ai-ui-message-stream', 'v1')
+  await streamResponse(
+    { request, reply, signal, redact: conversation.redact },
+    async function* () {
+      yield builder.begin().map((chunk) => JSON.stringify(chunk))
+      for await (const step of stepsFor(conversation, start, signal, isNew)) {
+        const chunks = builder.add(step)
+        const isIdle = !step.change && !step.event
+        if (isIdle) yield []
+        else if (chunks.length > 0 && (step.seq ?? Infinity) > shownThrough)
+          yield chunks.map((chunk) => JSON.stringify(chunk))
+      }
+      if (signal.aborted) return
+      yield [...builder.end().map((chunk) => JSON.stringify(chunk)), '[DONE]']
+    },
+    ({ message }) => JSON.stringify({ type: 'error', errorText: message }),
+  )
+}
+
+/** Where the turn rested before, somebody has answered; where it rests now, it is read as far as it is stored. */
+function stepsFor(conversation: Conversation, start: number, signal: AbortSignal, isNew: boolean) {
+  const { log } = conversation
+  if (isNew) return followTurn(log, start, signal)
+  return isAtRest(conversation) ? readTurn(log, start, Infinity) : followTurn(log, start, signal, log.head)
+}

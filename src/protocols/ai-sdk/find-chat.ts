@@ -1,0 +1,40 @@
+/** Finds the conversation of a chat: its id is the `external_id` of the conversation, in the space of the user of the key. */
+import type { FastifyRequest } from 'fastify'
+import { Problem } from '../../contract/problem.ts'
+import type { Conversation } from '../../conversations/conversation.ts'
+import { findExternal } from '../../conversations/profiles/external-ids.ts'
+import { accessOf } from '../../http/guards/authorize.ts'
+import type { GatewayDeps } from '../openai/gateway-deps.ts'
+
+/** Undefined if there is none that the key sees. */
+export async function findChat(
+  { manager }: GatewayDeps,
+  request: FastifyRequest,
+  chatId = chatIdIn(request),
+): Promise<Conversation | undefined> {
+  const access = accessOf(request)
+  const id = await findExternal(manager, { external_id: chatId, user_id: access.limits.userId })
+  const owner = id === undefined ? undefined : manager.ownerOf(id)
+  if (id === undefined || !owner || !access.sees(owner)) return undefined
+  request.conversationId = id
+  return await manager.open(id)
+}
+
+/** Throws the `Problem` `conversation_not_found`. */
+export async function requireChat(deps: GatewayDeps, request: FastifyRequest): Promise<Conversation> {
+  const conversation = await findChat(deps, request)
+  if (conversation) return conversation
+  throw new Problem('conversation_not_found', 'There is no chat with this id. Send its first message.')
+}
+
+/** The conversation that a request is about; undefined if it makes one. */
+export async function chatInRequest({ manager }: GatewayDeps, request: FastifyRequest): Promise<string | undefined> {
+  const { body } = request
+  const inBody = typeof body === 'object' && body !== null && 'id' in body ? body.id : undefined
+  const chatId = request.method === 'POST' && chatIdIn(request) === '' ? inBody : chatIdIn(request)
+  if (typeof chatId !== 'string' || chatId === '') return undefined
+  return await findExternal(manager, { external_id: chatId, user_id: accessOf(request).limits.userId })
+}
+
+// oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the parameter of the route
+const chatIdIn = ({ params }: FastifyRequest): string => (params as { chat_id?: string }).chat_id ?? ''

@@ -1,0 +1,40 @@
+/** The routes of the AI SDK. What they do is loaded with the first request: a server without them pays for their names only. */
+import type { FastifyContextConfig, FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
+import type { GatewayDeps } from '../openai/gateway-deps.ts'
+import { redactorOf } from '../openai/redactor-of.ts'
+import type * as Loaded from './chat-api.ts'
+
+type Handler = (api: typeof Loaded, request: FastifyRequest, reply: FastifyReply) => Promise<unknown>
+type ChatAccess = FastifyContextConfig & Required<Pick<FastifyContextConfig, 'scopes' | 'ofProfiles'>>
+
+export const aiSdkRoutes: FastifyPluginAsync<GatewayDeps> = async (app, deps) => {
+  const load = () => import('./chat-api.ts')
+  app.setErrorHandler(async (error, request, reply) => {
+    const { sendUiError } = await load()
+    return sendUiError(error, request, reply, await redactorOf(deps, request))
+  })
+  const conversationInBody = async (_: unknown, request: FastifyRequest) => (await load()).chatInRequest(deps, request)
+  const add = (method: 'GET' | 'POST', url: string, access: ChatAccess, handle: Handler) =>
+    app.route({
+      method,
+      url,
+      exposeHeadRoute: false,
+      config: { ...access, conversationInBody },
+      async handler(request, reply) {
+        const answer = await handle(await load(), request, reply)
+        // A stream has been sent.
+        if (!reply.sent) return reply.send(answer)
+        return reply
+      },
+    })
+
+  // What the agent says is in the answers. Decisions need the scope `approve`, too.
+  const asking = { scopes: ['read', 'write'], ofProfiles: 'free' } as const
+  const reading = { scopes: ['read'], ofProfiles: 'free' } as const
+  const stopping = { scopes: ['write'], ofProfiles: 'free' } as const
+  add('POST', '/ai/chat', asking, (api, request, reply) => api.submitChat(deps, request, reply))
+  const chat = '/ai/chat/:chat_id'
+  add('GET', `${chat}/stream`, reading, (api, request, reply) => api.resumeChat(deps, request, reply))
+  add('GET', `${chat}/messages`, reading, (api, request) => api.listMessages(deps, request))
+  add('POST', `${chat}/stop`, stopping, (api, request) => api.stopChat(deps, request))
+}

@@ -1,0 +1,64 @@
+/** Where the turns of a conversation begin and end. The only file of this protocol that says so. */
+import type { Event } from '../../contract/events/event.ts'
+import { holds } from '../../contract/events/rewound.ts'
+import type { Conversation } from '../../conversations/conversation.ts'
+import { readPages } from '../../events/read-pages.ts'
+
+/** `begins`: with this event. `ends`: it is the last one. */
+export type TurnMark = 'begins' | 'ends' | 'inside' | 'outside'
+
+const PAGE = 256
+
+/** Call `add` with the events that hold, in order, from the beginning of the log or the end of a turn on. */
+export class TurnMarks {
+  /** `begun`: nothing works for it yet, or not any more until somebody answers. */
+  #state: 'begun' | 'none' | 'works' = 'none'
+
+  add(event: Event): TurnMark {
+    if (isEnd(event)) {
+      this.#state = 'none'
+      return 'ends'
+    }
+    if (event.type === 'UserMessage') {
+      if (this.#state === 'works') return 'inside'
+      this.#state = 'begun'
+      return 'begins'
+    }
+    if (event.type !== 'StatusUpdate') return this.#state === 'none' ? 'outside' : 'inside'
+    const isFirst = this.#state === 'none'
+    if (event.status === 'running') this.#state = 'works'
+    else if (!isFirst) this.#state = 'begun'
+    if (!isFirst) return 'inside'
+    // A run without a message, for example after a pause.
+    return event.status === 'running' ? 'begins' : 'outside'
+  }
+}
+
+/** True for what ends a turn of the main agent. */
+const isEnd = (event: Event): boolean =>
+  event.type === 'Rewound' ||
+  (event.type === 'Result' && event.parent_tool_use_id === undefined && event.background_agent_id === undefined)
+
+const ENDS: ReadonlySet<string> = new Set(['Result', 'Rewound'])
+const MARKS: ReadonlySet<string> = new Set([...ENDS, 'UserMessage', 'StatusUpdate'])
+
+/** Returns the seq of the first event of the turn that has not ended; undefined if there is none. */
+export async function openTurn(conversation: Conversation): Promise<number | undefined> {
+  const { log, state } = conversation
+  const marks = new TurnMarks()
+  let start: number | undefined
+  for await (const { events } of readPages(log, { afterSeq: await lastEnd(conversation), types: MARKS, limit: PAGE }))
+    for (const { event, seq } of events) {
+      if (!holds(state.rewound, event)) continue
+      const mark = marks.add(event)
+      if (mark === 'begins') start = seq
+      if (mark === 'ends') start = undefined
+    }
+  return start
+}
+
+async function lastEnd({ log, state }: Conversation): Promise<number> {
+  for await (const { events } of readPages(log, { beforeSeq: log.head + 1, types: ENDS, order: 'desc', limit: PAGE }))
+    for (const { event, seq } of events) if (isEnd(event) && holds(state.rewound, event)) return seq
+  return 0
+}
