@@ -2,6 +2,7 @@
 import type { SnippetInvocation } from './command-line/read-arguments.ts'
 import { quote } from '../shell/bash-script.ts'
 import { argumentsOfThisProcess } from './own-command.ts'
+import { useChatSnippet } from './use-chat-snippet.ts'
 
 const DEFAULT_SERVER = 'http://localhost:8000'
 
@@ -23,6 +24,8 @@ export function snippet({ of, server }: SnippetInvocation): string {
     }
     case 'openwebui':
       return openWebUi(`${(server ?? DEFAULT_SERVER).replace(/\/$/, '')}/v1`)
+    case 'usechat':
+      return useChatSnippet((server ?? DEFAULT_SERVER).replace(/\/$/, ''))
     case 'curl': {
       const url = (server ?? DEFAULT_SERVER).replace(/\/$/, '')
       const body = JSON.stringify({ initial_message: 'Say hello.', run: true, wait: true })

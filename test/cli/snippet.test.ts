@@ -23,6 +23,15 @@ test('the other ones name the command of tools, or the URL', () => {
   expect(snippet({ name: 'snippet', of: 'curl', server: SERVER })).toContain(`${SERVER}/conversations`)
 })
 
+test('the component for a page has the URL, and names that the packages have', async () => {
+  const component = snippet({ name: 'snippet', of: 'usechat', server: `${SERVER}/` })
+  expect(component).toContain(`"${SERVER}/ai/chat"`)
+  const imports = [...component.matchAll(/^import \{ (.*) \} from '(.*)'$/gm)]
+  expect(imports.length).toBe(2)
+  for (const [, names = '', from = ''] of imports)
+    expect(Object.keys(await import(from))).toEqual(expect.arrayContaining(names.split(', ')))
+})
+
 test('docs/cli.md shows what is printed for Zed, with a short path', () => {
   const block = allBlocks().find(({ page, language }) => page === 'docs/cli.md' && language === 'jsonc')
   const snippetOfZed = JSON.parse(snippet({ name: 'snippet', of: 'zed', server: undefined }))

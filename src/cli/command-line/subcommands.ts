@@ -68,7 +68,7 @@ const HOME_OPTIONS = ['home-readable', 'ssh-agent', 'package-cache'] as const
 export const SHELLS = ['bash', 'zsh', 'fish'] as const
 export type CompletedShell = (typeof SHELLS)[number]
 
-export const SNIPPETS = ['zed', 'claude', 'codex', 'openwebui', 'curl'] as const
+export const SNIPPETS = ['zed', 'claude', 'codex', 'openwebui', 'usechat', 'curl'] as const
 export type SnippetName = (typeof SNIPPETS)[number]
 
 export const SESSION_ACTIONS = ['list', 'show', 'export', 'rename', 'delete', 'prune'] as const
@@ -152,7 +152,7 @@ export const COMMANDS = {
     options: ['server', ...EDITOR_OPTIONS, ...HOME_OPTIONS],
   },
   snippet: {
-    usage: ['snippet zed|claude|codex|openwebui|curl [--server URL]'],
+    usage: ['snippet zed|claude|codex|openwebui|usechat|curl [--server URL]'],
     about: 'Prints what to paste into another program, to use agents there.',
     options: ['server'],
     words: SNIPPETS,
