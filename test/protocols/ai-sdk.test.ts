@@ -1,53 +1,21 @@
 /** The UI message stream, as the client of the AI SDK uses it, on a real server: answers, tools, stops and errors. */
-import type { UIMessage } from 'ai'
+import type { UIMessage, UIMessageChunk } from 'ai'
 import { lastAssistantMessageIsCompleteWithApprovalResponses, lastAssistantMessageIsCompleteWithToolCalls } from 'ai'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import type { ScriptedQuestion, ScriptedTurn } from '../../src/llm/scripted/script.ts'
 import { setStage } from '../support/agent.ts'
 import { KEY } from '../support/server.ts'
+import { LOOK_UP_BY_PAGE, uiChatTurn } from '../support/ui-chat-script.ts'
 import { chatOf, lastOf, plainMessages, storedMessages, transportOf, uiTextOf } from '../support/ui-chat.ts'
 
-const stage = await setStage(({ body }) => turnFor(body), {})
+const stage = await setStage(({ body }) => uiChatTurn(body), {})
 afterAll(() => stage[Symbol.asyncDispose]())
 const { server } = stage
 const { url } = server
 const LLM = { model: 'scripted', base_url: stage.model.baseUrl, api_key: 'scripted-model-key', num_retries: 1 }
 const WITH_CODER = { profile: 'coder' }
-const LOOK_UP = {
-  name: 'look_up',
-  description: 'Looks an order up.',
-  input_schema: { type: 'object', properties: { number: { type: 'string' } } },
-}
-let cuts = 0
+const FREELY = { profile: 'free' }
 let chats = 0
 const newId = () => `chat-${++chats}`
-
-/** What the scripted model does with the last message, or with the results of its calls. */
-function turnFor({ messages }: ScriptedQuestion['body']): ScriptedTurn {
-  const last = messages.at(-1)
-  const said = typeof last?.content === 'string' ? last.content : JSON.stringify(last?.content)
-  if (last?.role === 'tool') return { text: `Read: ${said.slice(0, 200)}` }
-  if (said.includes('touch')) return { text: 'Now.', calls: [bash('echo run >> made'), bash('touch other')] }
-  if (said.includes('look up')) return { calls: [{ name: 'look_up', arguments: { number: '17' } }] }
-  if (said.includes('which')) return { calls: [{ name: 'AskUserQuestion', arguments: { questions: [QUESTION] } }] }
-  if (said.includes('slowly')) return { text: 'one two three four five six seven', chunk_delay_ms: 60 }
-  if (said.includes('endless')) return { text: 'word '.repeat(300), chunk_delay_ms: 60 }
-  if (said.includes('cut off') && cuts++ === 0) return { text: 'lost words', chunk_delay_ms: 60, cut_after: 1 }
-  if (said.includes('fail')) return { status: 400, error: { message: 'no such thing' } }
-  if (said.includes('count')) return { text: `Answer ${JSON.stringify(messages).match(/count/g)?.length}.` }
-  return { reasoning: 'A greeting.', text: 'Hello there.' }
-}
-
-const bash = (command: string) => ({ name: 'Bash', arguments: { command } })
-const QUESTION = {
-  question: 'Which one?',
-  header: 'Choice',
-  multi_select: false,
-  options: [
-    { label: 'Red', description: 'The red one.' },
-    { label: 'Blue', description: 'The blue one.' },
-  ],
-}
 
 beforeAll(async () => {
   await server.call('PUT', '/profiles/coder', { tools: ['Bash', 'AskUserQuestion'], llm_config: LLM })
@@ -148,7 +116,7 @@ test('a tool of the page is executed by it, without a decision', async () => {
   const chat = chatOf({
     url,
     id: newId(),
-    body: { ...WITH_CODER, client_tools: [LOOK_UP] },
+    body: { ...WITH_CODER, client_tools: [LOOK_UP_BY_PAGE] },
     chat: {
       sendAutomaticallyWhen: lastAssistantMessageIsCompleteWithToolCalls,
       onToolCall({ toolCall }) {
@@ -194,31 +162,56 @@ test('regenerating and editing take the conversation back', async () => {
 
 test('a lost connection does not stop the agent: the stream is replayed from its beginning, and continues', async () => {
   const id = newId()
-  const transport = transportOf({ url, body: WITH_CODER })
+  const transport = transportOf({ url, body: FREELY })
   const reconnect = () => transport.reconnectToStream({ chatId: id })
   expect(await reconnect()).toBeNull()
   const left = new AbortController()
-  const message = said('slowly', 'm-1')
-  const send = (abortSignal?: AbortSignal) =>
-    transport.sendMessages({
-      chatId: id,
-      messages: [message],
-      trigger: 'submit-message',
-      messageId: undefined,
-      abortSignal,
-    })
-  const reader = (await send(left.signal)).getReader()
-  for (let deltas = 0; deltas < 2;) if ((await reader.read()).value?.type === 'text-delta') deltas++
+  const message = said('wait', 'm-1')
+  const trigger = 'submit-message' as const
+  const request = { chatId: id, messages: [message], trigger, messageId: undefined }
+  // Until the call: the start, a step, and its text.
+  await readChunks(await transport.sendMessages({ ...request, abortSignal: left.signal }), 6)
   left.abort()
   const busy = await post({ id, messages: [said('Me, too', 'm-2')] })
   expect([busy.status, busy.headers.get('retry-after')]).toEqual([409, '1'])
   const resumed = (await reconnect())!
   // The same request again is the same turn.
-  const [one, two] = await Promise.all([lastOf(resumed), send().then(lastOf)])
-  expect(uiTextOf(one)).toBe('one two three four five six seven')
+  const again = await transport.sendMessages({ ...request, abortSignal: undefined })
+  const endings = Promise.all([lastOf(resumed), lastOf(again)])
+  await letGo((await storedMessages({ url, id })).at(-1)!)
+  const [one, two] = await endings
+  expect(uiTextOf(one)).toMatch(/^I wait\.\|Read: .*over/s)
   expect(two).toEqual(one)
   expect(await storedMessages({ url, id })).toEqual(plainMessages([message, one!]))
   expect(await reconnect()).toBeNull()
+})
+
+/** Ends the command that waits. */
+async function letGo(message: UIMessage): Promise<void> {
+  const file = `${url}/conversations/${conversationOf(message)}/files/go`
+  const headers = { authorization: `Bearer ${KEY}`, 'content-type': 'application/octet-stream' }
+  expect((await fetch(file, { method: 'PUT', headers, body: 'go' })).ok).toBe(true)
+}
+
+/** Reads up to this number of chunks. */
+async function readChunks(stream: ReadableStream<UIMessageChunk>, count: number): Promise<void> {
+  const reader = stream.getReader()
+  for (let left = count; left > 0; left--) if ((await reader.read()).done) return
+}
+
+test('wherever a connection is cut, the client has the whole message in the end', async () => {
+  const texts = Array.from({ length: 10 }, async (_, cutAt) => {
+    const id = newId()
+    const transport = transportOf({ url, body: WITH_CODER })
+    const left = new AbortController()
+    const request = { chatId: id, messages: [said('slowly', 'm-1')], messageId: undefined, abortSignal: left.signal }
+    await readChunks(await transport.sendMessages({ ...request, trigger: 'submit-message' }), cutAt)
+    left.abort()
+    const resumed = await transport.reconnectToStream({ chatId: id })
+    if (resumed) await lastOf(resumed)
+    return uiTextOf((await storedMessages({ url, id })).at(-1))
+  })
+  expect(new Set(await Promise.all(texts))).toEqual(new Set(['one two three four five six seven']))
 })
 
 test('a stop interrupts the agent, whose words stay, and the next message is answered', async () => {
@@ -239,7 +232,6 @@ test('a stop interrupts the agent, whose words stay, and the next message is ans
 })
 
 test('a failed attempt is taken back, and a failed run is an error', async () => {
-  cuts = 0
   const chat = chatOf({ url, id: newId(), body: WITH_CODER })
   await chat.sendMessage({ text: 'cut off' })
   expect(uiTextOf(chat.messages[1])).toBe('Hello there.')
@@ -249,20 +241,15 @@ test('a failed attempt is taken back, and a failed run is an error', async () =>
 
 test('a message that is posted while the agent works is a part of its answer', async () => {
   const id = newId()
-  const chat = chatOf({ url, id, body: WITH_CODER })
-  const sending = chat.sendMessage({ text: 'slowly' })
-  await expect.poll(() => uiTextOf(chat.messages.at(-1))).toMatch(/^one/)
+  const chat = chatOf({ url, id, body: FREELY })
+  const sending = chat.sendMessage({ text: 'wait' })
+  await expect.poll(() => chat.messages[1]?.parts.some(({ type }) => type === 'dynamic-tool')).toBe(true)
   const conversation = conversationOf(chat.messages[1]!)
   await server.call('POST', `/conversations/${conversation}/messages`, { message: 'Hello, too', run: true })
+  await letGo(chat.messages[1]!)
   await sending
-  expect(chat.messages[1]!.parts.map(({ type }) => type)).toEqual([
-    'step-start',
-    'text',
-    'steering-message',
-    'step-start',
-    'reasoning',
-    'text',
-  ])
+  const types = ['step-start', 'text', 'dynamic-tool', 'steering-message', 'step-start', 'reasoning', 'text']
+  expect(chat.messages[1]!.parts.map(({ type }) => type)).toEqual(types)
   expect(await storedMessages({ url, id })).toEqual(plainMessages(chat.messages))
 })
 
@@ -283,4 +270,25 @@ test('the stream has its headers, and what is wrong is said before it', async ()
     const response = await post(body)
     expect([response.status, await response.text()]).toEqual([status, expect.stringContaining(words)])
   }
+})
+
+test('after a kill, a decision of another client continues the answer, and the page gets the rest', async () => {
+  const id = newId()
+  const sendAutomaticallyWhen = lastAssistantMessageIsCompleteWithApprovalResponses
+  const chat = chatOf({ url, id, body: WITH_CODER, chat: { sendAutomaticallyWhen } })
+  await chat.sendMessage({ text: 'touch it' })
+  await server.restart('SIGKILL')
+  expect(await storedMessages({ url, id })).toEqual(plainMessages(chat.messages))
+  const path = `/conversations/${conversationOf(chat.messages[1]!)}/requests`
+  const [{ request_id, payload }] = (await server.call('GET', path)).body.items
+  const decisions = payload.tool_uses.map(({ tool_use_id, input_hash }: Record<string, string>) => {
+    return { tool_use_id, input_hash, behavior: 'allow' }
+  })
+  expect((await server.call('POST', `${path}/${request_id}`, { kind: 'permission', decisions })).status).toBe(200)
+  // What the page says afterwards decides nothing: the calls have run.
+  for (const approval of approvalsIn(chat.messages))
+    await chat.addToolApprovalResponse({ id: approval, approved: false })
+  await expect.poll(() => uiTextOf(chat.messages.at(-1))).toMatch(/^Now\.\|Read: /)
+  await expect.poll(() => chat.status).toBe('ready')
+  expect(await storedMessages({ url, id })).toEqual(plainMessages(chat.messages))
 })
