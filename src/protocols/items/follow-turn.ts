@@ -72,11 +72,12 @@ const isLast = ({ change, isOfBefore, seq = Infinity }: TurnStep, restedThrough 
 export type ReadEvent = { readonly event: Event | TransientEvent; readonly seq: number | undefined }
 
 /**
- * Answers are steps without a change, too: readers count what they have used. So is what a subagent does, who said what, and
+ * Answers and failed attempts are steps without a change, too: readers count what they have used. So is what a subagent does, who said what, and
  * the end of what waits, for readers that show it.
  */
 const EVENT_STEPS: ReadonlySet<string> = new Set([
   'AssistantMessage',
+  'ModelRetry',
   'UserMessage',
   'SubagentStart',
   'RequestAnswered',
@@ -89,19 +90,35 @@ const isStep = (event: Event | TransientEvent): boolean =>
   (OF_SUBAGENTS.has(event.type) && 'parent_tool_use_id' in event && event.parent_tool_use_id !== undefined)
 
 export function stepsOf(changes: TurnChanges, { event, seq }: ReadEvent, start: number): TurnStep[] {
+  if (event.type === 'MessageWithdrawn' && event.message_seq === start)
+    throw new Problem('message_not_found', 'The message of this turn was withdrawn before the agent read it.')
   const isOfBefore = seq !== undefined && seq < start
   const foundChanges = changes.add(event).map((change) => ({ seq, change, event: undefined, isOfBefore }))
   return isStep(event) ? [{ seq, change: undefined, event, isOfBefore }, ...foundChanges] : foundChanges
 }
 
 const ANSWERS: ReadonlySet<string> = new Set(['AssistantMessage'])
+const NEXT: ReadonlySet<string> = new Set(['AssistantMessage', 'RequestAnswered', 'Result'])
 
-/** A turn that begins with an answer to a request continues with the calls of the last answer of the model. */
+/**
+ * A turn that begins with an answer to a request, or with a message that was sent with one, continues with the calls of the last
+ * answer of the model.
+ */
 async function beginning(log: TurnLog, start: number): Promise<number> {
-  const { events } = await log.read({ afterSeq: start - 1, beforeSeq: start + 1, limit: 1 })
-  if (events[0]?.type === 'UserMessage') return start - 1
+  if (await isWithoutCalls(log, start)) return start - 1
   for await (const page of readPages(log, { beforeSeq: start, types: ANSWERS, order: 'desc', limit: PAGE }))
     for (const { event, seq } of page.events)
       if (event.type === 'AssistantMessage' && event.parent_tool_use_id === undefined) return seq - 1
   return start - 1
+}
+
+async function isWithoutCalls(log: TurnLog, start: number): Promise<boolean> {
+  const { events } = await log.read({ afterSeq: start - 1, beforeSeq: start + 1, limit: 1 })
+  const [first] = events
+  if (first?.event.type !== 'UserMessage') return false
+  if (first.event.run) return true
+  // It was stored before the answers.
+  for await (const page of readPages(log, { afterSeq: start, types: NEXT, limit: 1 }))
+    for (const { type } of page.events) return type !== 'RequestAnswered'
+  return true
 }

@@ -2,6 +2,7 @@
 import type { FastifyRequest } from 'fastify'
 import type { Access } from '../../access/access.ts'
 import type { ClientTool } from '../../contract/client-tools/client-tool.ts'
+import type { UpdateConfig } from '../../contract/conversation.ts'
 import { ForkConversation } from '../../contract/conversation.ts'
 import type { EventType } from '../../contract/events/event.ts'
 import type { OpenRequestOf } from '../../contract/request.ts'
@@ -19,6 +20,8 @@ import { OpenAiError, refusal } from './openai-error.ts'
 import { parseApprovalId } from './response-id.ts'
 import type { ResponseInput, ResponseRequest } from './response-request.ts'
 import { clientToolsOf, outputSchemaOf, parseBody, readInput } from './response-request.ts'
+import type { RequestAnswerOf } from './say.ts'
+import { say } from './say.ts'
 import type { GatewayDeps } from './gateway-deps.ts'
 
 /** `start`: seq of the first event of the turn. */
@@ -46,14 +49,22 @@ export async function createConversationFor(
   const access = accessOf(request)
   const { instructions, metadata } = body
   const fields = { profile, tools: clientToolsOf(body), metadata, instructions }
-  const { view } = await createOrFind(deps.manager, access, await createRequestFor(deps, access, fields))
-  request.conversationId = view.id
-  const conversation = await deps.manager.open(view.id)
-  const parts =
+  const content =
     instructions && mayNotInstruct(access)
       ? [{ type: 'text' as const, text: instructions }, ...input.parts]
       : input.parts
-  return { conversation, start: await say(conversation, parts, body), isNew: true }
+  parseBody(UserInput, { role: 'user', content })
+  const { view } = await createOrFind(deps.manager, access, await createRequestFor(deps, access, fields))
+  request.conversationId = view.id
+  try {
+    const conversation = await deps.manager.open(view.id)
+    const words = { answers: [], content, tools: fields.tools, outputSchema: outputSchemaOf(body) }
+    return { conversation, start: await say(conversation, access, words), isNew: true }
+  } catch (error) {
+    // Nobody knows its id.
+    await deps.manager.delete(view.id)
+    throw error
+  }
 }
 
 /** Throws an `OpenAiError` if the conversation is busy, or waits for something that the request does not answer. */
@@ -86,17 +97,22 @@ export async function continueConversation(
 
 type Continuation = { readonly body: ResponseRequest; readonly input: ResponseInput; readonly isNew: boolean }
 
+/** All that can be refused is refused before anything changes. */
 async function continueIn(
   conversation: Conversation,
   access: Access,
   { body, input, isNew }: Continuation,
 ): Promise<BegunTurn> {
   if (conversation.state.status === 'running' && waitingIn(conversation).length === 0) throw busy()
-  await useTools(conversation, access, clientToolsOf(body))
-  const start = await answerAll(conversation, access, input)
-  if (start === undefined && input.parts.length === 0) throw refusal('input', 'has no text, no image and no answer')
-  const message = input.parts.length > 0 ? await say(conversation, input.parts, body) : undefined
-  return { conversation, start: start ?? message ?? conversation.log.head, isNew }
+  const tools = clientToolsOf(body)
+  const answers = answersTo(conversation, input)
+  if (answers.length === 0 && input.parts.length === 0) throw refusal('input', 'has no text, no image and no answer')
+  access.require(...answers.map(({ answer }) => ANSWER_SCOPES[answer.kind]))
+  if (input.parts.length > 0) parseBody(UserInput, { role: 'user', content: input.parts })
+  const update = toolsUpdate(conversation, access, tools)
+  if (update) await conversation.configure(update)
+  const words = { answers, content: input.parts, tools, outputSchema: outputSchemaOf(body) }
+  return { conversation, start: await say(conversation, access, words), isNew }
 }
 
 /** Whether somebody has continued the conversation after this event. */
@@ -115,30 +131,19 @@ async function forkAt(
   return await manager.open(fork.id)
 }
 
-export async function useTools(
-  conversation: Conversation,
+/** Returns the change that gives the agent these functions; undefined if it has them. Throws a `Problem` if the key may not do it. */
+export function toolsUpdate(
+  { state }: Conversation,
   access: Access,
   tools: readonly ClientTool[],
-): Promise<void> {
-  const current = (conversation.state.settings.client_tools ?? []).map(({ name, description, input_schema }) => {
+): UpdateConfig | undefined {
+  const current = (state.settings.client_tools ?? []).map(({ name, description, input_schema }) => {
     return { name, description, input_schema }
   })
-  if (canonicalJson(current) === canonicalJson(tools)) return
+  if (canonicalJson(current) === canonicalJson(tools)) return undefined
   const update = { client_tools: [...tools] }
   mayConfigure(access, update)
-  await conversation.configure(update)
-}
-
-async function say(conversation: Conversation, parts: ResponseInput['parts'], body: ResponseRequest): Promise<number> {
-  const output_schema = outputSchemaOf(body)
-  // The client executes them itself: it needs no decision about its own functions. Rules that ask or deny hold.
-  const own = clientToolsOf(body).flatMap(({ name }) => (/^[A-Za-z_]/.test(name) ? [name] : []))
-  const wishes = { ...(output_schema && { output_schema }), ...(own.length > 0 && { allowed_tools: own }) }
-  const message = parseBody(UserInput, { role: 'user', content: parts })
-  const isPlain = Object.keys(wishes).length === 0
-  const { seq } = await conversation.post({ message, run: isPlain })
-  if (!isPlain) await conversation.run(wishes)
-  return seq
+  return update
 }
 
 type Waiting = OpenRequestOf<'permission'> | OpenRequestOf<'client_tool'> | OpenRequestOf<'network'>
@@ -151,22 +156,10 @@ const waitingIn = (conversation: Conversation): Waiting[] =>
         request.kind === 'permission' || request.kind === 'client_tool' || request.kind === 'network',
     )
 
-type RequestAnswerOf = { readonly requestId: string; readonly answer: AnswerRequest }
-
-/**
- * Answers everything that waits, or nothing: a call is never decided because it is not named. Returns where the turn begins;
- * undefined if nothing waits.
- */
-async function answerAll(
-  conversation: Conversation,
-  access: Access,
-  input: ResponseInput,
-): Promise<number | undefined> {
+/** Answers everything that waits, or nothing: a call is never decided because it is not named. */
+function answersTo(conversation: Conversation, input: ResponseInput): readonly RequestAnswerOf[] {
   const open = waitingIn(conversation)
-  const answers = open.map((request): RequestAnswerOf => ({
-    requestId: request.request_id,
-    answer: answerTo(request, input),
-  }))
+  const answers = open.map((request) => ({ requestId: request.request_id, answer: answerTo(request, input) }))
   const callIds = new Set(
     open.flatMap(({ request_id, tool_use_ids }) => tool_use_ids.map((id) => `${request_id} ${id}`)),
   )
@@ -178,10 +171,7 @@ async function answerAll(
   const calls = new Set(open.flatMap(({ tool_use_ids }) => tool_use_ids))
   for (const { callId } of input.outputs)
     if (!calls.has(callId)) throw refusal('call_id', `${callId.slice(0, 200)} does not wait for an output`)
-  access.require(...answers.map(({ answer }) => ANSWER_SCOPES[answer.kind]))
-  const start = conversation.log.head + 1
-  for (const { requestId, answer } of answers) await conversation.requests.answer(requestId, answer, access.key?.name)
-  return answers.length > 0 ? start : undefined
+  return answers
 }
 
 function answerTo(request: Waiting, { approvals, outputs }: ResponseInput): AnswerRequest {

@@ -2,6 +2,7 @@
 import type { EventOf } from '../../contract/events/event.ts'
 import type { Usage } from '../../contract/values/message.ts'
 import { NO_USAGE, addUsage } from '../../contract/values/message.ts'
+import type { TurnStep } from '../items/follow-turn.ts'
 import type { TurnChange } from '../items/turn-changes.ts'
 import { TAKEN_BACK, STOPPED, jsonOf, lineOf, waitingWords } from './chat-words.ts'
 import { OpenAiError } from './openai-error.ts'
@@ -65,17 +66,22 @@ export class ChatBuilder {
     return this.#textOf('reasoning_content')
   }
 
-  count(usage: Usage): void {
-    this.usage = addUsage(this.usage, usage)
+  /** Returns what a stream gets more. */
+  addStep({ change, event, isOfBefore }: TurnStep): readonly ChatDelta[] {
+    if (event?.type === 'AssistantMessage' && !isOfBefore) this.usage = addUsage(this.usage, event.usage)
+    if (!change) return []
+    if (!isOfBefore) return this.#add(change)
+    this.#recall(change)
+    return []
   }
 
   /** What happened before this turn. */
-  recall(change: TurnChange): void {
+  #recall(change: TurnChange): void {
     if (change.type === 'asked') this.#waits.set(change.request.request_id, change.request)
     if (change.type === 'result') this.#answered(change.call.tool_use_id)
   }
 
-  add(change: TurnChange): readonly ChatDelta[] {
+  #add(change: TurnChange): readonly ChatDelta[] {
     this.#deltas = []
     this.#take(change)
     return this.#deltas
@@ -113,7 +119,7 @@ export class ChatBuilder {
     const { tool_use_ids, payload } = request
     const [toolUseId = request.request_id] = tool_use_ids
     const call: ToolCall = {
-      id: formatCallId({ conversationId, isTemporary, toolUseId }),
+      id: formatCallId({ conversationId, toolUseId }),
       type: 'function',
       function: { name: payload.name, arguments: jsonOf(payload.input) },
     }
@@ -164,19 +170,19 @@ export class ChatBuilder {
   }
 }
 
-type CallId = { readonly conversationId: string; readonly isTemporary: boolean; readonly toolUseId: string }
+type CallId = { readonly conversationId: string; readonly toolUseId: string }
 
 /** The id of a call names its conversation: its result may come without the header. */
-function formatCallId({ conversationId, isTemporary, toolUseId }: CallId): string {
-  return `call_${conversationId.replaceAll('-', '')}${isTemporary ? 't' : ''}_${toolUseId}`
+function formatCallId({ conversationId, toolUseId }: CallId): string {
+  return `call_${conversationId.replaceAll('-', '')}_${toolUseId}`
 }
 
 /** Undefined for any other text. */
 export function parseCallId(text: string): CallId | undefined {
-  const [, hex, temporary, toolUseId] = /^call_([0-9a-f]{32})(t?)_(.+)$/s.exec(text) ?? []
+  const [, hex, toolUseId] = /^call_([0-9a-f]{32})_(.+)$/s.exec(text) ?? []
   if (hex === undefined || toolUseId === undefined) return undefined
   const conversationId = hex.replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-')
-  return { conversationId, isTemporary: temporary !== '', toolUseId }
+  return { conversationId, toolUseId }
 }
 
 const STOPS: ReadonlySet<string> = new Set(['paused', 'cancelled', 'superseded', 'rejected'])

@@ -1,20 +1,21 @@
 /** `POST /v1/chat/completions`: the answer of one turn, whole or as a stream. */
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import { checkOutputSchema } from '../../conversations/config/check-output-schema.ts'
 import { accessOf } from '../../http/guards/authorize.ts'
 import { closeSignal } from '../../http/request/close-signal.ts'
 import { KeyHeader } from '../../http/request/idempotency-key.ts'
 import { followTurn } from '../items/follow-turn.ts'
-import type { TurnStep } from '../items/follow-turn.ts'
-import type { ChatDelta } from './chat-builder.ts'
 import { ChatBuilder, parseCallId } from './chat-builder.ts'
-import { formatOf, parseChat, readMessages } from './chat-request.ts'
+import { chatSchemaOf, parseChat, readMessages } from './chat-request.ts'
 import type { ChatAsk } from './chat-ask.ts'
+import { removeLeftovers } from './chat-leftovers.ts'
+import { threadId } from './chat-thread.ts'
 import type { ChatPlace, ChatTurn } from './chat-turn.ts'
 import { beginChat, placeFor } from './chat-turn.ts'
 import type { GatewayDeps } from './gateway-deps.ts'
 import { requireModel } from './models.ts'
-import { OpenAiError, refusal } from './openai-error.ts'
-import { clientToolsOf, outputSchemaOf, parseBody } from './response-request.ts'
+import { refusal } from './openai-error.ts'
+import { clientToolsOf, parseBody } from './response-request.ts'
 import { streamResponse } from './stream-response.ts'
 
 type Exchange = { readonly request: FastifyRequest; readonly reply: FastifyReply; readonly signal: AbortSignal }
@@ -27,10 +28,12 @@ export async function createChatCompletion(
 ): Promise<object | undefined> {
   const ask = askOf(request)
   await requireModel(deps, ask.access, ask.body.model)
+  if (ask.outputSchema) await checkOutputSchema(ask.outputSchema)
   const exchange = { request, reply, signal: closeSignal(reply) }
   const place = await placeFor(deps, ask)
   const { conversation } = place
   request.conversationId = conversation.id
+  if (place.isTemporary) void cleanUp(deps, ask, request)
   const release = deps.manager.hold(conversation.id)
   let leave: (() => void) | undefined
   let turn: ChatTurn | undefined
@@ -42,11 +45,6 @@ export async function createChatCompletion(
     builder = builderFor(turn, ask)
     const send = ask.body.stream ? stream : answer
     return await send(turn, builder, ask, exchange)
-  } catch (error) {
-    // Clients of OpenAI repeat requests with this status, and this one would be refused again.
-    if (error instanceof OpenAiError && error.status === 409 && error.retryAfter === undefined)
-      void reply.header('x-should-retry', 'false')
-    throw error
   } finally {
     leave?.()
     release()
@@ -58,16 +56,10 @@ export async function createChatCompletion(
 }
 
 /** The conversation that a request continues; undefined if it makes one. */
-export async function conversationOfChat(
-  { manager }: GatewayDeps,
-  request: FastifyRequest,
-): Promise<string | undefined> {
-  const { messages, thread, access } = askOf(request)
-  const [first] = messages.outputs
-  if (first) return parseCallId(first.callId)?.conversationId
-  if (thread === undefined) return undefined
-  const { findExternal } = await import('../../conversations/profiles/external-ids.ts')
-  return await findExternal(manager, { external_id: thread, user_id: access.limits.userId })
+export async function conversationOfChat(deps: GatewayDeps, request: FastifyRequest): Promise<string | undefined> {
+  const ask = askOf(request)
+  const [first] = ask.messages.outputs
+  return first ? parseCallId(first.callId)?.conversationId : await threadId(deps, ask)
 }
 
 function askOf(request: FastifyRequest): ChatAsk {
@@ -77,6 +69,8 @@ function askOf(request: FastifyRequest): ChatAsk {
   return {
     body,
     messages: readMessages(body),
+    tools: clientToolsOf({ tools: body.tools }),
+    outputSchema: chatSchemaOf(body),
     thread: threadIn(headers),
     access: accessOf(request),
     hashBody: request.server.hashBody,
@@ -95,6 +89,13 @@ function threadIn(headers: FastifyRequest['headers']): string | undefined {
   if (id === undefined) return undefined
   if (typeof id === 'string' && /^[\x21-\x7e]{1,200}$/.test(id)) return id
   throw refusal(name ?? '', 'must have 1 to 200 visible ASCII characters')
+}
+
+/** Never rejects. */
+async function cleanUp({ manager }: GatewayDeps, { hashBody }: ChatAsk, { log }: FastifyRequest): Promise<void> {
+  const onFailure = (err: unknown, id?: string) =>
+    log.warn({ err, conversation_id: id }, 'a conversation without a thread could not be removed')
+  await removeLeftovers(manager, { hashBody, onFailure }).catch(onFailure)
 }
 
 /** The stream is one of those of its conversation. */
@@ -120,21 +121,13 @@ function isOver({ isTemporary, isNew }: ChatPlace, { turn, builder, signal }: En
   return signal.aborted || builder?.finish !== 'tool_calls'
 }
 
-function builderFor({ conversation, isTemporary }: ChatTurn, { body }: ChatAsk): ChatBuilder {
+function builderFor({ conversation, isTemporary }: ChatTurn, { tools, outputSchema }: ChatAsk): ChatBuilder {
   return new ChatBuilder({
     conversationId: conversation.id,
     isTemporary,
-    isStructured: outputSchemaOf(formatOf(body)) !== undefined,
-    functions: new Set(clientToolsOf({ tools: body.tools }).map(({ name }) => name)),
+    isStructured: outputSchema !== undefined,
+    functions: new Set(tools.map(({ name }) => name)),
   })
-}
-
-function deltasOf(builder: ChatBuilder, { change, event, isOfBefore }: TurnStep): readonly ChatDelta[] {
-  if (event?.type === 'AssistantMessage' && !isOfBefore) builder.count(event.usage)
-  if (!change) return []
-  if (!isOfBefore) return builder.add(change)
-  builder.recall(change)
-  return []
 }
 
 async function answer(
@@ -143,7 +136,7 @@ async function answer(
   { body }: ChatAsk,
   { request, reply, signal }: Exchange,
 ): Promise<object> {
-  for await (const step of followTurn(conversation.log, start, signal)) deltasOf(builder, step)
+  for await (const step of followTurn(conversation.log, start, signal)) builder.addStep(step)
   accessOf(request).requireValid()
   // A repeated request would be another run.
   if (builder.failure) {
@@ -186,7 +179,7 @@ async function stream(
     async function* () {
       yield [chunk({ role: 'assistant', content: '' })]
       for await (const step of followTurn(conversation.log, start, exchange.signal)) {
-        const deltas = deltasOf(builder, step)
+        const deltas = builder.addStep(step)
         if (deltas.length > 0) yield deltas.map((delta) => chunk(delta))
         else if (!step.change && !step.event) yield []
       }

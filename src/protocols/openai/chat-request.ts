@@ -4,19 +4,23 @@ import type { UserPart } from '../../contract/values/message.ts'
 import type { ToolChoice } from '../../contract/values/llm-config.ts'
 import { refusal } from './openai-error.ts'
 import type { CallOutput } from './response-request.ts'
-import { imageOf, parseBody } from './response-request.ts'
+import { MAX_PARTS, imageOf, outputSchemaOf, parseBody } from './response-request.ts'
 
 const MAX_MESSAGES = 10_000
 
 const Part = z.looseObject({ type: z.string() })
-const Content = z.union([z.string(), z.array(Part)]).nullish()
+const Content = z.union([z.string(), z.array(Part).max(MAX_PARTS)]).nullish()
 const ToolCall = z.looseObject({
   id: z.string(),
   function: z.looseObject({ name: z.string(), arguments: z.string() }).optional(),
 })
 const Message = z.discriminatedUnion('role', [
   z.looseObject({ role: z.enum(['system', 'developer', 'user']), content: Content }),
-  z.looseObject({ role: z.literal('assistant'), content: Content, tool_calls: z.array(ToolCall).nullish() }),
+  z.looseObject({
+    role: z.literal('assistant'),
+    content: Content,
+    tool_calls: z.array(ToolCall).max(MAX_PARTS).nullish(),
+  }),
   z.looseObject({ role: z.literal('tool'), content: Content, tool_call_id: z.string() }),
 ])
 
@@ -56,22 +60,22 @@ const REFUSED: readonly (readonly [string, (value: unknown) => boolean, string])
   ['functions', isGiven, 'send tools'],
   ['function_call', (choice) => isGiven(choice) && choice !== 'auto' && choice !== 'none', 'send tool_choice'],
   ['web_search_options', isGiven, 'the profile has the tools of the agent'],
+  ['response_format', (format) => isGiven(format) && !FORMATS.has(Object(format)['type']), 'send json_schema'],
   ['tool_choice', (choice) => isGiven(choice) && !isChoice(choice), 'send auto, required or none'],
 ]
+
+const FORMATS: ReadonlySet<unknown> = new Set(['text', 'json_object', 'json_schema'])
 
 const isChoice = (choice: unknown): choice is ToolChoice =>
   choice === 'auto' || choice === 'required' || choice === 'none'
 
+/** The form of the answer; undefined: it may have any. */
+export const chatSchemaOf = ({ response_format: format }: ChatRequest): Record<string, unknown> | undefined =>
+  outputSchemaOf({ text: format && { format: { ...Object(format['json_schema']), type: format.type } } })
+
 /** Undefined: that of the profile. */
 export const toolChoiceOf = ({ tool_choice: choice }: ChatRequest): ToolChoice | undefined =>
   isChoice(choice) && choice !== 'auto' ? choice : undefined
-
-/** As the Responses API has the format of an answer. */
-export const formatOf = ({ response_format: format }: ChatRequest) => {
-  if (!format) return { text: null }
-  const { type, json_schema: schema } = format
-  return { text: { format: { ...Object(schema), type } } }
-}
 
 /** `calls`: how an earlier answer called functions, as text. */
 export type ChatMessage = {

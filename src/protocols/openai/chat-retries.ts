@@ -1,58 +1,126 @@
-/** Finds the turn that a request has begun before: clients of OpenAI repeat requests whose answer was lost. */
+/** Finds what a request has said before: clients of OpenAI repeat requests whose answer was lost. */
+import type { EventOf } from '../../contract/events/event.ts'
+import { Problem } from '../../contract/problem.ts'
+import { AnswerRequest } from '../../contract/request.ts'
 import type { Conversation } from '../../conversations/conversation.ts'
 import { readPages } from '../../events/read-pages.ts'
-import { Problem } from '../../contract/problem.ts'
 import { KEY_LIFETIME_MS } from '../../state/idempotency.ts'
 import type { ChatMarks } from './chat-history.ts'
-import { markedIn } from './chat-history.ts'
+import { keyInMark, newestMarked } from './chat-history.ts'
 import { parseCallId } from './chat-builder.ts'
 import type { ChatAsk } from './chat-ask.ts'
+import { OpenAiError, refusal } from './openai-error.ts'
+import type { CallOutput } from './response-request.ts'
+import { parseBody } from './response-request.ts'
+import type { RequestAnswerOf } from './say.ts'
 
-const PAGE = 256
+const PAGE = 64
 
-/** Returns the seq of the first event of the turn; undefined if the request is a new one. Throws a `Problem` for a key that was used for another one. */
-export async function earlierTurnOf(
+/** Returns the seq of the message that the request has posted; undefined if it has posted none that holds. Throws a `Problem` for a key of another request. */
+export async function earlierMessageOf(
   conversation: Conversation,
-  ask: ChatAsk,
+  { key, isRepeated, body, hashBody, messages }: ChatAsk,
   { now }: ChatMarks,
 ): Promise<number | undefined> {
-  const { key, isRepeated, messages } = ask
-  if (key !== undefined) {
-    const postedKey = conversation.state.postedKeys.findLast(
-      (entry) => entry.key.startsWith('chat ') && entry.key.endsWith(` ${key}`),
-    )
-    const isCurrent = postedKey && Date.now() - Date.parse(postedKey.at) < KEY_LIFETIME_MS
-    if (isCurrent) {
-      const { bodyHash, formerHashes } = ask.hashBody('chat request', ask.body)
-      if ([bodyHash, ...formerHashes].includes(postedKey.bodyHash)) return postedKey.answer.seq
-      throw new Problem(
-        'idempotency_mismatch',
-        'This Idempotency-Key was used with another body before; use a new key.',
-      )
-    }
+  if (messages.newParts.length === 0) return undefined
+  const postedKey =
+    key === undefined
+      ? undefined
+      : conversation.state.postedKeys.findLast(
+          (entry) => keyInMark(entry.key) === key && Date.now() - Date.parse(entry.at) < KEY_LIFETIME_MS,
+        )
+  if (postedKey && !(await isWithdrawn(conversation, postedKey.answer.seq))) {
+    const { bodyHash, formerHashes } = hashBody('chat request', body)
+    if ([bodyHash, ...formerHashes].includes(postedKey.bodyHash)) return postedKey.answer.seq
+    throw new Problem('idempotency_mismatch', 'This Idempotency-Key was used with another body before; use a new key.')
   }
   if (!isRepeated) return undefined
-  if (messages.outputs.length > 0) return await answeredAt(conversation, messages)
-  for await (const { all, seq } of markedIn(conversation)) return now.all.includes(all) ? seq : undefined
-  return undefined
+  const newest = await newestMarked(conversation)
+  return newest && now.all.includes(newest.all) ? newest.seq : undefined
 }
 
-const ANSWERED: ReadonlySet<string> = new Set(['RequestAnswered'])
+const AFTER_MESSAGE: ReadonlySet<string> = new Set(['MessageWithdrawn', 'AssistantMessage', 'Result'])
 
-/** Where all results of the request were stored. */
-async function answeredAt({ log }: Conversation, { outputs }: ChatAsk['messages']): Promise<number | undefined> {
-  const calls = new Set(outputs.map(({ callId }) => parseCallId(callId)?.toolUseId))
-  let first: number | undefined
-  for await (const { events } of readPages(log, {
-    beforeSeq: log.head + 1,
-    types: ANSWERED,
-    order: 'desc',
-    limit: PAGE,
-  }))
-    for (const { event, seq } of events) {
-      if (event.type !== 'RequestAnswered' || event.kind !== 'client_tool') continue
-      if (event.tool_use_ids.some((call) => calls.delete(call))) first = seq
-      if (calls.size === 0) return first
+/** A message that an answer follows was read: it cannot be withdrawn. */
+async function isWithdrawn({ log }: Conversation, seq: number): Promise<boolean> {
+  for await (const { events } of readPages(log, { afterSeq: seq, types: AFTER_MESSAGE, limit: 16 }))
+    for (const { event } of events) {
+      if (event.type !== 'MessageWithdrawn') return false
+      if (event.message_seq === seq) return true
     }
-  return undefined
+  return false
 }
+
+/** `answers`: of the calls that wait. `since`: the seq of the first result that is stored; undefined if none is. */
+export type Results = { readonly answers: readonly RequestAnswerOf[]; readonly since: number | undefined }
+
+/**
+ * Each function that waits needs a result. One that has the same result already needs no other, if nothing was said after it but
+ * `message`, the message of the same request. Throws an `OpenAiError`, and a `Problem` for another result.
+ */
+export async function resultsOf(
+  conversation: Conversation,
+  outputs: readonly CallOutput[],
+  message: number | undefined,
+): Promise<Results> {
+  const open = conversation.requests.list().filter(({ kind }) => kind === 'client_tool')
+  const openIds = new Set(open.flatMap(({ tool_use_ids }) => tool_use_ids))
+  const answerById = new Map<string, AnswerRequest>()
+  for (const { callId, output } of outputs) {
+    const id = toolUseOf(conversation, callId)
+    if (id === undefined || answerById.has(id)) throw notWaiting(callId)
+    answerById.set(id, parseBody(AnswerRequest, { kind: 'client_tool', output }))
+  }
+  const closedOutputs = outputs.filter(({ callId }) => !openIds.has(toolUseOf(conversation, callId) ?? ''))
+  const resultById =
+    closedOutputs.length > 0 ? await storedResults(conversation, message) : new Map<string, StoredResult>()
+  const seqs: number[] = []
+  for (const { callId } of closedOutputs) {
+    const id = toolUseOf(conversation, callId) ?? ''
+    const result = resultById.get(id)
+    const answer = answerById.get(id)
+    if (!result || !answer) throw notWaiting(callId)
+    // Throws if it is another one.
+    await conversation.requests.answer(result.request_id, answer)
+    seqs.push(result.seq)
+  }
+  const since = seqs.length > 0 ? Math.min(...seqs) : undefined
+  // The agent continues with these, and may have called the next function already.
+  if (since !== undefined && seqs.length === outputs.length) return { answers: [], since }
+  const answers = open.map(({ request_id: requestId, tool_use_ids: [id = ''] }): RequestAnswerOf => {
+    const answer = answerById.get(id)
+    if (answer) return { requestId, answer }
+    throw missingResult(id)
+  })
+  return { answers, since }
+}
+
+type StoredResult = Pick<EventOf<'RequestAnswered'>, 'seq' | 'request_id'>
+
+const SAID: ReadonlySet<string> = new Set(['RequestAnswered', 'UserMessage'])
+
+/** The results after the newest message, by the ids of their calls. */
+async function storedResults({ log }: Conversation, message: number | undefined): Promise<Map<string, StoredResult>> {
+  const results = new Map<string, StoredResult>()
+  for await (const { events } of readPages(log, { beforeSeq: log.head + 1, types: SAID, order: 'desc', limit: PAGE }))
+    for (const { event } of events) {
+      if (event.type === 'UserMessage' && event.seq !== message) return results
+      if (event.type !== 'RequestAnswered' || event.kind !== 'client_tool') continue
+      for (const id of event.tool_use_ids) results.set(id, { seq: event.seq, request_id: event.request_id })
+    }
+  return results
+}
+
+/** Undefined for a call of another conversation. */
+export function toolUseOf({ id }: Pick<Conversation, 'id'>, callId: string): string | undefined {
+  const call = parseCallId(callId)
+  return call?.conversationId === id ? call.toolUseId : undefined
+}
+
+export const notWaiting = (callId: string): OpenAiError =>
+  refusal('tool_call_id', `${callId.slice(0, 200)} does not wait for a result`)
+
+export const missingResult = (toolUseId = ''): OpenAiError =>
+  new OpenAiError(400, `A message of the role tool is missing for the call that ends with ${toolUseId}.`, {
+    param: 'messages',
+  })

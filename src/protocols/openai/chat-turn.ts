@@ -1,28 +1,30 @@
 /** Begins the turn that a request of the Chat Completions API asks for: in its thread, or in its own conversation. */
+import type { Access } from '../../access/access.ts'
 import { Problem } from '../../contract/problem.ts'
-import { AnswerRequest } from '../../contract/request.ts'
+import type { RewindRequest } from '../../contract/rewind.ts'
 import { UserInput } from '../../contract/values/message.ts'
 import type { UserPart } from '../../contract/values/message.ts'
 import { ANSWER_SCOPES } from '../../contract/values/request-kinds.ts'
-import { checkOutputSchema } from '../../conversations/config/check-output-schema.ts'
 import type { Conversation } from '../../conversations/conversation.ts'
 import { createOrFind } from '../../http/guards/create-or-find.ts'
-import { uuid7 } from '../../lib/uuid7.ts'
-import { busy, takeTurn, useTools } from './begin-turn.ts'
+import { busy, takeTurn, toolsUpdate } from './begin-turn.ts'
 import { parseCallId } from './chat-builder.ts'
 import type { ChatAsk } from './chat-ask.ts'
 import { createRequestFor, mayNotInstruct } from './create-request.ts'
-import { earlierTurnOf } from './chat-retries.ts'
+import type { Results } from './chat-retries.ts'
+import { earlierMessageOf, missingResult, notWaiting, resultsOf, toolUseOf } from './chat-retries.ts'
 import { importOf } from './chat-import.ts'
-import type { ChatMarks } from './chat-history.ts'
+import type { ChatMarks, HistoryPlace } from './chat-history.ts'
 import { formatMark, marksOf, placeOf } from './chat-history.ts'
-import type { ChatMessages, ChatRequest } from './chat-request.ts'
-import { formatOf, toolChoiceOf } from './chat-request.ts'
+import type { ChatMessages } from './chat-request.ts'
+import { toolChoiceOf } from './chat-request.ts'
 import { waitingWords } from './chat-words.ts'
 import type { GatewayDeps } from './gateway-deps.ts'
-import { OpenAiError, refusal } from './openai-error.ts'
-import type { CallOutput } from './response-request.ts'
-import { clientToolsOf, outputSchemaOf, parseBody } from './response-request.ts'
+import { OpenAiError } from './openai-error.ts'
+import { parseBody } from './response-request.ts'
+import { say } from './say.ts'
+import { isTemporaryId, temporaryId } from './temporary-id.ts'
+import { limitedThread } from './chat-thread.ts'
 
 /** `start`: seq of the first event of the turn. */
 export type ChatTurn = { readonly conversation: Conversation; readonly start: number; readonly isTemporary: boolean }
@@ -36,30 +38,33 @@ export type ChatPlace = {
 
 /** Throws an `OpenAiError` for results that nothing waits for. */
 export async function placeFor(deps: GatewayDeps, ask: ChatAsk): Promise<ChatPlace> {
-  const { messages, thread, access } = ask
+  const { messages, thread, access, hashBody } = ask
   const [first] = messages.outputs
   if (!first) return await threadFor(deps, ask)
-  const { conversationId, isTemporary = false } = parseCallId(first.callId) ?? {}
+  const { conversationId } = parseCallId(first.callId) ?? {}
   await deps.manager.upToDate()
   const owner = conversationId === undefined ? undefined : deps.manager.ownerOf(conversationId)
   if (conversationId === undefined || !owner || !access.sees(owner)) throw notWaiting(first.callId)
   const conversation = await deps.manager.open(conversationId)
   const { external_id, profile } = conversation.state.settings
   if (profile !== ask.body.model || (thread !== undefined && external_id !== thread)) throw notWaiting(first.callId)
-  return { conversation, isTemporary: isTemporary && external_id === undefined, isNew: false }
+  return { conversation, isTemporary: isTemporaryId(conversationId, hashBody), isNew: false }
 }
 
 async function threadFor(deps: GatewayDeps, ask: ChatAsk): Promise<ChatPlace> {
-  const { body, messages, thread, access } = ask
+  const { body, messages, thread, access, tools, hashBody } = ask
+  const knownId = await limitedThread(deps, ask)
+  if (knownId !== undefined) return { conversation: await deps.manager.open(knownId), isTemporary: false, isNew: false }
   const request = await createRequestFor(deps, access, {
     profile: body.model,
-    tools: toolsOf(body),
+    tools,
     metadata: body.metadata,
     instructions: messages.system,
     externalId: thread,
   })
+  const id = thread === undefined ? { id: temporaryId(hashBody) } : {}
   try {
-    const { view, isNew } = await createOrFind(deps.manager, access, request)
+    const { view, isNew } = await createOrFind(deps.manager, access, { ...request, ...id })
     return { conversation: await deps.manager.open(view.id), isTemporary: thread === undefined, isNew }
   } catch (error) {
     if (!(error instanceof Problem && error.code === 'conversation_exists')) throw error
@@ -71,15 +76,19 @@ async function threadFor(deps: GatewayDeps, ask: ChatAsk): Promise<ChatPlace> {
 /** Throws an `OpenAiError` if the conversation is busy, waits for something else, or has another history. */
 export async function beginChat(ask: ChatAsk, place: ChatPlace): Promise<ChatTurn> {
   const { conversation } = place
+  const { outputs, newParts } = ask.messages
   const release = takeTurn(conversation.id)
   if (!release) throw busy()
   try {
     const marks = marksOf(ask.messages, ask.hashBody)
-    const earlier = await earlierTurnOf(conversation, ask, marks)
-    if (earlier !== undefined) return { ...place, start: earlier }
+    const message = await earlierMessageOf(conversation, ask, marks)
+    if (message !== undefined && outputs.length === 0) return { ...place, start: message }
+    const results = outputs.length > 0 ? await resultsOf(conversation, outputs, message) : undefined
+    const isSaid = message !== undefined || newParts.length === 0
+    if (results?.answers.length === 0 && isSaid && results.since !== undefined)
+      return { ...place, start: message ?? results.since }
     if (isBusy(conversation)) throw waitingError(conversation) ?? busy()
-    const start = await begin(conversation, ask, marks)
-    return { ...place, start }
+    return { ...place, start: await begin(conversation, ask, { marks, message, results }) }
   } finally {
     release()
   }
@@ -89,49 +98,65 @@ export async function beginChat(ask: ChatAsk, place: ChatPlace): Promise<ChatTur
 const isBusy = ({ state, requests }: Conversation): boolean =>
   state.status === 'running' && requests.list().every(({ kind }) => kind !== 'client_tool')
 
-async function begin(conversation: Conversation, ask: ChatAsk, marks: ChatMarks): Promise<number> {
-  const { messages, access, body } = ask
-  const { outputs, newParts } = messages
-  const schema = outputSchemaOf(formatOf(body))
-  if (schema) await checkOutputSchema(schema)
-  // What is refused takes nothing back.
-  if (newParts.length > 0) parseBody(UserInput, { role: 'user', content: newParts })
-  const parts = await partsFor(conversation, ask, marks)
-  if (outputs.length === 0) {
-    const waiting = waitingError(conversation)
-    if (waiting) throw waiting
-    await endUnseen(conversation, messages)
-  }
-  const answers = answersTo(conversation, outputs)
-  await useTools(conversation, access, toolsOf(body))
-  const start = conversation.log.head + 1
-  for (const { requestId, answer } of answers) {
-    access.require(ANSWER_SCOPES[answer.kind])
-    await conversation.requests.answer(requestId, answer, access.key?.name)
-  }
-  const seq = newParts.length > 0 ? await say(conversation, ask, marks, parts) : undefined
-  return answers.length > 0 ? start : (seq ?? start)
+type EarlierParts = {
+  readonly marks: ChatMarks
+  /** The seq of the message of this request, which the log has already. */
+  readonly message: number | undefined
+  readonly results: Results | undefined
 }
 
-/** Takes the conversation back, if the client has. Returns what the agent is to read. */
-async function partsFor(conversation: Conversation, ask: ChatAsk, marks: ChatMarks): Promise<readonly UserPart[]> {
-  const { messages, access } = ask
+/** All that can be refused is refused before anything changes. */
+async function begin(
+  conversation: Conversation,
+  ask: ChatAsk,
+  { marks, message, results }: EarlierParts,
+): Promise<number> {
+  const { messages, access, tools, outputSchema, body, key, hashBody } = ask
   const head = conversation.log.head
-  const place = await placeOf(conversation, marks)
-  if (place.kind === 'other') throw otherHistory(marks.before.length === 0)
+  const place = message === undefined ? await placeOf(conversation, marks) : undefined
+  if (place?.kind === 'other' || (results && place && place.kind !== 'end'))
+    throw otherHistory(!results && marks.before.length === 0)
+  const content = place ? partsFor(ask, place) : []
+  if (content.length > 0) parseBody(UserInput, { role: 'user', content })
+  const target = place?.kind === 'earlier' ? place.toSeq : undefined
+  if (target !== undefined && ask.thread === undefined) throw otherHistory(false)
+  const isUnseen = target === undefined && !results && hasUnseen(conversation, messages)
+  if (target === undefined && !isUnseen) refuseWaiting(conversation, results)
+  const update = toolsUpdate(conversation, access, tools)
+  if (results) access.require(ANSWER_SCOPES.client_tool)
+  if (update) await conversation.configure(update)
+  if (target !== undefined) await rewind(conversation, access, { to_seq: target, last_seq: head })
+  if (isUnseen) await conversation.pause({ interrupt: true })
+  const mark = { key: formatMark(marks.now, key), ...hashBody('chat request', body) }
+  const { answers = [] } = results ?? {}
+  const toolChoice = toolChoiceOf(body)
+  const start = await say(conversation, access, { answers, content, tools, outputSchema, toolChoice, mark })
+  return message ?? start
+}
+
+/** A message decides nothing, and a function that waits needs its result. */
+function refuseWaiting(conversation: Conversation, results: Results | undefined): void {
+  const waiting = results ? undefined : waitingError(conversation)
+  if (waiting) throw waiting
+  const [call] = conversation.requests.list().filter(({ kind }) => kind === 'client_tool')
+  if (call && !results?.answers.length) throw missingResult(call.tool_use_ids[0])
+}
+
+/** What the agent is to read. */
+function partsFor({ messages, access }: ChatAsk, place: HistoryPlace): readonly UserPart[] {
+  if (messages.newParts.length === 0) return []
   const isFirst = place.kind === 'new' || (place.kind === 'earlier' && place.isFirst)
-  if (messages.outputs.length > 0 && place.kind !== 'end') throw otherHistory(false)
-  if (place.kind === 'earlier') {
-    if (ask.thread === undefined) throw otherHistory(false)
-    await conversation
-      .rewind({ to_seq: place.toSeq, last_seq: head }, { by: access.key?.name })
-      .catch((error: unknown) => {
-        throw error instanceof Problem && error.code === 'invalid_request' ? otherHistory(false) : error
-      })
-  }
   const system: UserPart[] =
     isFirst && mayNotInstruct(access) && messages.system !== '' ? [{ type: 'text', text: messages.system }] : []
   return [...system, ...(place.kind === 'new' ? importOf(messages.before) : []), ...messages.newParts]
+}
+
+async function rewind(conversation: Conversation, access: Access, to: RewindRequest): Promise<void> {
+  try {
+    await conversation.rewind(to, { by: access.key?.name })
+  } catch (error) {
+    throw error instanceof Problem && error.code === 'invalid_request' ? otherHistory(false) : error
+  }
 }
 
 function otherHistory(isShort: boolean): OpenAiError {
@@ -143,37 +168,11 @@ function otherHistory(isShort: boolean): OpenAiError {
 }
 
 /** Calls of functions that the client has not seen, because another client decided about the calls before them. */
-async function endUnseen(conversation: Conversation, { callIds }: ChatMessages): Promise<void> {
+function hasUnseen(conversation: Conversation, { callIds }: ChatMessages): boolean {
   const seenIds = new Set([...callIds].map((id) => toolUseOf(conversation, id)))
   const open = conversation.requests.list().filter(({ kind }) => kind === 'client_tool')
-  if (open.length > 0 && open.every(({ tool_use_ids }) => tool_use_ids.every((id) => !seenIds.has(id))))
-    await conversation.pause({ interrupt: true })
+  return open.length > 0 && open.every(({ tool_use_ids }) => tool_use_ids.every((id) => !seenIds.has(id)))
 }
-
-type Answer = { readonly requestId: string; readonly answer: AnswerRequest }
-
-/** Each function that waits needs a result, or none is stored. */
-function answersTo(conversation: Conversation, outputs: readonly CallOutput[]): readonly Answer[] {
-  const open = conversation.requests.list().filter(({ kind }) => kind === 'client_tool')
-  const outputById = new Map(outputs.map(({ callId, output }) => [toolUseOf(conversation, callId), output]))
-  const openIds = new Set(open.flatMap(({ tool_use_ids }) => tool_use_ids))
-  for (const { callId } of outputs) if (!openIds.has(toolUseOf(conversation, callId))) throw notWaiting(callId)
-  return open.map(({ request_id: requestId, tool_use_ids: [id = ''] }) => {
-    if (!outputById.has(id))
-      throw new OpenAiError(400, `A message of the role tool is missing for the call that ends with ${id}.`, {
-        param: 'messages',
-      })
-    return { requestId, answer: parseBody(AnswerRequest, { kind: 'client_tool', output: outputById.get(id) }) }
-  })
-}
-
-function toolUseOf({ id }: Conversation, callId: string): string {
-  const { conversationId, toolUseId } = parseCallId(callId) ?? {}
-  return conversationId === id && toolUseId !== undefined ? toolUseId : ''
-}
-
-const notWaiting = (callId: string): OpenAiError =>
-  refusal('tool_call_id', `${callId.slice(0, 200)} does not wait for a result`)
 
 /** A message decides nothing. Undefined if nothing waits but questions, which the next message ends, and functions. */
 function waitingError(conversation: Conversation): OpenAiError | undefined {
@@ -182,35 +181,3 @@ function waitingError(conversation: Conversation): OpenAiError | undefined {
   const words = waiting.map((request) => waitingWords(request, conversation.id)).join(' ')
   return new OpenAiError(409, words, { code: 'waiting_for_decision', param: 'messages' })
 }
-
-async function say(
-  conversation: Conversation,
-  { body, key, hashBody }: ChatAsk,
-  { now }: ChatMarks,
-  content: readonly UserPart[],
-): Promise<number> {
-  const message = parseBody(UserInput, { role: 'user', content })
-  const output_schema = outputSchemaOf(formatOf(body))
-  const tool_choice = toolChoiceOf(body)
-  // The client executes them itself: it needs no decision about its own functions. Rules that ask or deny hold.
-  const allowed_tools = toolsOf(body).flatMap(({ name }) => (/^[A-Za-z_]/.test(name) ? [name] : []))
-  const wishes = {
-    ...(output_schema && { output_schema }),
-    ...(tool_choice && { tool_choice }),
-    ...(allowed_tools.length > 0 && { allowed_tools }),
-  }
-  const isPlain = Object.keys(wishes).length === 0
-  const mark = { key: formatMark(now, key ?? uuid7()), ...hashBody('chat request', body) }
-  const { seq, event_id } = await conversation.post({ message, run: isPlain }, mark)
-  if (isPlain) return seq
-  try {
-    await conversation.run(wishes)
-  } catch (error) {
-    // A message that nobody reads would be a part of the next turn.
-    await conversation.withdrawals.withdraw(event_id)
-    throw error
-  }
-  return seq
-}
-
-const toolsOf = (body: ChatRequest) => clientToolsOf({ tools: body.tools })

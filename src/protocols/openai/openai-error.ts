@@ -81,12 +81,22 @@ export function sendError(
     error instanceof OpenAiError ? error.retryAfter : error instanceof Problem ? retryAfterOf(error) : undefined
   const seconds = givenSeconds ?? (status === 503 ? 1 : undefined)
   if (seconds !== undefined) void reply.header('retry-after', seconds)
+  // Clients of OpenAI repeat requests with these statuses, and this one would be refused again.
+  else if (status === 409 || status === 507) void reply.header('x-should-retry', 'false')
   if (status === 401) void reply.header('www-authenticate', 'Bearer realm="agent-server"').header('connection', 'close')
   const { type, body } = format(errorBody)
   return reply.code(status).type(type).send(body)
 }
 
-function retryAfterOf({ details }: Problem): number | undefined {
-  const seconds = details?.['retry_after']
+/** What another request does now, and ends soon. */
+const PASSING: ReadonlySet<ProblemCode> = new Set([
+  'already_running',
+  'conversation_changed',
+  'conversation_running',
+  'idempotency_in_flight',
+])
+
+function retryAfterOf({ code, details }: Problem): number | undefined {
+  const seconds = details?.['retry_after'] ?? (PASSING.has(code) ? 1 : undefined)
   return typeof seconds === 'number' ? seconds : undefined
 }

@@ -11,7 +11,11 @@ import { OpenAiError, refusal } from './openai-error.ts'
 /** The label of the tools of the server: a client that declares it answers approval requests. */
 export const SERVER_LABEL = 'agent-server'
 
+/** As a message of the API may have. */
+export const MAX_PARTS = 1000
+
 const Part = z.looseObject({ type: z.string() })
+const Parts = z.array(Part).max(MAX_PARTS)
 const Item = z.looseObject({ type: z.string().optional() })
 const ImageUrl = z.object({ url: z.string() })
 const Metadata = z.record(z.string(), z.unknown()).nullish()
@@ -50,8 +54,8 @@ export type ResponseInput = {
 }
 
 const ApprovalItem = z.object({ approval_request_id: z.string(), approve: z.boolean(), reason: z.string().nullish() })
-const OutputItem = z.object({ call_id: z.string(), output: z.union([z.string(), z.array(Part)]) })
-const MessageItem = z.looseObject({ role: z.string(), content: z.union([z.string(), z.array(Part)]) })
+const OutputItem = z.object({ call_id: z.string(), output: z.union([z.string(), Parts]) })
+const MessageItem = z.looseObject({ role: z.string(), content: z.union([z.string(), Parts]) })
 
 /** Answers of the model are items that a client sends back: the log has them. Throws an `OpenAiError`. */
 export function readInput(input: ResponseRequest['input'], isNew: boolean): ResponseInput {
@@ -129,6 +133,8 @@ const JsonSchema = z.looseObject({ schema: OutputSchema })
 /** Undefined: the answer may have any form. */
 export function outputSchemaOf({ text }: Pick<ResponseRequest, 'text'>): Record<string, unknown> | undefined {
   const format = text?.format
-  if (format?.type === 'json_object') return { type: 'object' }
-  return format?.type === 'json_schema' ? parseBody(JsonSchema, format).schema : undefined
+  if (!format || format.type === 'text') return undefined
+  if (format.type === 'json_object') return { type: 'object' }
+  if (format.type === 'json_schema') return parseBody(JsonSchema, format).schema
+  throw refusal('text.format', `has the type ${format.type.slice(0, 50)}, which is not supported; send json_schema`)
 }

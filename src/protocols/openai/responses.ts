@@ -3,6 +3,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Access } from '../../access/access.ts'
 import type { EventType } from '../../contract/events/event.ts'
 import type { Conversation } from '../../conversations/conversation.ts'
+import { checkOutputSchema } from '../../conversations/config/check-output-schema.ts'
 import { accessOf } from '../../http/guards/authorize.ts'
 import { closeSignal } from '../../http/request/close-signal.ts'
 import { followTurn, readTurn } from '../items/follow-turn.ts'
@@ -35,10 +36,12 @@ export async function createResponse(
     throw refusal('conversation', 'is not supported; send previous_response_id')
   const access = accessOf(request)
   const { id: profile } = await requireModel(deps, access, body.model)
+  const schema = outputSchemaOf(body)
+  if (schema) await checkOutputSchema(schema)
   const flags = {
     asksApproval: asksApproval(body),
     isBackground: body.background === true,
-    isStructured: outputSchemaOf(body) !== undefined,
+    isStructured: schema !== undefined,
   }
   const { previous_response_id: previous } = body
   request.conversationId = previous ? parseResponseId(previous)?.conversationId : undefined

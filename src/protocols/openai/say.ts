@@ -1,0 +1,83 @@
+/** Says what a request says: the answers to what waits, and a message. If one of them is refused, the other is not sent. */
+import type { Access } from '../../access/access.ts'
+import type { ClientTool } from '../../contract/client-tools/client-tool.ts'
+import { Problem } from '../../contract/problem.ts'
+import type { AnswerRequest } from '../../contract/request.ts'
+import { UserInput } from '../../contract/values/message.ts'
+import type { UserPart } from '../../contract/values/message.ts'
+import type { ToolChoice } from '../../contract/values/llm-config.ts'
+import { ANSWER_SCOPES } from '../../contract/values/request-kinds.ts'
+import type { Conversation } from '../../conversations/conversation.ts'
+import type { Idempotency } from '../../state/idempotency.ts'
+import { parseBody } from './response-request.ts'
+
+export type RequestAnswerOf = { readonly requestId: string; readonly answer: AnswerRequest }
+
+type Words = {
+  readonly answers: readonly RequestAnswerOf[]
+  /** Empty: there is no message. */
+  readonly content: readonly UserPart[]
+  readonly tools: readonly ClientTool[]
+  readonly outputSchema: Record<string, unknown> | undefined
+  readonly toolChoice?: ToolChoice | undefined
+  readonly mark?: Idempotency
+}
+
+/** Returns the seq of the message, or of the first answer. Throws a `Problem`, and an `OpenAiError` for a wrong message. */
+export async function say(conversation: Conversation, access: Access, words: Words): Promise<number> {
+  const { answers, content } = words
+  access.require(...answers.map(({ answer }) => ANSWER_SCOPES[answer.kind]))
+  const message = content.length > 0 ? parseBody(UserInput, { role: 'user', content }) : undefined
+  const options = optionsOf(words)
+  const head = conversation.log.head
+  // The agent reads a message with the answers, in the run that they continue.
+  const run = answers.length === 0 && Object.keys(options).length === 0
+  const postedMessage = message && (await conversation.post({ message, run }, words.mark))
+  try {
+    for (const { requestId, answer } of answers) await conversation.requests.answer(requestId, answer, access.key?.name)
+    if (!run) await ensureRun(conversation, options, answers.length > 0)
+  } catch (error) {
+    // A message that nobody reads would be a part of the next turn. It stays if the agent has read it.
+    if (postedMessage) await conversation.withdrawals.withdraw(postedMessage.event_id).catch(() => {})
+    throw error
+  }
+  return postedMessage?.seq ?? (await firstAnswer(conversation, head))
+}
+
+type RunOptions = NonNullable<Parameters<Conversation['run']>[0]>
+
+function optionsOf({ tools, outputSchema: output_schema, toolChoice: tool_choice }: Words): RunOptions {
+  // The client executes them itself: it needs no decision about its own functions. Rules that ask or deny hold.
+  const allowed_tools = tools.flatMap(({ name }) => (/^[A-Za-z_]/.test(name) ? [name] : []))
+  return {
+    ...(output_schema && { output_schema }),
+    ...(tool_choice && { tool_choice }),
+    ...(allowed_tools.length > 0 && { allowed_tools }),
+  }
+}
+
+/** Answers continue the run that waits for them, unless it was paused. */
+async function ensureRun(conversation: Conversation, options: RunOptions, isContinued: boolean): Promise<void> {
+  if (isContinued && conversation.state.status === 'running') return
+  try {
+    await conversation.run(options)
+  } catch (error) {
+    if (isContinued && error instanceof Problem && CONTINUED.has(error.code)) return
+    throw error
+  }
+}
+
+/** It works already, or something else waits. */
+const CONTINUED: ReadonlySet<string> = new Set([
+  'already_running',
+  'waiting_for_confirmation',
+  'waiting_for_input',
+  'waiting_for_client',
+])
+
+const ANSWERED: ReadonlySet<string> = new Set(['RequestAnswered'])
+
+async function firstAnswer({ log }: Conversation, head: number): Promise<number> {
+  const { events } = await log.read({ afterSeq: head, types: ANSWERED, limit: 1 })
+  return events[0]?.seq ?? head + 1
+}
