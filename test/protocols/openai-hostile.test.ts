@@ -211,6 +211,23 @@ test('functions of a response are answered with a message, and what is refused l
   expect(await count()).toBe(before)
 })
 
+test('a response that is asked for again is the same one: new, continued or in a fork', async () => {
+  const ask = async (more: object, headers: Record<string, string>) =>
+    await post('/responses', { model: 'coder', ...more }, headers)
+  const key = (name: string) => ({ 'idempotency-key': name })
+  const first = await ask({ input: 'one' }, key('a'))
+  expect((await ask({ input: 'one' }, key('a'))).body).toMatchObject({ id: first.body.id, output: first.body.output })
+  expect((await ask({ input: 'another' }, key('a'))).status).toBe(422)
+  const next = { input: 'two', previous_response_id: first.body.id }
+  const second = await ask(next, key('b'))
+  const retry = { 'x-stainless-retry-count': '1' }
+  for (const headers of [key('b'), retry]) expect((await ask(next, headers)).body.id).toBe(second.body.id)
+  const branch = { ...next, input: 'three' }
+  const third = await ask(branch, key('c'))
+  expect(third.body.id).not.toContain(first.body.id.slice(0, 37))
+  expect((await ask(branch, key('c'))).body.id).toBe(third.body.id)
+})
+
 test('whatever is sent, no answer is a fault of the server, and each error has the form of OpenAI', async () => {
   const values: unknown[] = [
     null,

@@ -11,15 +11,17 @@ import { UserInput } from '../../contract/values/message.ts'
 import { ANSWER_SCOPES } from '../../contract/values/request-kinds.ts'
 import type { Conversation } from '../../conversations/conversation.ts'
 import { accessOf } from '../../http/guards/authorize.ts'
-import { mayConfigure, mayCreate } from '../../http/guards/limited-requests.ts'
+import { mayConfigure, mayCreate, ownKey } from '../../http/guards/limited-requests.ts'
 import { createOrFind } from '../../http/guards/create-or-find.ts'
 import { canonicalJson } from '../../lib/json/canonical-json.ts'
+import type { Idempotency } from '../../state/idempotency.ts'
 import { Slots } from '../../lib/slots.ts'
 import { createRequestFor, mayNotInstruct } from './create-request.ts'
 import { OpenAiError, refusal } from './openai-error.ts'
 import { parseApprovalId } from './response-id.ts'
 import type { ResponseInput, ResponseRequest } from './response-request.ts'
 import { clientToolsOf, outputSchemaOf, parseBody, readInput } from './response-request.ts'
+import { creationOf, earlierResponse, responseMark, retryOf } from './response-retries.ts'
 import type { RequestAnswerOf } from './say.ts'
 import { say } from './say.ts'
 import type { GatewayDeps } from './gateway-deps.ts'
@@ -54,16 +56,25 @@ export async function createConversationFor(
       ? [{ type: 'text' as const, text: instructions }, ...input.parts]
       : input.parts
   parseBody(UserInput, { role: 'user', content })
-  const { view } = await createOrFind(deps.manager, access, await createRequestFor(deps, access, fields))
+  const retry = retryOf(request)
+  const wish = await createRequestFor(deps, access, fields)
+  const idempotency = ownKey(access, creationOf(retry))
+  const { view } = await createOrFind(deps.manager, access, wish, { idempotency })
   request.conversationId = view.id
+  const release = beginning.take(view.id)
+  if (!release) throw busy()
   try {
     const conversation = await deps.manager.open(view.id)
-    const words = { answers: [], content, tools: fields.tools, outputSchema: outputSchemaOf(body) }
-    return { conversation, start: await say(conversation, access, words), isNew: true }
+    const start = await earlierResponse(conversation, retry)
+    if (start !== undefined) return { conversation, start, isNew: false }
+    const words = { content, tools: fields.tools, outputSchema: outputSchemaOf(body), mark: responseMark(retry) }
+    return { conversation, start: await say(conversation, access, { ...words, answers: [] }), isNew: true }
   } catch (error) {
     // Nobody knows its id.
     await deps.manager.delete(view.id)
     throw error
+  } finally {
+    release()
   }
 }
 
@@ -76,17 +87,22 @@ export async function continueConversation(
 ): Promise<BegunTurn> {
   const access = accessOf(request)
   const release = beginning.take(earlier.id)
-  if (!release || end === undefined) {
-    release?.()
-    throw busy()
-  }
+  if (!release) throw busy()
   try {
+    const retry = retryOf(request)
+    request.conversationId = earlier.id
+    const start = await earlierResponse(earlier, retry)
+    if (start !== undefined) return { conversation: earlier, start, isNew: false }
+    if (end === undefined) throw busy()
     const input = readInput(body.input, false)
     // Somebody else may have answered what waited: the same turn then continues.
     const hasMore = await isContinuedAfter(earlier, end, ['UserMessage'])
-    const fork = hasMore ? await forkAt(deps, access, earlier, end) : undefined
+    const fork = hasMore ? await forkAt(deps, access, earlier, { end, idempotency: creationOf(retry) }) : undefined
     request.conversationId = fork?.id ?? earlier.id
-    return await continueIn(fork ?? earlier, access, { body, input, isNew: hasMore }).catch(async (error: unknown) => {
+    const forkStart = fork && (await earlierResponse(fork, retry))
+    if (fork && forkStart !== undefined) return { conversation: fork, start: forkStart, isNew: false }
+    const continuation = { body, input, isNew: hasMore, mark: responseMark(retry) }
+    return await continueIn(fork ?? earlier, access, continuation).catch(async (error: unknown) => {
       if (fork) await deps.manager.delete(fork.id)
       throw error
     })
@@ -95,13 +111,18 @@ export async function continueConversation(
   }
 }
 
-type Continuation = { readonly body: ResponseRequest; readonly input: ResponseInput; readonly isNew: boolean }
+type Continuation = {
+  readonly body: ResponseRequest
+  readonly input: ResponseInput
+  readonly isNew: boolean
+  readonly mark: Idempotency
+}
 
 /** All that can be refused is refused before anything changes. */
 async function continueIn(
   conversation: Conversation,
   access: Access,
-  { body, input, isNew }: Continuation,
+  { body, input, isNew, mark }: Continuation,
 ): Promise<BegunTurn> {
   if (conversation.state.status === 'running' && waitingIn(conversation).length === 0) throw busy()
   const tools = clientToolsOf(body)
@@ -111,7 +132,7 @@ async function continueIn(
   if (input.parts.length > 0) parseBody(UserInput, { role: 'user', content: input.parts })
   const update = toolsUpdate(conversation, access, tools)
   if (update) await conversation.configure(update)
-  const words = { answers, content: input.parts, tools, outputSchema: outputSchemaOf(body) }
+  const words = { answers, content: input.parts, tools, outputSchema: outputSchemaOf(body), mark }
   return { conversation, start: await say(conversation, access, words), isNew }
 }
 
@@ -124,10 +145,10 @@ async function forkAt(
   { manager }: GatewayDeps,
   access: Access,
   { id }: Conversation,
-  end: number,
+  { end, idempotency }: { readonly end: number; readonly idempotency: Idempotency | undefined },
 ): Promise<Conversation> {
   mayCreate(access)
-  const fork = await manager.fork(id, ForkConversation.parse({ at_seq: end }))
+  const fork = await manager.fork(id, ForkConversation.parse({ at_seq: end }), ownKey(access, idempotency))
   return await manager.open(fork.id)
 }
 
@@ -168,10 +189,24 @@ function answersTo(conversation: Conversation, input: ResponseInput): readonly R
     if (!callIds.has(`${requestId} ${toolUseId}`))
       throw refusal('approval_request_id', `${id.slice(0, 200)} does not wait for an answer`)
   }
+  refuseTwice(
+    'approval_request_id',
+    input.approvals.map(({ id }) => id),
+  )
+  refuseTwice(
+    'call_id',
+    input.outputs.map(({ callId }) => callId),
+  )
   const calls = new Set(open.flatMap(({ tool_use_ids }) => tool_use_ids))
   for (const { callId } of input.outputs)
     if (!calls.has(callId)) throw refusal('call_id', `${callId.slice(0, 200)} does not wait for an output`)
   return answers
+}
+
+/** Nobody knows which one of two answers is meant. */
+function refuseTwice(param: string, ids: readonly string[]): void {
+  const again = ids.find((id, at) => ids.indexOf(id) !== at)
+  if (again !== undefined) throw refusal(param, `${again.slice(0, 200)} is answered twice`)
 }
 
 function answerTo(request: Waiting, { approvals, outputs }: ResponseInput): AnswerRequest {

@@ -2,9 +2,10 @@
 import type { Access } from '../../access/access.ts'
 import type { ClientTool } from '../../contract/client-tools/client-tool.ts'
 import type { HashBody } from '../../security/body-hash.ts'
+import type { RetryHeaders } from './earlier-post.ts'
 import type { ChatMessages, ChatRequest } from './chat-request.ts'
 
-export type ChatAsk = {
+export type ChatAsk = RetryHeaders & {
   readonly body: ChatRequest
   readonly messages: ChatMessages
   /** The functions of the client. */
@@ -15,8 +16,4 @@ export type ChatAsk = {
   readonly thread: string | undefined
   readonly access: Access
   readonly hashBody: HashBody
-  /** The header `Idempotency-Key`. */
-  readonly key: string | undefined
-  /** The client says that it has sent the request before. */
-  readonly isRepeated: boolean
 }

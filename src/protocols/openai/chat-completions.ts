@@ -3,11 +3,11 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { checkOutputSchema } from '../../conversations/config/check-output-schema.ts'
 import { accessOf } from '../../http/guards/authorize.ts'
 import { closeSignal } from '../../http/request/close-signal.ts'
-import { KeyHeader } from '../../http/request/idempotency-key.ts'
 import { followTurn } from '../items/follow-turn.ts'
 import { ChatBuilder, parseCallId } from './chat-builder.ts'
 import { chatSchemaOf, parseChat, readMessages } from './chat-request.ts'
 import type { ChatAsk } from './chat-ask.ts'
+import { retryHeadersOf } from './earlier-post.ts'
 import { removeLeftovers } from './chat-leftovers.ts'
 import { threadId } from './chat-thread.ts'
 import type { ChatPlace, ChatTurn } from './chat-turn.ts'
@@ -15,7 +15,7 @@ import { beginChat, placeFor } from './chat-turn.ts'
 import type { GatewayDeps } from './gateway-deps.ts'
 import { requireModel } from './models.ts'
 import { refusal } from './openai-error.ts'
-import { clientToolsOf, parseBody } from './response-request.ts'
+import { clientToolsOf } from './response-request.ts'
 import { streamResponse } from './stream-response.ts'
 
 type Exchange = { readonly request: FastifyRequest; readonly reply: FastifyReply; readonly signal: AbortSignal }
@@ -65,7 +65,6 @@ export async function conversationOfChat(deps: GatewayDeps, request: FastifyRequ
 function askOf(request: FastifyRequest): ChatAsk {
   const body = parseChat(request.body)
   const { headers } = request
-  const key = headers['idempotency-key']
   return {
     body,
     messages: readMessages(body),
@@ -74,8 +73,7 @@ function askOf(request: FastifyRequest): ChatAsk {
     thread: threadIn(headers),
     access: accessOf(request),
     hashBody: request.server.hashBody,
-    key: parseBody(KeyHeader, { 'idempotency-key': key })['idempotency-key'],
-    isRepeated: Number(headers['x-stainless-retry-count'] ?? 0) > 0,
+    ...retryHeadersOf(request),
   }
 }
 

@@ -1,13 +1,13 @@
 /** Finds what a request has said before: clients of OpenAI repeat requests whose answer was lost. */
 import type { EventOf } from '../../contract/events/event.ts'
-import { Problem } from '../../contract/problem.ts'
 import { AnswerRequest } from '../../contract/request.ts'
 import type { Conversation } from '../../conversations/conversation.ts'
 import { readPages } from '../../events/read-pages.ts'
-import { KEY_LIFETIME_MS } from '../../state/idempotency.ts'
+import type { PostedKey } from '../../state/idempotency.ts'
 import type { ChatMarks } from './chat-history.ts'
 import { keyInMark, newestMarked } from './chat-history.ts'
 import { parseCallId } from './chat-builder.ts'
+import { earlierPost } from './earlier-post.ts'
 import type { ChatAsk } from './chat-ask.ts'
 import { OpenAiError, refusal } from './openai-error.ts'
 import type { CallOutput } from './response-request.ts'
@@ -23,32 +23,12 @@ export async function earlierMessageOf(
   { now }: ChatMarks,
 ): Promise<number | undefined> {
   if (messages.newParts.length === 0) return undefined
-  const postedKey =
-    key === undefined
-      ? undefined
-      : conversation.state.postedKeys.findLast(
-          (entry) => keyInMark(entry.key) === key && Date.now() - Date.parse(entry.at) < KEY_LIFETIME_MS,
-        )
-  if (postedKey && !(await isWithdrawn(conversation, postedKey.answer.seq))) {
-    const { bodyHash, formerHashes } = hashBody('chat request', body)
-    if ([bodyHash, ...formerHashes].includes(postedKey.bodyHash)) return postedKey.answer.seq
-    throw new Problem('idempotency_mismatch', 'This Idempotency-Key was used with another body before; use a new key.')
-  }
-  if (!isRepeated) return undefined
+  const isMeant = ({ key: mark }: PostedKey) => keyInMark(mark) === key
+  const hash = hashBody('chat request', body)
+  const seq = key === undefined ? undefined : await earlierPost(conversation, isMeant, hash)
+  if (seq !== undefined || !isRepeated) return seq
   const newest = await newestMarked(conversation)
   return newest && now.all.includes(newest.all) ? newest.seq : undefined
-}
-
-const AFTER_MESSAGE: ReadonlySet<string> = new Set(['MessageWithdrawn', 'AssistantMessage', 'Result'])
-
-/** A message that an answer follows was read: it cannot be withdrawn. */
-async function isWithdrawn({ log }: Conversation, seq: number): Promise<boolean> {
-  for await (const { events } of readPages(log, { afterSeq: seq, types: AFTER_MESSAGE, limit: 16 }))
-    for (const { event } of events) {
-      if (event.type !== 'MessageWithdrawn') return false
-      if (event.message_seq === seq) return true
-    }
-  return false
 }
 
 /** `answers`: of the calls that wait. `since`: the seq of the first result that is stored; undefined if none is. */

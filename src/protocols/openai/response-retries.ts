@@ -1,0 +1,40 @@
+/** Finds the turn that a request of the Responses API has begun before. */
+import type { FastifyRequest } from 'fastify'
+import type { Conversation } from '../../conversations/conversation.ts'
+import { uuid7 } from '../../lib/uuid7.ts'
+import type { BodyHash } from '../../security/body-hash.ts'
+import type { Idempotency, PostedKey } from '../../state/idempotency.ts'
+import type { RetryHeaders } from './earlier-post.ts'
+import { earlierPost, retryHeadersOf } from './earlier-post.ts'
+
+export type ResponseRetry = RetryHeaders & BodyHash
+
+export const retryOf = (request: FastifyRequest): ResponseRetry => ({
+  ...retryHeadersOf(request),
+  ...request.server.hashBody('response request', request.body),
+})
+
+/** Keys of clients have no space. */
+const FORM = /^response \S+(?: (\S+))?$/
+
+/** For the message of a request; each is another one. */
+export function responseMark({ key, bodyHash, formerHashes }: ResponseRetry): Idempotency {
+  return { key: ['response', uuid7(), ...(key === undefined ? [] : [key])].join(' '), bodyHash, formerHashes }
+}
+
+/** For the conversation that a request creates, or the fork. */
+export const creationOf = ({ key, bodyHash, formerHashes }: ResponseRetry): Idempotency | undefined =>
+  key === undefined ? undefined : { key: `response ${key}`, bodyHash, formerHashes }
+
+/** Returns the seq of its message; undefined if the request is a new one. Throws a `Problem` for a key of another request. */
+export async function earlierResponse(conversation: Conversation, retry: ResponseRetry): Promise<number | undefined> {
+  const { key, isRepeated, bodyHash, formerHashes } = retry
+  if (key === undefined && !isRepeated) return undefined
+  const hashes = [bodyHash, ...formerHashes]
+  // The body names the response that it continues.
+  const isMeant = ({ key: mark, bodyHash: hash }: PostedKey) => {
+    const form = FORM.exec(mark)
+    return form !== null && (key === undefined ? hashes.includes(hash) : form[1] === key)
+  }
+  return await earlierPost(conversation, isMeant, retry)
+}
