@@ -140,6 +140,14 @@ test('results and a message are one turn, or nothing of them is stored', async (
   expect(status).toBe(200)
 })
 
+test('a result continues a thread that was paused while its function waited', async () => {
+  const { send, before, result, id } = await askToLookUp('paused')
+  await server.call('POST', `/conversations/${id}/pause`, {})
+  await expect.poll(async () => (await server.call('GET', `/conversations/${id}`)).body.status).toBe('paused')
+  const { body } = await send({ messages: [...before, result('shipped')] })
+  expect(body.choices[0].message.content).toBe('New: shipped.')
+})
+
 test('a request that is refused takes nothing back', async () => {
   const send = chatOf('rights')
   await send({ messages: [user('first')] })
