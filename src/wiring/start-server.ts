@@ -256,10 +256,8 @@ async function createHttp(
     maxKeyless: keylessLimit(ownOpenFiles()),
     logger,
   })
-  const protocols = { manager, profiles: services.profiles, streamSlots, metrics }
-  await http.register(openAiRoutes, protocols)
-  await http.register(agUiRoutes, protocols)
-  await http.register(aiSdkRoutes, protocols)
+  const deps = { manager, profiles: services.profiles, streamSlots, metrics }
+  for (const routes of [openAiRoutes, agUiRoutes, aiSdkRoutes]) await http.register(routes, deps)
   await http.register(pageRoutes)
   dashboardRoutes(http)
   return http

@@ -19,7 +19,7 @@ export const transportOf = ({ url, key = KEY, body }: Omit<UiClientOptions, 'id'
     ...(body && { body }),
   })
 
-/** As a page with `useChat` has it. */
+/** Makes the chat of a page with `useChat`. */
 export const chatOf = ({ id, chat, ...options }: UiClientOptions) =>
   new Chat<UIMessage>({ id, transport: transportOf(options), ...chat })
 
@@ -41,5 +41,5 @@ export async function lastOf(stream: ReadableStream<UIMessageChunk>): Promise<UI
 export const uiTextOf = (message: Pick<UIMessage, 'parts'> | undefined): string =>
   (message?.parts ?? []).flatMap((part) => (part.type === 'text' ? [part.text] : [])).join('|')
 
-/** Without what only a client has. */
+/** Returns the message without what only a client has. */
 export const plainMessages = (messages: readonly UIMessage[]): UIMessage[] => JSON.parse(JSON.stringify(messages))

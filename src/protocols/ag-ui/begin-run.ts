@@ -149,14 +149,14 @@ async function post(
   const seqs: number[] = []
   try {
     for (const [at, { id, message }] of messages.entries()) {
+      const run = at === messages.length - 1
       // The client executes its tools itself: it needs no decision about them. Rules that ask or deny hold.
-      const run = at === messages.length - 1 && own.length === 0
+      const options = run && own.length > 0 && { run_options: { allowed_tools: [...own] } }
       const mark = { key: keyOfMessage(id), ...hashBody('ag-ui message', message) }
-      const { seq, event_id } = await conversation.post({ message, run }, mark)
+      const { seq, event_id } = await conversation.post({ message, run, ...options }, mark)
       postedIds.push(event_id)
       seqs.push(seq)
     }
-    if (messages.length > 0 && own.length > 0) await conversation.run({ allowed_tools: [...own] })
   } catch (error) {
     // Messages that nobody reads would be a part of the next turn.
     for (const id of postedIds) await conversation.withdrawals.withdraw(id)

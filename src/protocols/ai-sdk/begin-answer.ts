@@ -7,7 +7,7 @@ import type { Conversation } from '../../conversations/conversation.ts'
 import { readPages } from '../../events/read-pages.ts'
 import { uuid7 } from '../../lib/uuid7.ts'
 import type { HashBody } from '../../security/body-hash.ts'
-import { takeTurn, useTools } from '../openai/begin-turn.ts'
+import { takeTurn, toolsUpdate } from '../openai/begin-turn.ts'
 import { refusal } from '../openai/openai-error.ts'
 import { parseBody } from '../openai/response-request.ts'
 import type { BegunAnswer } from './answer-requests.ts'
@@ -45,9 +45,10 @@ async function answerInput(conversation: Conversation, ask: UiChatAsk): Promise<
   const knownSeq = await findInput(conversation, message.id, isAgain)
   if (knownSeq !== undefined && !isAgain) return await attach(conversation, knownSeq)
   if (isBusy(conversation)) throw busy()
+  const update = ask.body.client_tools && toolsUpdate(conversation, ask.access, ask.body.client_tools)
   if (knownSeq === undefined) refuseWaiting(conversation)
   else await takeBack(conversation, knownSeq, ask.access)
-  if (ask.body.client_tools) await useTools(conversation, ask.access, ask.body.client_tools)
+  if (update) await conversation.configure(update)
   return { start: await say(conversation, ask, message.id, input), shownThrough: 0, isNew: true }
 }
 
@@ -112,19 +113,10 @@ async function say(
   id: string,
   message: UserInput,
 ): Promise<number> {
-  const wishes = ownTools(conversation)
-  const isPlain = wishes.allowed_tools === undefined
+  const run_options = ownTools(conversation)
+  const options = run_options.allowed_tools && { run_options }
   const mark = { key: formatMessageKey(id, uuid7()), ...hashBody('ai-sdk message', message) }
-  const { seq, event_id } = await conversation.post({ message, run: isPlain }, mark)
-  if (isPlain) return seq
-  try {
-    await conversation.run(wishes)
-  } catch (error) {
-    // A message that nobody reads would be a part of the next turn.
-    await conversation.withdrawals.withdraw(event_id)
-    throw error
-  }
-  return seq
+  return (await conversation.post({ message, run: true, ...options }, mark)).seq
 }
 
 /** The client executes them itself: it needs no decision about its own tools. Rules that ask or deny hold. */

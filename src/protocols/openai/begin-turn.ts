@@ -167,6 +167,16 @@ export function toolsUpdate(
   return update
 }
 
+/** Changes the tools of the conversation to those of a request. */
+export async function useTools(
+  conversation: Conversation,
+  access: Access,
+  tools: readonly ClientTool[],
+): Promise<void> {
+  const update = toolsUpdate(conversation, access, tools)
+  if (update) await conversation.configure(update)
+}
+
 type Waiting = OpenRequestOf<'permission'> | OpenRequestOf<'client_tool'> | OpenRequestOf<'network'>
 
 const waitingIn = (conversation: Conversation): Waiting[] =>

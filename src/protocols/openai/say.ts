@@ -1,8 +1,9 @@
-/** Says what a request says: the answers to what waits, and a message. If one of them is refused, the other is not sent. */
+/** Sends what a request says: the answers to what waits, and a message. If one of them is refused, the other is not sent. */
 import type { Access } from '../../access/access.ts'
 import type { ClientTool } from '../../contract/client-tools/client-tool.ts'
 import { Problem } from '../../contract/problem.ts'
 import type { AnswerRequest } from '../../contract/request.ts'
+import type { RunOptions } from '../../contract/run.ts'
 import { UserInput } from '../../contract/values/message.ts'
 import type { UserPart } from '../../contract/values/message.ts'
 import type { ToolChoice } from '../../contract/values/llm-config.ts'
@@ -28,14 +29,17 @@ export async function say(conversation: Conversation, access: Access, words: Wor
   const { answers, content } = words
   access.require(...answers.map(({ answer }) => ANSWER_SCOPES[answer.kind]))
   const message = content.length > 0 ? parseBody(UserInput, { role: 'user', content }) : undefined
-  const options = optionsOf(words)
+  const run_options = optionsOf(words)
+  if (message && answers.length === 0) {
+    const isPlain = Object.keys(run_options).length === 0
+    return (await conversation.post({ message, run: true, ...(!isPlain && { run_options }) }, words.mark)).seq
+  }
   const head = conversation.log.head
   // The agent reads a message with the answers, in the run that they continue.
-  const run = answers.length === 0 && Object.keys(options).length === 0
-  const postedMessage = message && (await conversation.post({ message, run }, words.mark))
+  const postedMessage = message && (await conversation.post({ message, run: false }, words.mark))
   try {
     for (const { requestId, answer } of answers) await conversation.requests.answer(requestId, answer, access.key?.name)
-    if (!run) await ensureRun(conversation, options, answers.length > 0)
+    await ensureRun(conversation, run_options)
   } catch (error) {
     // A message that nobody reads would be a part of the next turn. It stays if the agent has read it.
     if (postedMessage) await conversation.withdrawals.withdraw(postedMessage.event_id).catch(() => {})
@@ -43,8 +47,6 @@ export async function say(conversation: Conversation, access: Access, words: Wor
   }
   return postedMessage?.seq ?? (await firstAnswer(conversation, head))
 }
-
-type RunOptions = NonNullable<Parameters<Conversation['run']>[0]>
 
 function optionsOf({ tools, outputSchema: output_schema, toolChoice: tool_choice }: Words): RunOptions {
   // The client executes them itself: it needs no decision about its own functions. Rules that ask or deny hold.
@@ -56,14 +58,13 @@ function optionsOf({ tools, outputSchema: output_schema, toolChoice: tool_choice
   }
 }
 
-/** Answers continue the run that waits for them, unless it was paused. */
-async function ensureRun(conversation: Conversation, options: RunOptions, isContinued: boolean): Promise<void> {
-  if (isContinued && conversation.state.status === 'running') return
+/** Starts a run for answers, unless they have continued the one that waits for them: it may have been paused. */
+async function ensureRun(conversation: Conversation, options: RunOptions): Promise<void> {
+  if (conversation.state.status === 'running') return
   try {
     await conversation.run(options)
   } catch (error) {
-    if (isContinued && error instanceof Problem && CONTINUED.has(error.code)) return
-    throw error
+    if (!(error instanceof Problem) || !CONTINUED.has(error.code)) throw error
   }
 }
 
