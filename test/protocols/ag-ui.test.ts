@@ -54,7 +54,8 @@ function turnFor({ messages }: ScriptedQuestion['body']): ScriptedTurn {
   if (said.includes('which one')) return { calls: [{ name: 'AskUserQuestion', arguments: { questions: [question] } }] }
   if (said.includes('look up')) return { calls: [{ name: 'look_up', arguments: { number: '17' } }] }
   if (said.includes('flaky') && failures++ === 0)
-    return { reasoning: 'Thinking wrongly.', text: 'This is torn off', cut_after: 6, chunk_delay_ms: 60 }
+    return { reasoning: 'Thinking wrongly.', text: 'torn off '.repeat(20), cut_after: 15, chunk_delay_ms: 60 }
+  if (said.includes('never stop')) return { text: 'and so on '.repeat(300), chunk_delay_ms: 60 }
   if (said.includes('slowly')) return { reasoning: 'Hm.', text: 'one two three four five six', chunk_delay_ms: 60 }
   if (said.includes('fail')) return { status: 400, error: { message: 'no such thing' } }
   const all = messages.flatMap((message) => (message.role === 'user' ? [textIn(message)] : []))
@@ -101,7 +102,6 @@ test('the messages of a thread are one conversation, and a page that has none of
   expect(ran.last).toMatchObject({ outcome: { type: 'success' }, result: { stop_reason: 'completed' } })
   expect(ran.last.usage[0].totalTokens).toBeGreaterThan(0)
   await page.say('second')
-  await server.restart()
   const third = await page.say('third')
   expect(typesOf(third)).not.toContain('MESSAGES_SNAPSHOT')
   expect(page.text.at(-1)).toBe('assistant: I know: first, second, third.')
@@ -129,6 +129,7 @@ test('a call waits for the approval of each interrupt; absence approves nothing'
       body: { error: 'invalid_request' },
     })
   expect(await exists(join(workdir, 'yes'))).toBe(false)
+  await server.restart()
   const ran = await page.run({ resume: [...approve([yes]), ...approve([no], false)] })
   expect(ran.outcome).toBe('success')
   expect([await exists(join(workdir, 'yes')), await exists(join(workdir, 'no'))]).toEqual([true, false])
@@ -218,29 +219,45 @@ test('a lost connection does not stop the agent; the same request follows the ru
   await page.run({ abortController: controller } as RunAgentParameters, ({ type }) => {
     if (type === EventType.TEXT_MESSAGE_CONTENT && ++pieces === 2) page.agent.abortRun()
   })
-  const busy = pageOf('lost')
-  const messages = [{ id: 'other', role: 'user', content: 'and this' }]
-  const refused = await fetch(`${server.url}/ag-ui/coder`, {
-    method: 'POST',
-    headers: { authorization: `Bearer ${KEY}`, 'content-type': 'application/json', accept: 'text/event-stream' },
-    body: JSON.stringify({ threadId: 'lost', runId: 'r', messages }),
-  })
-  expect([refused.status, refused.headers.get('retry-after')]).toEqual([409, '1'])
-  const [ran] = await Promise.all([page.run(), busy.run()])
+  const other = pageOf('lost')
+  const [ran] = await Promise.all([page.run(), other.run()])
   expect(ran.outcome).toBe('success')
   expect(page.text).toEqual(['user: slowly', 'reasoning: Hm.', 'assistant: one two three four five six'])
-  expect(busy.agent.messages).toEqual(page.agent.messages)
+  expect(other.agent.messages).toEqual(page.agent.messages)
   const { id } = await viewOf(page)
   expect(await stage.events(id, 'types=UserMessage')).toHaveLength(1)
 })
 
-test('stop ends the run as cancelled, and the next message runs', async () => {
+test('wherever a connection is cut, the messages are those of an uncut run', async () => {
+  const messagesAfter = async (cutAfter: number) => {
+    const page = pageOf(`cut-${cutAfter}`)
+    page.agent.addMessage({ id: 'asked', role: 'user', content: 'slowly' })
+    let seen = 0
+    await page.run({}, () => {
+      if (++seen === cutAfter) page.agent.abortRun()
+    })
+    await page.run()
+    return page.text
+  }
+  const all = await Promise.all([1, 2, 4, 5, 7, 9, 10].map(messagesAfter))
+  for (const text of all)
+    expect(text).toEqual(['user: slowly', 'reasoning: Hm.', 'assistant: one two three four five six'])
+})
+
+test('a message while the agent works is 409; stop ends the run as cancelled, and the next message runs', async () => {
   const page = pageOf('stopped')
-  let stopping: Promise<unknown> | undefined
-  page.agent.addMessage({ id: crypto.randomUUID(), role: 'user', content: 'slowly' })
+  const interfere = async () => {
+    const messages = [{ id: 'other', role: 'user', content: 'and this' }]
+    const headers = { authorization: `Bearer ${KEY}`, 'content-type': 'application/json', accept: 'text/event-stream' }
+    const body = JSON.stringify({ threadId: 'stopped', runId: 'r', messages })
+    const refused = await fetch(`${server.url}/ag-ui/coder`, { method: 'POST', headers, body })
+    expect([refused.status, refused.headers.get('retry-after')]).toEqual([409, '1'])
+    return await server.call('POST', '/ag-ui/coder/stop', { threadId: 'stopped' })
+  }
+  let stopping: ReturnType<typeof interfere> | undefined
+  page.agent.addMessage({ id: crypto.randomUUID(), role: 'user', content: 'never stop' })
   const ran = await page.run({}, ({ type }) => {
-    if (type === EventType.TEXT_MESSAGE_CONTENT)
-      stopping ??= server.call('POST', '/ag-ui/coder/stop', { threadId: 'stopped' })
+    if (type === EventType.TEXT_MESSAGE_CONTENT) stopping ??= interfere()
   })
   expect(await stopping).toMatchObject({ status: 200, body: { threadId: 'stopped' } })
   expect(ran.outcome).toBe('cancelled')
@@ -254,6 +271,20 @@ test('stop ends the run as cancelled, and the next message runs', async () => {
 test('a failed run is RUN_ERROR, and nothing follows it', async () => {
   const ran = await pageOf('failing').say('fail')
   expect(ran.last).toMatchObject({ type: 'RUN_ERROR', message: expect.stringContaining('no such thing') })
+})
+
+test('a page that is behind a rewind forgets what was taken back', async () => {
+  const page = pageOf('rewound')
+  await page.say('first')
+  await page.say('second')
+  const { id, last_seq } = await viewOf(page)
+  const [, second] = await stage.events(id, 'types=UserMessage')
+  const rewind = { to_seq: second.seq - 1, last_seq }
+  expect(await server.call('POST', `/conversations/${id}/rewind`, rewind)).toMatchObject({ status: 200 })
+  expect((await freshMessages('rewound')).map(({ content }) => content)).not.toContain('second')
+  await page.say('third')
+  expect(page.text.join()).not.toContain('second')
+  expect(page.text.at(-1)).toContain('first')
 })
 
 test('what another protocol has begun is followed, approved elsewhere and finished here', async () => {

@@ -1,12 +1,14 @@
 /** Begins what a request asks for: answers what waits and posts new messages, or finds the turn to show. */
 import type { Access } from '../../access/access.ts'
 import { Problem } from '../../contract/problem.ts'
+import type { OpenRequest } from '../../contract/request.ts'
 import { AnswerRequest } from '../../contract/request.ts'
 import { ANSWER_SCOPES } from '../../contract/values/request-kinds.ts'
 import type { UserPart } from '../../contract/values/message.ts'
 import { UserInput } from '../../contract/values/message.ts'
 import type { Conversation } from '../../conversations/conversation.ts'
 import type { HashBody } from '../../security/body-hash.ts'
+import { findSubagent, isDetached } from '../../state/subagents.ts'
 import { takeTurn, useTools } from '../openai/begin-turn.ts'
 import { keyOfMessage } from './ag-ui-event.ts'
 import type { InterruptAnswer } from './interrupts.ts'
@@ -72,11 +74,20 @@ function answersOf(conversation: Conversation, input: RunInput, { toPost }: NewM
     const message = input.messages.findLast((each) => resultOf(each) === request.tool_use_ids[0])
     return message ? [{ requestId: request.request_id, answer: outputIn(message) }] : []
   })
-  const interrupts = open.filter(isInterrupt)
+  const namedIds = new Set((input.resume ?? []).map(({ interruptId }) => interruptId.split(':')[0]))
+  const interrupts = open
+    .filter(isInterrupt)
+    .filter((request) => namedIds.has(request.request_id) || isAwaited(conversation, request))
   const ids = new Set(interrupts.map(({ request_id: id }) => id))
   const entries = (input.resume ?? []).filter(({ interruptId }) => ids.has(interruptId.split(':')[0] ?? ''))
   if (entries.length + outputs.length + toPost.length === 0) return []
   return [...answersToInterrupts(interrupts, entries), ...outputs]
+}
+
+/** Subagents in the background may ask when no run shows it: nothing waits for them. */
+function isAwaited({ state }: Conversation, { parent_tool_use_id: call }: OpenRequest): boolean {
+  const subagent = call === undefined ? undefined : findSubagent(state, call)
+  return !subagent || !isDetached(state, subagent)
 }
 
 const resultOf = ({ role, toolCallId }: InputMessage): string | undefined =>
@@ -97,7 +108,7 @@ function pendingCall(conversation: Conversation, answers: readonly InterruptAnsw
   const answeredIds = new Set(answers.map(({ requestId }) => requestId))
   const pending = conversation.requests
     .list({ kinds: new Set(['client_tool'] as const) })
-    .find(({ request_id: id }) => !answeredIds.has(id))
+    .find((request) => !answeredIds.has(request.request_id) && isAwaited(conversation, request))
   if (!pending) return undefined
   const message = `The call ${pending.tool_use_ids.join(', ')} waits for its result. Send a message of the role tool.`
   return new Problem('waiting_for_client', message)

@@ -17,6 +17,7 @@ export async function lastTurnStart(conversation: Conversation): Promise<number 
   let [start, isOver] = [first, false]
   for await (const { events } of readPages(conversation.log, { afterSeq: first - 1, limit: PAGE }))
     for (const { event, seq } of events) {
+      if (!holds(conversation.state.rewound, event)) continue
       const continues = CONTINUING.has(event.type) || (event.type === 'StatusUpdate' && event.status === 'running')
       if (isOver && continues) [start, isOver] = [seq, false]
       if (changes.add(event).some(({ type }) => type === 'rests' || type === 'ended')) isOver = true
