@@ -181,3 +181,15 @@ test('a decision needs the scope approve, and a thread is that of its user and i
   ])
   expect(await send({ threadId: 'none' }, { path: '/ag-ui/ag-ui-coder/stop' })).toMatchObject({ status: 404 })
 })
+
+test('a page can have a key of one conversation, which makes no other thread', async () => {
+  await send(hello('own'))
+  const { items } = (await server.call('GET', '/conversations?limit=200')).body
+  const { id } = items.find(({ external_id }: { external_id?: string }) => external_id === 'own')
+  const key = await keyFor({ conversations: [id] })
+  const page = new Page(server.url, 'own', key, 'ag-ui-coder')
+  expect((await page.say('and this')).outcome).toBe('success')
+  expect(page.text.at(-1)).toContain('Hello')
+  expect(await send(hello('another'), { key })).toMatchObject({ status: 403 })
+  expect(await send({ threadId: 'raw' }, { key, path: '/ag-ui/ag-ui-coder/stop' })).toMatchObject({ status: 404 })
+})

@@ -60,10 +60,7 @@ export async function runAgent(deps: GatewayDeps, request: FastifyRequest, reply
 /** Interrupts the agent, also while it waits. */
 export async function stopAgent(deps: GatewayDeps, request: FastifyRequest): Promise<object> {
   const { threadId } = parseField(StopInput, request.body)
-  const access = accessOf(request)
-  const id = await findExternal(deps.manager, { external_id: threadId, user_id: access.limits.userId })
-  const owner = id === undefined ? undefined : deps.manager.ownerOf(id)
-  const conversation = id !== undefined && owner && access.sees(owner) ? await deps.manager.open(id) : undefined
+  const conversation = await findThread(deps, accessOf(request), threadId)
   if (conversation?.state.settings.profile !== profileOf(request))
     throw new Problem('conversation_not_found', 'There is no such thread.')
   request.conversationId = conversation.id
@@ -95,6 +92,9 @@ async function threadFor(
   profile: string,
   input: RunInput,
 ): Promise<{ readonly conversation: Conversation; readonly isNew: boolean }> {
+  // A key of one conversation must not make any.
+  const thread = await findThread(deps, access, input.threadId)
+  if (thread?.state.settings.profile === profile) return { conversation: thread, isNew: false }
   const wish = await createRequestFor(deps, access, {
     profile,
     tools: frontendToolsOf(input),
@@ -104,6 +104,17 @@ async function threadFor(
   })
   const { view, isNew } = await createOrFind(deps.manager, access, wish)
   return { conversation: await deps.manager.open(view.id), isNew }
+}
+
+/** Undefined for a thread that the key does not see. */
+async function findThread(
+  { manager }: GatewayDeps,
+  access: Access,
+  threadId: string,
+): Promise<Conversation | undefined> {
+  const id = await findExternal(manager, { external_id: threadId, user_id: access.limits.userId })
+  const owner = id === undefined ? undefined : manager.ownerOf(id)
+  return id !== undefined && owner && access.sees(owner) ? await manager.open(id) : undefined
 }
 
 /** The stream is one of those of its conversation. */
