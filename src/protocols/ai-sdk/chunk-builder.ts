@@ -13,8 +13,8 @@ import { inputPartsOf, userMessageId } from './user-message.ts'
 type ChangeOf<T extends TurnChange['type']> = Extract<TurnChange, { type: T }>
 type Steering = { readonly seq: number; readonly chunk: UiChunk }
 
-/** The model answer that the open step belongs to. */
-type OpenStep = { messageId: string; isReset: boolean }
+/** The model answer that the open step belongs to. `isOfRequests`: what waits for a decision has the last step. */
+type OpenStep = { readonly messageId: string; isReset?: boolean; isOfRequests?: boolean }
 
 /** `clientTools`: names of the tools that clients execute; all others are those of the server. */
 type BuilderOptions = { readonly clientTools: ReadonlySet<string> }
@@ -27,6 +27,10 @@ export class ChunkBuilder {
   /** Messages that were posted while the agent works are shown before the next step. */
   #steering: Steering[] = []
   #step: OpenStep | undefined
+  /** Since the last `start-step`. */
+  #inStep: UiChunk[] = []
+  /** Calls of the main agent without a result. */
+  readonly #openCalls = new Set<string>()
   #end: ChangeOf<'ended'> | undefined
   #out: UiChunk[] = []
 
@@ -63,7 +67,8 @@ export class ChunkBuilder {
   #read(event: Event): void {
     if (event.type === 'AssistantMessage' && event.parent_tool_use_id === undefined)
       this.#open(event.message_id, event.read_through)
-    if (event.type === 'RequestAnswered' || event.type === 'RequestClosed') this.#out.push(...this.#requests.end(event))
+    if (event.type === 'RequestAnswered' || event.type === 'RequestClosed')
+      for (const chunk of this.#requests.end(event)) this.#put(chunk)
     if (event.type === 'UserMessage') {
       const chunk = { type: 'steering-message', id: userMessageId(event), parts: inputPartsOf(event.content) } as const
       this.#steering.push({ seq: event.seq, chunk })
@@ -86,8 +91,7 @@ export class ChunkBuilder {
       case 'result':
         return this.#result(change)
       case 'asked':
-        this.#out.push(...this.#requests.open(change.request))
-        return
+        return this.#ask(change.request)
       case 'rests':
         return
       case 'ended':
@@ -102,13 +106,13 @@ export class ChunkBuilder {
   #open(messageId: string, readThrough = Infinity): void {
     if (this.#step?.messageId === messageId) return
     if (this.#step?.isReset) {
-      this.#step = { messageId, isReset: false }
+      this.#step = { messageId }
       return
     }
     if (this.#step) this.#put({ type: 'finish-step' })
     this.#flush(readThrough)
     this.#put({ type: 'start-step' })
-    this.#step = { messageId, isReset: false }
+    this.#step = { messageId }
   }
 
   #flush(throughSeq: number): void {
@@ -121,7 +125,31 @@ export class ChunkBuilder {
     if (this.#step) this.#step.isReset = true
   }
 
+  /** Clients send decisions when nothing else of the last step is open: what waits for them gets a step. */
+  #ask(request: EventOf<'RequestOpened'>): void {
+    if (request.kind === 'permission' && this.#step && !this.#step.isOfRequests) {
+      const calls = new Set(request.tool_use_ids)
+      if (request.parent_tool_use_id !== undefined) this.#splitStep(new Set())
+      else if (this.#openCalls.difference(calls).size > 0) this.#splitStep(calls)
+    }
+    for (const chunk of this.#requests.open(request)) this.#put(chunk)
+  }
+
+  /** Moves these calls to a step after the open one. */
+  #splitStep(calls: ReadonlySet<string>): void {
+    const chunks = this.#inStep
+    const isMoved = (chunk: UiChunk) => 'toolCallId' in chunk && calls.has(chunk.toolCallId)
+    if (calls.size > 0) {
+      this.#put({ type: 'reset-step' })
+      for (const chunk of chunks) if (!isMoved(chunk)) this.#put(chunk)
+    }
+    this.#put({ type: 'start-step' })
+    for (const chunk of chunks) if (isMoved(chunk)) this.#put(chunk)
+    if (this.#step) this.#step.isOfRequests = true
+  }
+
   #call({ tool_use_id: toolCallId, name: toolName, input }: EventOf<'ToolUse'>): void {
+    this.#openCalls.add(toolCallId)
     const own = this.#clientTools.has(toolName) ? {} : ({ providerExecuted: true, dynamic: true } as const)
     this.#put({ type: 'tool-input-available', toolCallId, toolName, input, ...own })
   }
@@ -130,6 +158,7 @@ export class ChunkBuilder {
     const { tool_use_id: toolCallId, name } = call
     const { output, error_message: message, error_type, is_error: isError, changes } = result
     const own = this.#clientTools.has(name) ? {} : ({ providerExecuted: true } as const)
+    this.#openCalls.delete(toolCallId)
     if (changes && changes.length > 0) this.#put({ type: 'data-diff', id: toolCallId, data: changes })
     const isRefused = error_type === 'denied' || error_type === 'rejected'
     if (isRefused && this.#requests.wasDenied(toolCallId)) this.#put({ type: 'tool-output-denied', toolCallId })
@@ -156,6 +185,8 @@ export class ChunkBuilder {
   }
 
   #put(chunk: UiChunk): void {
+    if (chunk.type === 'start-step' || chunk.type === 'reset-step') this.#inStep = []
+    else this.#inStep.push(chunk)
     this.#out.push(chunk)
   }
 }

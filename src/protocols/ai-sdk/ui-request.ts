@@ -63,10 +63,18 @@ const textParts = (text: string): UserPart[] => (/\S/.test(text) ? [{ type: 'tex
 
 function fileOf({ mediaType, url, filename }: z.infer<typeof FilePart>): UserPart {
   if (!mediaType.startsWith('text/')) return imageOf(url)
-  const [, encoding, data = ''] = /^data:[^,]*?(;base64)?,([\s\S]*)$/.exec(url) ?? []
-  if (!url.startsWith('data:')) throw refusal('url', 'must be a data URL; remote URLs are not fetched')
-  const text = encoding === undefined ? decodeURIComponent(data) : Buffer.from(data, 'base64').toString()
-  return { type: 'text', text: `${filename ?? 'File'}:\n${text}`.toWellFormed() }
+  return { type: 'text', text: `${filename ?? 'File'}:\n${textIn(url)}`.toWellFormed() }
+}
+
+function textIn(url: string): string {
+  const [, encoding, data] = /^data:[^,]*?(;base64)?,([\s\S]*)$/.exec(url) ?? []
+  try {
+    if (data !== undefined)
+      return encoding === undefined ? decodeURIComponent(data) : Buffer.from(data, 'base64').toString()
+  } catch {
+    // It is refused below.
+  }
+  throw refusal('url', 'must be a data URL; remote URLs are not fetched')
 }
 
 const AnswerPart = z.looseObject({
