@@ -108,7 +108,7 @@ test('a decision needs the scope approve, and a chat belongs to the user of the 
   expect(chat.error?.message).toContain('lacks the scope approve')
   expect(await storedMessages({ url, id, key: other })).toEqual([])
   const stolen = await post({ id, messages: chat.messages.slice(1), profile: 'coder' }, other)
-  expect([stolen.status, await stolen.text()]).toEqual([409, expect.stringContaining('does not have this answer')])
+  expect([stolen.status, await stolen.text()]).toEqual([404, expect.stringContaining('There is no chat')])
   expect((await post({ id, messages: [said('Hello', 'm-1')] }, 'no-key')).status).toBe(401)
 })
 
@@ -193,6 +193,9 @@ async function letGo(message: UIMessage): Promise<void> {
   expect((await fetch(file, { method: 'PUT', headers, body: 'go' })).ok).toBe(true)
 }
 
+const stop = (id: string) =>
+  fetch(`${url}/ai/chat/${id}/stop`, { method: 'POST', headers: { authorization: `Bearer ${KEY}` } })
+
 /** Reads up to this number of chunks. */
 async function readChunks(stream: ReadableStream<UIMessageChunk>, count: number): Promise<void> {
   const reader = stream.getReader()
@@ -219,8 +222,6 @@ test('a stop interrupts the agent, whose words stay, and the next message is ans
   const chat = chatOf({ url, id, body: WITH_CODER })
   const sending = chat.sendMessage({ text: 'endless' })
   await expect.poll(() => uiTextOf(chat.messages.at(-1))).toMatch(/^word word/)
-  const stop = (chatId: string) =>
-    fetch(`${url}/ai/chat/${chatId}/stop`, { method: 'POST', headers: { authorization: `Bearer ${KEY}` } })
   expect((await stop(id)).status).toBe(200)
   await sending
   expect(chat.status).toBe('ready')
@@ -270,6 +271,8 @@ test('the stream has its headers, and what is wrong is said before it', async ()
     const response = await post(body)
     expect([response.status, await response.text()]).toEqual([status, expect.stringContaining(words)])
   }
+  // What is refused makes no conversation.
+  expect((await stop(id)).status).toBe(404)
 })
 
 test('after a kill, a decision of another client continues the answer, and the page gets the rest', async () => {

@@ -1,24 +1,28 @@
 /** Begins the answer that a request of this protocol asks for: to a message, to the same message again, or the rest of one. */
 import type { Access } from '../../access/access.ts'
 import { Problem } from '../../contract/problem.ts'
-import { UserInput } from '../../contract/values/message.ts'
+import type { UserInput } from '../../contract/values/message.ts'
 import { holds } from '../../contract/events/rewound.ts'
 import type { Conversation } from '../../conversations/conversation.ts'
 import { readPages } from '../../events/read-pages.ts'
 import { uuid7 } from '../../lib/uuid7.ts'
 import type { HashBody } from '../../security/body-hash.ts'
 import { takeTurn, toolsUpdate } from '../openai/begin-turn.ts'
-import { refusal } from '../openai/openai-error.ts'
-import { parseBody } from '../openai/response-request.ts'
 import type { BegunAnswer } from './answer-requests.ts'
 import { answerQuestions, continueAnswer } from './answer-requests.ts'
 import { clientToolsIn } from './client-tools-in.ts'
 import { openTurn } from './turn-marks.ts'
 import type { UiChatRequest } from './ui-request.ts'
-import { continuedAnswer, lastInput, readInputParts, readQuestionAnswers } from './ui-request.ts'
+import { continuedAnswer, lastInput, readQuestionAnswers } from './ui-request.ts'
 import { formatMessageKey, userMessageId } from './user-message.ts'
 
-export type UiChatAsk = { readonly body: UiChatRequest; readonly access: Access; readonly hashBody: HashBody }
+export type UiChatAsk = {
+  readonly body: UiChatRequest
+  /** Undefined: the request only answers what waits. */
+  readonly input: UserInput | undefined
+  readonly access: Access
+  readonly hashBody: HashBody
+}
 
 /** Throws a `Problem` if the conversation is busy or waits for something else. Then nothing has changed. */
 export async function beginAnswer(conversation: Conversation, ask: UiChatAsk): Promise<BegunAnswer> {
@@ -27,29 +31,29 @@ export async function beginAnswer(conversation: Conversation, ask: UiChatAsk): P
   try {
     const answer = continuedAnswer(ask.body)
     if (answer) return await continueAnswer(conversation, ask.access, answer)
-    return await answerInput(conversation, ask)
+    const message = lastInput(ask.body)
+    if (ask.input) return await answerInput(conversation, ask, message.id, ask.input)
+    return await answerQuestions(conversation, ask.access, readQuestionAnswers(message))
   } finally {
     release()
   }
 }
 
-async function answerInput(conversation: Conversation, ask: UiChatAsk): Promise<BegunAnswer> {
-  const message = lastInput(ask.body)
-  const answers = readQuestionAnswers(message)
-  if (answers.length > 0) return await answerQuestions(conversation, ask.access, answers)
-  const parts = readInputParts(message)
-  if (parts.length === 0) throw refusal('messages', 'the last one has no text and no file')
-  // What is refused takes nothing back.
-  const input = parseBody(UserInput, { role: 'user', content: parts })
-  const isAgain = ask.body.trigger === 'regenerate-message' || ask.body.messageId === message.id
-  const knownSeq = await findInput(conversation, message.id, isAgain)
+async function answerInput(
+  conversation: Conversation,
+  ask: UiChatAsk,
+  id: string,
+  input: UserInput,
+): Promise<BegunAnswer> {
+  const isAgain = ask.body.trigger === 'regenerate-message' || ask.body.messageId === id
+  const knownSeq = await findInput(conversation, id, isAgain)
   if (knownSeq !== undefined && !isAgain) return await attach(conversation, knownSeq)
   if (isBusy(conversation)) throw busy()
   const update = ask.body.client_tools && toolsUpdate(conversation, ask.access, ask.body.client_tools)
   if (knownSeq === undefined) refuseWaiting(conversation)
   else await takeBack(conversation, knownSeq, ask.access)
   if (update) await conversation.configure(update)
-  return { start: await say(conversation, ask, message.id, input), shownThrough: 0, isNew: true }
+  return { start: await say(conversation, ask, id, input), shownThrough: 0, isNew: true }
 }
 
 /** The request was sent before, or the message waits for a run. */

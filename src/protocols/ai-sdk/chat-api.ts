@@ -17,7 +17,7 @@ import { isAtRest } from './is-at-rest.ts'
 import { readHistory } from './read-history.ts'
 import { openTurn } from './turn-marks.ts'
 import type { UiChatRequest } from './ui-request.ts'
-import { parseUiChat } from './ui-request.ts'
+import { parseUiChat, readUiInput } from './ui-request.ts'
 
 export { sendUiError } from './ui-error.ts'
 export { chatInRequest } from './find-chat.ts'
@@ -29,9 +29,11 @@ const PROFILE = 'default'
 export async function submitChat(deps: GatewayDeps, request: FastifyRequest, reply: FastifyReply): Promise<void> {
   const body = parseUiChat(request.body)
   const access = accessOf(request)
-  const conversation = await findOrCreateChat(deps, request, body)
+  const input = readUiInput(body)
+  // Nothing waits in a chat that nobody has begun.
+  const conversation = await (input ? findOrCreateChat(deps, request, body) : requireChat(deps, request, body.id))
   await sendAnswer(deps, conversation, { request, reply }, async () =>
-    beginAnswer(conversation, { body, access, hashBody: request.server.hashBody }),
+    beginAnswer(conversation, { body, input, access, hashBody: request.server.hashBody }),
   )
 }
 

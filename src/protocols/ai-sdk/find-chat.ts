@@ -21,8 +21,8 @@ export async function findChat(
 }
 
 /** Throws the `Problem` `conversation_not_found`. */
-export async function requireChat(deps: GatewayDeps, request: FastifyRequest): Promise<Conversation> {
-  const conversation = await findChat(deps, request)
+export async function requireChat(deps: GatewayDeps, request: FastifyRequest, chatId?: string): Promise<Conversation> {
+  const conversation = await findChat(deps, request, chatId)
   if (conversation) return conversation
   throw new Problem('conversation_not_found', 'There is no chat with this id. Send its first message.')
 }

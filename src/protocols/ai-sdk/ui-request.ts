@@ -3,6 +3,7 @@ import { z } from 'zod'
 import { ClientTools } from '../../contract/client-tools/client-tool.ts'
 import { ProfileName } from '../../contract/conversations/given-fields.ts'
 import type { UserPart } from '../../contract/values/message.ts'
+import { UserInput } from '../../contract/values/message.ts'
 import { imageOf, parseBody } from '../openai/response-request.ts'
 import { refusal } from '../openai/openai-error.ts'
 
@@ -51,8 +52,18 @@ export function lastInput({ messages }: UiChatRequest): UiMessage {
 const FilePart = z.looseObject({ mediaType: z.string(), url: z.string(), filename: z.string().max(500).nullish() })
 const TextPart = z.looseObject({ text: z.string() })
 
+/** What the user says; undefined in a request that only answers what waits. Throws an `OpenAiError`. */
+export function readUiInput(body: UiChatRequest): UserInput | undefined {
+  if (continuedAnswer(body)) return undefined
+  const message = lastInput(body)
+  if (readQuestionAnswers(message).length > 0) return undefined
+  const content = readInputParts(message)
+  if (content.length === 0) throw refusal('messages', 'the last one has no text and no file')
+  return parseBody(UserInput, { role: 'user', content })
+}
+
 /** Throws an `OpenAiError` for files that are not in the request itself. */
-export function readInputParts({ parts }: UiMessage): readonly UserPart[] {
+function readInputParts({ parts }: UiMessage): readonly UserPart[] {
   return parts.flatMap((part): UserPart[] => {
     if (part.type === 'text') return textParts(parseBody(TextPart, part).text)
     return part.type === 'file' ? [fileOf(parseBody(FilePart, part))] : []
