@@ -158,6 +158,10 @@ test('a request that is refused takes nothing back', async () => {
   const parts = Array.from({ length: 1001 }, () => ({ type: 'text', text: 'x' }))
   for (const more of [{ tools }, { response_format: format }, { messages: [user(parts)] }])
     expect([more, (await send({ messages: [user('first')], ...more })).status]).toEqual([more, 400])
+  const many = await chatOf('many')({ messages: Array.from({ length: 1001 }, () => user('x')) })
+  expect([many.status, many.body.error.param]).toEqual([400, 'messages'])
+  const { items } = (await server.call('GET', '/conversations?limit=200')).body
+  expect(items.map(({ external_id }: { external_id?: string }) => external_id)).not.toContain('many')
   expect((await server.call('GET', `/conversations/${id}`)).body.last_seq).toBe(last_seq)
 })
 

@@ -55,7 +55,7 @@ export async function createConversationFor(
     instructions && mayNotInstruct(access)
       ? [{ type: 'text' as const, text: instructions }, ...input.parts]
       : input.parts
-  parseBody(UserInput, { role: 'user', content })
+  parseBody(UserInput, { role: 'user', content }, 'input')
   const retry = retryOf(request)
   const wish = await createRequestFor(deps, access, fields)
   const idempotency = ownKey(access, creationOf(retry))
@@ -129,7 +129,7 @@ async function continueIn(
   const answers = answersTo(conversation, input)
   if (answers.length === 0 && input.parts.length === 0) throw refusal('input', 'has no text, no image and no answer')
   access.require(...answers.map(({ answer }) => ANSWER_SCOPES[answer.kind]))
-  if (input.parts.length > 0) parseBody(UserInput, { role: 'user', content: input.parts })
+  if (input.parts.length > 0) parseBody(UserInput, { role: 'user', content: input.parts }, 'input')
   const update = toolsUpdate(conversation, access, tools)
   if (update) await conversation.configure(update)
   const words = { answers, content: input.parts, tools, outputSchema: outputSchemaOf(body), mark }

@@ -114,6 +114,7 @@ export function readMessages({ messages }: ChatRequest): ChatMessages {
   })
   if (newParts.length + outputs.length === 0)
     throw refusal('messages', 'must end with a message of the user that has text or an image, or with results of tools')
+  if (newParts.length > MAX_PARTS) throw refusal('messages', `may have ${MAX_PARTS} new parts of the user at most`)
   const askedParts = messages.flatMap((message) => (message.role === 'assistant' ? (message.tool_calls ?? []) : []))
   const callIds = new Set(askedParts.map(({ id }) => id))
   const system = all.slice(0, begin).flatMap(({ parts }) => parts.map(textIn))

@@ -117,7 +117,7 @@ async function begin(
   if (place?.kind === 'other' || (results && place && place.kind !== 'end'))
     throw otherHistory(!results && marks.before.length === 0)
   const content = place ? partsFor(ask, place) : []
-  if (content.length > 0) parseBody(UserInput, { role: 'user', content })
+  if (content.length > 0) parseBody(UserInput, { role: 'user', content }, 'messages')
   const target = place?.kind === 'earlier' ? place.toSeq : undefined
   if (target !== undefined && ask.thread === undefined) throw otherHistory(false)
   const isUnseen = target === undefined && !results && hasUnseen(conversation, messages)

@@ -36,12 +36,12 @@ export const ResponseRequest = z.looseObject({
 export type ResponseRequest = z.infer<typeof ResponseRequest>
 
 /** Throws an `OpenAiError` that names the field. */
-export function parseBody<T>(schema: z.ZodType<T>, body: unknown): T {
+export function parseBody<T>(schema: z.ZodType<T>, body: unknown, ...root: readonly string[]): T {
   const parseResult = schema.safeParse(body ?? {})
   if (parseResult.success) return parseResult.data
   const [issue] = parseResult.error.issues
-  const { path, message } = describeIssue(issue ?? { path: [], message: 'is not valid' }, [])
-  throw new OpenAiError(400, `${path}: ${message}`, { param: path })
+  const { path, message } = describeIssue(issue ?? { path: [], message: 'is not valid' }, root)
+  throw path === '' ? new OpenAiError(400, `The body: ${message}`) : refusal(path, message)
 }
 
 export type ApprovalAnswer = { readonly id: string; readonly approve: boolean; readonly reason: string | undefined }
@@ -119,10 +119,10 @@ const FunctionTool = z.looseObject({
 export function clientToolsOf({ tools }: Pick<ResponseRequest, 'tools'>): ClientTool[] {
   const functions = (tools ?? []).filter(({ type }) => type === 'function')
   const givenTools = functions.map((tool) => {
-    const { name, description, parameters } = parseBody(FunctionTool, tool['function'] ?? tool)
+    const { name, description, parameters } = parseBody(FunctionTool, tool['function'] ?? tool, 'tools')
     return { name, description: description ?? '', input_schema: { type: 'object', ...parameters } }
   })
-  return parseBody(ClientTools, givenTools)
+  return parseBody(ClientTools, givenTools, 'tools')
 }
 
 export const asksApproval = ({ tools }: Pick<ResponseRequest, 'tools'>): boolean =>
