@@ -140,6 +140,22 @@ test('results and a message are one turn, or nothing of them is stored', async (
   expect(status).toBe(200)
 })
 
+test('a repeated request without a thread does not end the first one, and the last one ends both', async () => {
+  const body = { model: 'coder', tools: [LOOK_UP], messages: [user('look up')] }
+  const { message } = (await post('/chat/completions', body)).body.choices[0]
+  const result = { role: 'tool', tool_call_id: message.tool_calls[0].id, content: 'slowly' }
+  const messages = [...body.messages, message, result]
+  const first = post('/chat/completions', { ...body, messages })
+  await expect.poll(() => stage.model.requests.filter(({ text }) => text.includes('slowly')).length).toBe(1)
+  const again = { ...body, messages, stream: true } as unknown as OpenAI.ChatCompletionCreateParamsStreaming
+  // It leaves after the first piece.
+  for await (const _ of await openai.chat.completions.create(again)) break
+  const id = message.tool_calls[0].id.slice(5, 37).replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-')
+  await server.call('POST', `/conversations/${id}/pause`, { interrupt: true })
+  expect((await first).body.choices[0].message.content).toContain('(The agent was stopped.)')
+  await expect.poll(async () => (await server.call('GET', `/conversations/${id}`)).status).toBe(410)
+})
+
 test('a result continues a thread that was paused while its function waited', async () => {
   const { send, before, result, id } = await askToLookUp('paused')
   await server.call('POST', `/conversations/${id}/pause`, {})

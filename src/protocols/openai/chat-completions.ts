@@ -12,6 +12,7 @@ import { removeLeftovers } from './chat-leftovers.ts'
 import { threadId } from './chat-thread.ts'
 import type { ChatPlace, ChatTurn } from './chat-turn.ts'
 import { beginChat, placeFor } from './chat-turn.ts'
+import { enterTemporary } from './temporary-users.ts'
 import type { GatewayDeps } from './gateway-deps.ts'
 import { requireModel } from './models.ts'
 import { refusal } from './openai-error.ts'
@@ -34,6 +35,7 @@ export async function createChatCompletion(
   const { conversation } = place
   request.conversationId = conversation.id
   if (place.isTemporary) void cleanUp(deps, ask, request)
+  const leaveTemporary = enterTemporary(conversation.id)
   const release = deps.manager.hold(conversation.id)
   let leave: (() => void) | undefined
   let turn: ChatTurn | undefined
@@ -48,7 +50,8 @@ export async function createChatCompletion(
   } finally {
     leave?.()
     release()
-    if (isOver(place, { turn, builder, signal: exchange.signal }))
+    // A repeated request follows the same turn.
+    if (leaveTemporary(isOver(place, { turn, builder, signal: exchange.signal })))
       await deps.manager.delete(conversation.id).catch((error: unknown) => {
         request.log.error({ err: error }, 'the conversation of a request without a thread could not be deleted')
       })
