@@ -26,16 +26,11 @@ const { root } = values
 /** These files quote the phrases. */
 const EXEMPT: ReadonlySet<string> = new Set(['scripts/prose.ts', 'test/scripts/check-prose.test.ts'])
 
-/** Comments in these folders may still begin without a subject. */
-const UNCHECKED_COMMENTS = ['src/protocols/', 'src/http/guards/']
-
 const findings = [
   ...findIn(['README.md', 'CHANGELOG.md', '.env.example', '{docs,bench,examples,src}/*.md'], wordsOfMarkdown),
   ...findIn(['openapi/*.json'], wordsOfJson),
   ...findIn(['src/**/*.ts', 'scripts/**/*.ts', 'bench/**/*.ts'], wordsOfSource),
-  ...findIn(['{src,scripts,bench,test/support}/**/*.{ts,tsx,mjs}'], (text) => text, findBeginnings).filter(
-    ({ path }) => !UNCHECKED_COMMENTS.some((folder) => path.startsWith(folder)),
-  ),
+  ...findIn(['{src,scripts,bench,test/support}/**/*.{ts,tsx,mjs}'], (text) => text, findBeginnings),
   ...findIn(['test/**/*.test.ts', 'test/**/*-contract.ts'], namesOfTests),
   ...findIn(['{src,scripts,bench,test}/**/*.ts'], identifiersOf, findNames),
   // The names of the API stay.

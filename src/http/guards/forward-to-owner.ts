@@ -63,7 +63,7 @@ function namesOf(request: FastifyRequest): string[] {
 const creates = ({ routeOptions: { method, url } }: FastifyRequest): boolean =>
   method === 'POST' && (url === '/conversations' || url === '/conversations/:id/fork')
 
-/** As it is stored. */
+/** The key as it is stored. */
 const creationKey = (access: Access, key: string | string[] | undefined): string | undefined =>
   typeof key === 'string' ? ownKey(access, { key, bodyHash: '' })?.key : undefined
 

@@ -29,7 +29,7 @@ export function endGracefully(socket: Socket, lastWords = ''): void {
   socket.once('close', () => clearTimeout(timer))
 }
 
-/** After a response with `Connection: close`, Node ends the connection immediately, by this method. */
+/** Replaces the method by which Node ends a connection immediately after a response with `Connection: close`. */
 export function endAllGracefully({ server }: Pick<FastifyInstance, 'server'>): void {
   server.on('connection', (socket: Socket) => {
     socket.destroySoon = () => endGracefully(socket)

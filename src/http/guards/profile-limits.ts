@@ -176,7 +176,7 @@ export function limitToProfiles(access: Access, limit: ProfileLimit | undefined,
   throw new Problem('forbidden', `This key is limited to profiles and cannot ${limit.cannot}.`)
 }
 
-/** As `limitToProfiles`, for what is equivalent to a request of this route. */
+/** Limits as `limitToProfiles` what is equivalent to a request of this route. */
 export function limitAs(access: Access, route: keyof typeof LIMITS, body: unknown): void {
   const limit = LIMITS[route]
   if (!isHarmless(limit)) limitToProfiles(access, limit, body)

@@ -74,7 +74,7 @@ export type Expectations = {
   readonly meet: (request: FastifyRequest, reply: FastifyReply) => void
 }
 
-/** By default Node would ask for the body of every such request before its key is checked. */
+/** Takes over what Node does with `Expect`: by default it would ask for the body of every such request before its key is checked. */
 export function watchExpectations({ server }: Pick<FastifyInstance, 'server'>): Expectations {
   const waiting = new WeakSet<IncomingMessage>()
   const unmet = new WeakSet<IncomingMessage>()

@@ -2,7 +2,7 @@
 import type { FastifyHelmetOptions } from '@fastify/helmet'
 
 /**
- * For every response except the page. Constant, because helmet computes them for each request, which doubles the cost
+ * The headers of every response except the page. Constant, because helmet computes them for each request, which doubles the cost
  * of a short one.
  */
 export const SECURITY_HEADERS = {

@@ -9,16 +9,16 @@ import { answerAndClose, tooSlow } from './client-error.ts'
 import { endGracefully } from './graceful-end.ts'
 
 export type BodyTimes = {
-  /** For a whole JSON body, and for any body until the key has been checked, in milliseconds. */
+  /** Milliseconds for a whole JSON body, and for any body until the key has been checked. */
   readonly jsonMs: number
-  /** For file uploads, which may be large and slow: the maximum pause between bytes. */
+  /** Milliseconds for file uploads, which may be large and slow: the maximum pause between bytes. */
   readonly silenceMs: number
 }
 
 export const BODY_TIMES: BodyTimes = { jsonMs: 60_000, silenceMs: 30_000 }
 
 export type BodyWatch = {
-  /** From now on only a pause ends the request. For requests with a valid key, on routes with large bodies. */
+  /** Makes only a pause end the request, from now on. Call it for requests with a valid key, on routes with large bodies. */
   readonly allowSlow: (request: IncomingMessage) => void
 }
 

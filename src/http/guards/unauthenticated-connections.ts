@@ -1,8 +1,8 @@
 /** Connections that have not sent a key yet: limited per client, so that one client cannot exhaust the total. */
 
-/** Per client. */
+/** Connections per client. */
 export const MAX_WAITING_PER_CLIENT = 20
-/** For all clients together. */
+/** Connections of all clients together. */
 const MAX_WAITING = 2000
 
 type Waiting = { readonly client: string; readonly onEvicted: () => void }

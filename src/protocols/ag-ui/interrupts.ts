@@ -131,7 +131,7 @@ type InterruptDecision = {
   readonly message?: string
 }
 
-/** Only the word that it is approved approves. */
+/** Approves only by the word that it is approved. */
 function decisionIn({ status, payload }: ResumeEntry): InterruptDecision {
   if (status === 'cancelled') return { behavior: 'deny' }
   const approval = Approval.safeParse(typeof payload === 'boolean' ? { approved: payload } : payload)

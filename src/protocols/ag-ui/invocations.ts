@@ -17,9 +17,9 @@ export class Invocations {
   /** False for what was before the run. */
   isShown = false
   readonly #put: (event: AgUiEvent) => void
-  /** By their `Task` call. */
+  /** The key is their `Task` call. */
   readonly #byCall = new Map<string, Invocation>()
-  /** By call of a subagent: the `Task` call of that subagent. */
+  /** The key is a call of a subagent, the value the `Task` call of that subagent. */
   readonly #callers = new Map<string, string>()
 
   constructor(put: (event: AgUiEvent) => void) {
@@ -58,7 +58,7 @@ export class Invocations {
     })
   }
 
-  /** Without a result of the subagent itself. */
+  /** Ends the invocation of a call whose subagent has no result itself. */
   endOfCall({ tool_use_id: call, is_error: isError }: EventOf<'ToolResult'>): void {
     this.within(call, ({ subagentRunId }) => {
       this.#close(call, isError ? errorEvent(subagentRunId, 'The subagent was stopped.') : finishEvent(subagentRunId))

@@ -1,4 +1,4 @@
-/** Which of the messages of a client the thread does not have. Clients send all of them each time. */
+/** Finds which of the messages of a client the thread does not have. Clients send all of them each time. */
 import type { UserPart } from '../../contract/values/message.ts'
 import type { Conversation } from '../../conversations/conversation.ts'
 import { readPages } from '../../events/read-pages.ts'

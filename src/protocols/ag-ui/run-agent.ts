@@ -79,7 +79,7 @@ export async function conversationOfThread(
 // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the parameter of the route
 const profileOf = ({ params }: FastifyRequest): string => (params as { profile: string }).profile
 
-/** Also for a profile that the key may not use. */
+/** Throws a `Problem` for an unknown profile, and for one that the key may not use. */
 async function requireProfile({ profiles }: GatewayDeps, { limits }: Access, profile: string): Promise<void> {
   const sees = (name: string) => name === profile && (limits.profiles?.has(name) ?? true)
   if ((await (await profiles()).names(sees)).length > 0) return

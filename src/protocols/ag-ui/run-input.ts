@@ -107,7 +107,7 @@ const unreadable = (type: string): UserPart => {
   return { type: 'text', text: `[A part of the type ${type.slice(0, 50).toWellFormed()}, which cannot be read here.]` }
 }
 
-/** Only data in the request itself: the server fetches no URL for a client. */
+/** Takes only data in the request itself: the server fetches no URL for a client. */
 function imageIn(source: z.infer<typeof Source> | undefined): UserPart {
   const [, urlType, urlData] = /^data:([\w/+.-]+);base64,([\s\S]*)$/.exec(source?.value ?? '') ?? []
   const isInline = source?.type === 'data'

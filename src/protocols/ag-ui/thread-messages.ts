@@ -51,7 +51,7 @@ class MessageList {
   readonly all: AgUiMessage[] = []
   readonly #toolMessageIds: ToolMessageIds
   readonly #messageByCall = new Map<string, AssistantMessage>()
-  /** By `Task` call. */
+  /** The key is the `Task` call. */
   readonly #subagents = new Map<string, string>()
   #lastText = ''
 

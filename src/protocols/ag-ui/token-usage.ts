@@ -14,7 +14,7 @@ export class TokenUsage {
     this.#counts.set(key, { model, provider, usage: addUsage(before, usage) })
   }
 
-  /** As `RUN_FINISHED` has it. */
+  /** Returns the list of `RUN_FINISHED`. */
   list(): object[] {
     return [...this.#counts.values()].map(({ model, provider, usage }) => ({
       model,

@@ -30,7 +30,7 @@ export class TurnEvents {
   readonly #waiting = new OpenInterrupts()
   readonly #usage = new TokenUsage()
   readonly #invocations: Invocations
-  /** By call: the message that has it. */
+  /** The key is a call, the value the message that has it. */
   readonly #messages = new Map<string, string>()
   /** Texts and reasoning that the client waits for. */
   readonly #open = new Set<string>()

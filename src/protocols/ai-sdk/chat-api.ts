@@ -124,7 +124,7 @@ async function streamAnswer(
   )
 }
 
-/** Where the turn rested before, somebody has answered; where it rests now, it is read as far as it is stored. */
+/** Follows a turn past where it rested before, because somebody has answered; where it rests now, it is read as far as it is stored. */
 function stepsFor(conversation: Conversation, start: number, signal: AbortSignal, isNew: boolean) {
   const { log } = conversation
   if (isNew) return followTurn(log, start, signal)

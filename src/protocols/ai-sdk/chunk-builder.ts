@@ -27,7 +27,7 @@ export class ChunkBuilder {
   /** Messages that were posted while the agent works are shown before the next step. */
   #steering: Steering[] = []
   #step: OpenStep | undefined
-  /** Since the last `start-step`. */
+  /** The parts since the last `start-step`. */
   #inStep: UiChunk[] = []
   /** Calls of the main agent without a result. */
   readonly #openCalls = new Set<string>()

@@ -1,4 +1,4 @@
-/** Where the turns of a conversation begin and end. The only file of this protocol that says so. */
+/** Finds where the turns of a conversation begin and end. The only file of this protocol that says so. */
 import type { Event } from '../../contract/events/event.ts'
 import { holds } from '../../contract/events/rewound.ts'
 import type { Conversation } from '../../conversations/conversation.ts'

@@ -3,7 +3,7 @@ import type { UiChunk, UiInputPart, UiTextKind } from './ui-chunk.ts'
 
 type UiPart = { type: string; [field: string]: unknown }
 
-/** As `useChat` takes it. */
+/** A message as `useChat` takes it. */
 export type UiMessageObject = {
   readonly id: string
   readonly role: 'assistant' | 'user'

@@ -18,7 +18,7 @@ export type TurnStep = {
 }
 
 const PAGE = 256
-/** After this long without a step that is shown, in milliseconds, a reader learns that nothing has ended. */
+/** The time without a step that is shown after which a reader learns that nothing has ended, in milliseconds. */
 const IDLE_MS = 15_000
 const IDLE: TurnStep = { seq: undefined, change: undefined, event: undefined, isOfBefore: false }
 

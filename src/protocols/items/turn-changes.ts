@@ -65,7 +65,7 @@ export class TurnChanges {
   /** Pieces of the next answer, which may begin before the last result is stored. */
   #held: AssistantDelta[] = []
   readonly #open = new Map<string, EventOf<'ToolUse'>>()
-  /** By request: the calls of the main agent that wait for its answer. */
+  /** The key is a request, the value the calls of the main agent that wait for its answer. */
   readonly #waits = new Map<string, readonly string[]>()
   /** Whether the last change of it says that the turn rests. */
   #rests = false

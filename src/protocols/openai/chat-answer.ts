@@ -67,7 +67,7 @@ const isWithoutSchema = ({ change, isOfBefore }: TurnStep): boolean =>
 
 const BEGINNINGS: ReadonlySet<string> = new Set(['UserMessage', 'RequestAnswered'])
 
-/** Where the answer continues after a call has its result. */
+/** Returns the seq at which the answer continues after a call has its result. */
 async function nextTurn(
   { log, state }: Conversation,
   range: { readonly afterSeq: number; readonly beforeSeq: number },

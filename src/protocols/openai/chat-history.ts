@@ -81,7 +81,7 @@ const digest = (text: string, length: number): string =>
   createHash('sha256').update(text).digest('hex').slice(0, length)
 
 /**
- * Where the messages of a client belong. `new`: the log has no message. `end`: all before the last one is in it. `earlier`: the client
+ * Says where the messages of a client belong. `new`: the log has no message. `end`: all before the last one is in it. `earlier`: the client
  * has taken back what came after `toSeq`. `other`: the conversation has another history.
  */
 export type HistoryPlace =

@@ -88,7 +88,7 @@ export type ChatMessage = {
 export type ChatMessages = {
   /** What the client says to the agent before all messages. */
   readonly system: string
-  /** Up to the last answer. */
+  /** The messages up to the last answer. */
   readonly before: readonly ChatMessage[]
   /** What is to be answered. */
   readonly newParts: readonly UserPart[]

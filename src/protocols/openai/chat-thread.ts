@@ -1,4 +1,4 @@
-/** Which conversation the thread of a request is, before it is created. */
+/** Finds which conversation the thread of a request is, before it is created. */
 import type { Access } from '../../access/access.ts'
 import { Problem } from '../../contract/problem.ts'
 import type { GatewayDeps } from './gateway-deps.ts'

@@ -29,7 +29,7 @@ import { limitedThread } from './chat-thread.ts'
 /** `start`: seq of the first event of the turn. */
 export type ChatTurn = { readonly conversation: Conversation; readonly start: number; readonly isTemporary: boolean }
 
-/** Where a turn begins; `isTemporary`: it goes with its answer. `isNew`: made for this request. */
+/** Says where a turn begins; `isTemporary`: it goes with its answer. `isNew`: made for this request. */
 export type ChatPlace = {
   readonly conversation: Conversation
   readonly isTemporary: boolean

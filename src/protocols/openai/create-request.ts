@@ -19,7 +19,7 @@ type CreateFields = {
 /** A key that is limited to profiles must not change the system prompt: its instructions are a part of the first message. */
 export const mayNotInstruct = ({ limits }: Access): boolean => limits.profiles !== undefined
 
-/** Without a mode of the profile, calls that change something need a decision. Throws a `Problem` if the key may not create it. */
+/** Calls that change something need a decision unless the profile has a mode. Throws a `Problem` if the key may not create it. */
 export async function createRequestFor(
   deps: GatewayDeps,
   access: Access,

@@ -31,7 +31,7 @@ export type ResponseEnd = {
 
 /** Events of one change: the results of all calls of a turn can wait in one request. */
 const EVENTS_OF_CHANGE = 2 ** 11
-/** Before the first change: `response.created` and `response.in_progress`. */
+/** The events before the first change: `response.created` and `response.in_progress`. */
 const FIRST = EVENTS_OF_CHANGE
 
 type Grown = Extract<TurnChange, { type: 'grown' }>
@@ -256,7 +256,7 @@ function itemOf(
 
 const jsonOf = (value: unknown): string => (typeof value === 'string' ? value : JSON.stringify(value))
 
-/** For a client that cannot answer the request in this protocol, and for questions, which the next message answers. */
+/** Returns text about a request, for a client that cannot answer it in this protocol, and for questions, which the next message answers. */
 function wordsFor({ request_id, kind, payload }: EventOf<'RequestOpened'>): string {
   if ('questions' in payload)
     return payload.questions

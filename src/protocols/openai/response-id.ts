@@ -39,7 +39,7 @@ export function parseResponseId(text: string): ResponseId | undefined {
   }
 }
 
-/** Without dashes, as ids of OpenAI are. */
+/** Returns the id without dashes, as ids of OpenAI are. */
 export const plainUuid = (uuid: string): string => uuid.replaceAll('-', '')
 
 const dashedUuid = (hex: string): string => hex.replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-')

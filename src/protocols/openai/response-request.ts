@@ -11,7 +11,7 @@ import { OpenAiError, refusal } from './openai-error.ts'
 /** The label of the tools of the server: a client that declares it answers approval requests. */
 export const SERVER_LABEL = 'agent-server'
 
-/** As a message of the API may have. */
+/** Parts of a message, as many as in the API. */
 export const MAX_PARTS = 1000
 
 const Part = z.looseObject({ type: z.string() })
@@ -98,7 +98,7 @@ function partsOfContent(content: readonly z.infer<typeof Part>[]): UserPart[] {
   })
 }
 
-/** Only data in the request itself: the server fetches no URL for a client. */
+/** Takes only data in the request itself: the server fetches no URL for a client. */
 export function imageOf(url: unknown): UserPart {
   const [, media_type, data] = (typeof url === 'string' && /^data:([\w/+.-]+);base64,([\s\S]*)$/.exec(url)) || []
   const image = ImagePart.safeParse({ type: 'image', media_type, data })

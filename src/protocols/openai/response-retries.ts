@@ -17,12 +17,12 @@ export const retryOf = (request: FastifyRequest): ResponseRetry => ({
 /** Keys of clients have no space. */
 const FORM = /^response \S+(?: (\S+))?$/
 
-/** For the message of a request; each is another one. */
+/** Returns the mark for the message of a request; each is another one. */
 export function responseMark({ key, bodyHash, formerHashes }: ResponseRetry): Idempotency {
   return { key: ['response', uuid7(), ...(key === undefined ? [] : [key])].join(' '), bodyHash, formerHashes }
 }
 
-/** For the conversation that a request creates, or the fork. */
+/** Returns the key for the conversation that a request creates, or the fork. */
 export const creationOf = ({ key, bodyHash, formerHashes }: ResponseRetry): Idempotency | undefined =>
   key === undefined ? undefined : { key: `response ${key}`, bodyHash, formerHashes }
 

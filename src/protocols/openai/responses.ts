@@ -97,7 +97,7 @@ async function answerWith(
   return await objectOf(response, builder, echo)
 }
 
-/** With `stream`, the events after `starting_after`; without it, the response as it is now. */
+/** Sends, with `stream`, the events after `starting_after`; without it, the response as it is now. */
 export async function getResponse(
   deps: GatewayDeps,
   request: FastifyRequest,
