@@ -60,6 +60,14 @@ export type LogFormat = 'json' | 'pretty'
 const ISOLATIONS = ['auto', 'bubblewrap', 'none'] as const
 type Isolation = (typeof ISOLATIONS)[number]
 
+const PROTOCOLS = ['openai', 'ai-sdk', 'ag-ui'] as const
+export type Protocol = (typeof PROTOCOLS)[number]
+
+const ProtocolList = z
+  .string()
+  .transform((list) => (list === 'none' ? [] : list.split(',').map((name) => name.trim())))
+  .pipe(z.array(z.enum(PROTOCOLS)))
+
 export type Config = Address & {
   readonly logLevel: LogLevel
   readonly logFormat: LogFormat
@@ -94,6 +102,8 @@ export type Config = Address & {
   /** Addresses and networks. */
   readonly trustProxy: readonly string[]
   readonly isSearchOn: boolean
+  /** The protocols that clients may speak besides the API. */
+  readonly protocols: readonly Protocol[]
   readonly isInsecureLoginAllowed: boolean
   readonly maxConcurrentRuns: number
   readonly idleSeconds: number
@@ -165,6 +175,7 @@ export function readConfig(overrides: Partial<Record<Name, string>> = {}): Confi
     corsOrigins: readOrigins(read('OPENHANDS_CORS_ORIGINS')),
     trustProxy: readProxies(read('OPENHANDS_TRUST_PROXY')),
     isSearchOn: checkVariable('OPENHANDS_SEARCH', z.stringbool(), read),
+    protocols: checkVariable('OPENHANDS_PROTOCOLS', ProtocolList, read),
     isInsecureLoginAllowed: checkVariable('OPENHANDS_INSECURE_LOGIN', z.stringbool(), read),
     maxConcurrentRuns: checkVariable('OPENHANDS_MAX_CONCURRENT_RUNS', wholeNumber(1, 100_000), read),
     snapshotDays: checkVariable('OPENHANDS_SNAPSHOT_DAYS', wholeNumber(1, 36_500), read),

@@ -143,6 +143,10 @@ export const VARIABLES = {
     about: '`false` turns `GET /search` off, which keeps an index of the words of all conversations.',
     default: 'true',
   },
+  OPENHANDS_PROTOCOLS: {
+    about: 'The protocols that clients may speak besides the API, separated by commas; `none` turns all of them off.',
+    default: 'openai,ai-sdk,ag-ui',
+  },
   OPENHANDS_MAX_CONCURRENT_RUNS: {
     about: 'Runs that work at the same time, over all conversations; further ones wait for their turn.',
     default: '256',

@@ -22,9 +22,7 @@ import type { RouteDeps } from '../http/register-routes.ts'
 import { createHttpServer, cutConnections } from '../http/server.ts'
 import { createFirehoseSlots, createStreamSlots } from '../http/streams/stream-slots.ts'
 import { untilAborted, orAborted, timerMs } from '../lib/bounded-wait.ts'
-import { agUiRoutes } from '../protocols/ag-ui/ag-ui-routes.ts'
-import { aiSdkRoutes } from '../protocols/ai-sdk/routes.ts'
-import { openAiRoutes } from '../protocols/openai/routes.ts'
+import { PROTOCOL_ROUTES } from '../protocols/protocol-routes.ts'
 import { ReplayFiles } from '../replays/replay-files.ts'
 import { Replays } from '../replays/replays.ts'
 import { ownOpenFiles, warningsOfOwnLimits } from '../limits/own-limits.ts'
@@ -257,7 +255,7 @@ async function createHttp(
     logger,
   })
   const deps = { manager, profiles: services.profiles, streamSlots, metrics }
-  for (const routes of [openAiRoutes, agUiRoutes, aiSdkRoutes]) await http.register(routes, deps)
+  for (const protocol of config.protocols) await http.register(PROTOCOL_ROUTES[protocol], deps)
   await http.register(pageRoutes)
   dashboardRoutes(http)
   return http

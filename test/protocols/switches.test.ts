@@ -1,0 +1,25 @@
+/** Which protocols a server speaks besides its API. */
+import { expect, test } from 'vitest'
+import { KEY, launch, startServer } from '../support/server.ts'
+
+test('a protocol that is turned off has no routes, and the others work', async () => {
+  await using server = await startServer({ env: { OPENHANDS_PROTOCOLS: 'ag-ui' } })
+  const off = { status: 404, body: { error: 'not_found' } }
+  expect(await server.call('GET', '/v1/models')).toMatchObject(off)
+  expect(await server.call('POST', '/ai/chat', {})).toMatchObject(off)
+  expect(await server.call('POST', '/ag-ui/default', {})).toMatchObject({ status: 400 })
+  await server.restart('SIGTERM', { OPENHANDS_PROTOCOLS: 'none' })
+  expect(await server.call('POST', '/ag-ui/default', {})).toMatchObject(off)
+  await server.restart('SIGTERM', { OPENHANDS_PROTOCOLS: 'openai, ai-sdk' })
+  expect(await server.call('GET', '/v1/models')).toMatchObject({ status: 200 })
+  const headers = { authorization: `Bearer ${KEY}`, 'content-type': 'application/json' }
+  expect((await fetch(`${server.url}/ai/chat`, { method: 'POST', headers, body: '{}' })).status).toBe(400)
+})
+
+test('a protocol that does not exist stops the start, with the names of those that do', async () => {
+  const { exited, output } = launch(['serve'], {
+    env: { OPENHANDS_MASTER_KEY: 'a'.repeat(64), OPENHANDS_PROTOCOLS: 'a2a' },
+  })
+  expect(await exited).not.toBe(0)
+  expect(output()).toMatch(/OPENHANDS_PROTOCOLS.*openai.*ai-sdk.*ag-ui/)
+})
