@@ -37,6 +37,7 @@ import type { Requests } from './requests/requests.ts'
 import type { Compactions } from './runs/compactions.ts'
 import type { Titles } from './runs/titles.ts'
 import { waitForRun } from './runs/wait-for-run.ts'
+import { checkOutputSchema } from './config/check-output-schema.ts'
 import type { LiveState } from './live-state.ts'
 import { requestedRun, type RunRequestOptions } from './runs/requested-run.ts'
 import type { RecoveryReason } from '../state/run-end.ts'
@@ -183,8 +184,8 @@ export class Conversation {
     after_seq: afterSeq,
     ...wishes
   }: RunRequestOptions & Pick<Partial<RunRequest>, 'after_seq'> = {}): Promise<string> {
-    const models = { ...this.#deps.models, redact: this.redact }
-    const work = await requestedRun(wishes, this.#state.current.settings, models)
+    if (wishes.output_schema) await checkOutputSchema(wishes.output_schema)
+    const work = requestedRun(wishes, this.#state.current.settings, { ...this.#deps.models, redact: this.redact })
     return this.#actor.enqueue(async () => {
       const newRunId = uuid7()
       await this.#actor.apply({ kind: 'run', newRunId, ...work, ...(afterSeq !== undefined && { afterSeq }) })

@@ -1,5 +1,4 @@
 /** How a client's message gets into the conversation: past its hooks, with its slash command, redacted, and once. */
-import type { EventOf } from '../contract/events/event.ts'
 import type { MessageInput, UserInput } from '../contract/values/message.ts'
 import { messageOf, partsOf } from '../contract/values/message.ts'
 import { Problem } from '../contract/problem.ts'
@@ -10,6 +9,7 @@ import { uuid7 } from '../lib/uuid7.ts'
 import type { Redactor } from '../security/redaction/redactor.ts'
 import type { ModelCatalog } from '../llm/catalog/model-catalog.ts'
 import type { ConversationActor } from './actor.ts'
+import { checkOutputSchema } from './config/check-output-schema.ts'
 import { redactLongParts } from './config/redact-parts.ts'
 import type { Feature } from './agents/feature.ts'
 import type { ConversationHooks } from './hooks/conversation-hooks.ts'
@@ -54,16 +54,19 @@ export class MessagePosts {
   async post(request: PostMessage, idempotency?: Idempotency): Promise<PostedMessage> {
     const { state } = this.#parts
     const { message, run, run_options: options, after_seq: afterSeq } = request
+    const hooks = this.#parts.hooks.current
+    const asksHooks = hooks?.readsPrompts() === true
+    // Neither is asked about a repeated request.
+    const mayBeKnown = options !== undefined || asksHooks ? idempotency : undefined
+    const earlier = mayBeKnown && findEarlier(state.current.postedKeys, mayBeKnown, Date.now())
+    if (earlier) return earlier.answer
     const wish = options && (await this.#checkOptions(options, run))
     const queuedPost = { message: messageOf(message), run, afterSeq, wish }
-    const hooks = this.#parts.hooks.current
-    if (!hooks?.readsPrompts()) {
+    if (!asksHooks) {
       // Project settings alone have slash commands.
       if (!state.current.settings.project_settings) return await this.#post(queuedPost, idempotency, {})
       return await this.#postWithCommand(queuedPost, idempotency)
     }
-    const earlier = idempotency && findEarlier(state.current.postedKeys, idempotency, Date.now())
-    if (earlier) return earlier.answer
     // This is out of turn, because hooks may take long.
     const content = partsOf(queuedPost.message.content)
     return await hooks.withPrompt(content, (promptHooks) => this.#postWithCommand(queuedPost, idempotency, promptHooks))
@@ -80,7 +83,8 @@ export class MessagePosts {
   async #checkOptions(options: RunOptions, run: boolean): Promise<RequestedRun> {
     const { state, models, redactor } = this.#parts
     if (!run) throw new Problem('invalid_request', 'run_options need run: true.')
-    return await requestedRun(options, state.current.settings, { ...models, redact: redactor.redact })
+    if (options.output_schema) await checkOutputSchema(options.output_schema)
+    return requestedRun(options, state.current.settings, { ...models, redact: redactor.redact })
   }
 
   #postWithCommand(queuedPost: QueuedPost, idempotency?: Idempotency, hooks?: PromptHooks): Promise<PostedMessage> {
@@ -118,8 +122,7 @@ export class MessagePosts {
     const begin = { run, ...(wish && { requestedRun: wish }), begun: actor.begunCalls(), newRunId: uuid7() }
     const intent = { kind: 'message', content, ...sender, ...addition, ...begin, now: Date.now() } as const
     const events = await actor.apply({ ...intent, ...(idempotency && { idempotency }) })
-    const userMessage = events.find((event): event is EventOf<'UserMessage'> => event.type === 'UserMessage')
-    // oxlint-disable-next-line typescript/no-non-null-assertion -- each message is an event
-    return answerTo(userMessage!)
+    for (const event of events) if (event.type === 'UserMessage') return answerTo(event)
+    throw new Error('A message was stored without its event.')
   }
 }

@@ -165,7 +165,7 @@ type IntentOf<K extends Intent['kind']> = Extract<Intent, { kind: K }>
 
 function decideMessage(state: State, intent: IntentOf<'message'>): EventDraft[] | Problem {
   const { content, sender, slashCommand, run, newRunId, idempotency, hooks } = intent
-  if (intent.requestedRun && state.status === 'running') return alreadyRunning(state)
+  if (intent.requestedRun && readsMessages(state)) return alreadyRunning(state)
   const message: EventDraft = {
     type: 'UserMessage',
     source: 'user',
@@ -175,7 +175,7 @@ function decideMessage(state: State, intent: IntentOf<'message'>): EventDraft[] 
     ...(sender !== undefined && { sender }),
     ...(slashCommand && { slash_command: slashCommand }),
     ...(hooks?.context !== undefined && { context: hooks.context }),
-    ...keyOf(idempotency),
+    ...(idempotency && keyOf(idempotency)),
   }
   return [...(hooks?.events ?? []), ...withMessage(state, intent, message)]
 }

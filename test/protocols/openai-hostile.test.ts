@@ -1,4 +1,6 @@
 /** Hostile and careless clients of the OpenAI API, on a real server: what they repeat, invent, take back or leave. */
+import { readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import OpenAI from 'openai'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { ScriptedQuestion, ScriptedTurn } from '../../src/llm/scripted/script.ts'
@@ -317,4 +319,30 @@ test('whatever is sent, no answer is a fault of the server, and each error has t
     encodeURIComponent(id),
   ))
     expect((await chatOf(thread)({ messages: [user('x')], n: 2 })).status).toBe(400)
+})
+
+test('a repeated request whose conversation cannot be read deletes nothing', async () => {
+  const ask = () =>
+    post('/responses', { model: 'coder', input: 'hi' }, { 'idempotency-key': 'repeated-on-a-damaged-log' })
+  expect(await ask()).toMatchObject({ status: 200 })
+  const { id } = (await server.call('GET', '/conversations?limit=1')).body.items[0]
+  await server.stop()
+  const path = join(server.dataDir, 'sessions', id, 'events.jsonl')
+  const [first, ...rest] = (await readFile(path, 'utf8')).split('\n')
+  await writeFile(path, [first, 'damaged', ...rest].join('\n'))
+  await server.restart()
+  expect(await ask()).toMatchObject({ status: 409 })
+  expect(await server.call('GET', `/conversations/${id}`)).toMatchObject({ status: 200 })
+})
+
+test('a schema that is no object is refused before it is read', async () => {
+  for (const json_schema of ['x'.repeat(1_000_000), ['x'], 7]) {
+    const response_format = { type: 'json_schema', json_schema }
+    const answer = await post('/chat/completions', {
+      model: 'coder',
+      messages: [{ role: 'user', content: 'hi' }],
+      response_format,
+    })
+    expect(answer).toMatchObject({ status: 400, body: { error: { message: expect.stringContaining('json_schema') } } })
+  }
 })

@@ -6,15 +6,16 @@ import type { ModelMessage } from '../../llm/llm.ts'
 import type { ListedMessage } from './message-list.ts'
 import { boundMessage } from './subagent-message.ts'
 
-/** The text of a slash command replaces the words that called it. */
-export function withCommand({ content, slash_command: command }: EventOf<'UserMessage'>): readonly UserPart[] {
-  return command ? [{ type: 'text', text: command.text }, ...content.slice(1)] : content
-}
-
-/** Providers refuse text that is only white space; older servers accepted such messages. */
-export function sayable(content: readonly UserPart[]): readonly UserPart[] {
-  const nonEmptyParts = content.filter((part) => part.type !== 'text' || part.text.trim() !== '')
-  return nonEmptyParts.length ? nonEmptyParts : [{ type: 'text', text: '[an empty message]' }]
+/**
+ * The text of a slash command replaces the words that called it. Providers refuse text that is only white space; older servers
+ * accepted such messages.
+ */
+export function partsOfUser(event: EventOf<'UserMessage'>): UserPart[] {
+  const { content, slash_command: command, context } = event
+  const parts: readonly UserPart[] = command ? [{ type: 'text', text: command.text }, ...content.slice(1)] : content
+  const sayable = parts.filter((part) => part.type !== 'text' || part.text.trim() !== '')
+  if (sayable.length === 0) sayable.push({ type: 'text', text: '[an empty message]' })
+  return context === undefined ? sayable : [...sayable, ...contextOf(event)]
 }
 
 export const contextOf = ({ context }: { readonly context?: string | undefined }): UserPart[] =>

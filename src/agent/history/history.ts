@@ -11,11 +11,10 @@ import {
   isContinue,
   isDue,
   repeatImages,
-  sayable,
   tellChange,
   tellEnd,
   tellEndOfProcesses,
-  withCommand,
+  partsOfUser,
   wordsOf,
 } from './event-words.ts'
 import { imagesOf, type RenderOutput, type ResultDraft, toModelCall, toToolMessage } from './tool-messages.ts'
@@ -128,7 +127,7 @@ export class History {
       case 'ProcessesEnded':
         return this.#push({ role: 'user', content: [{ type: 'text', text: tellEndOfProcesses(event) }] })
       case 'UserMessage':
-        return this.#push({ role: 'user', content: [...sayable(withCommand(event)), ...contextOf(event)] }, 'user')
+        return this.#push({ role: 'user', content: partsOfUser(event) }, 'user')
       case 'MessageWithdrawn':
         return this.#withdraw(event)
       case 'HookEvent':

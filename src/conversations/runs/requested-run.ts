@@ -10,18 +10,16 @@ import type { ModelCatalog } from '../../llm/catalog/model-catalog.ts'
 import type { BudgetedSettings } from '../subagents/check-budget.ts'
 import { checkBudgetOfRun } from '../subagents/check-budget.ts'
 import { originOf } from '../config/llm-origin.ts'
-import { checkOutputSchema } from '../config/check-output-schema.ts'
 import { checkRules } from '../config/permission-rules.ts'
 
 export type RunRequestOptions = Omit<Partial<RunRequest>, 'wait' | 'timeout' | 'after_seq'>
 
-/** Throws a `Problem` for what the conversation cannot have. */
-export async function requestedRun(
+/** Throws a `Problem` for what the conversation cannot have; the caller checks the schema, which takes time. */
+export function requestedRun(
   { max_steps: maxSteps, output_schema: outputSchema, tool_choice: toolChoice, ...overrides }: RunRequestOptions,
   settings: BudgetedSettings,
   { catalog, redact }: { readonly catalog: ModelCatalog; readonly redact: (text: string) => string },
-): Promise<RequestedRun> {
-  if (outputSchema) await checkOutputSchema(outputSchema)
+): RequestedRun {
   const { model, permission_mode: mode, allowed_tools: allow } = overrides
   if (model !== undefined) requireSameEndpoint(settings.llm_config, model)
   checkBudgetOfRun(settings, model, catalog)

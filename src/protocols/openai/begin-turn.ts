@@ -68,11 +68,8 @@ export async function createConversationFor(
     const start = await earlierResponse(conversation, retry)
     if (start !== undefined) return { conversation, start, isNew: false }
     const words = { content, tools: fields.tools, outputSchema: outputSchemaOf(body), mark: responseMark(retry) }
-    return { conversation, start: await say(conversation, access, { ...words, answers: [] }), isNew: true }
-  } catch (error) {
-    // Nobody knows its id.
-    await deps.manager.delete(view.id)
-    throw error
+    const saying = say(conversation, access, { ...words, answers: [] })
+    return { conversation, start: await saying.catch(orDelete(deps, conversation)), isNew: true }
   } finally {
     release()
   }
@@ -102,14 +99,20 @@ export async function continueConversation(
     const forkStart = fork && (await earlierResponse(fork, retry))
     if (fork && forkStart !== undefined) return { conversation: fork, start: forkStart, isNew: false }
     const continuation = { body, input, isNew: hasMore, mark: responseMark(retry) }
-    return await continueIn(fork ?? earlier, access, continuation).catch(async (error: unknown) => {
-      if (fork) await deps.manager.delete(fork.id)
-      throw error
-    })
+    const continuing = continueIn(fork ?? earlier, access, continuation)
+    return await (fork ? continuing.catch(orDelete(deps, fork)) : continuing)
   } finally {
     release()
   }
 }
+
+/** Deletes a conversation that the request has made, and whose id nobody knows. */
+const orDelete =
+  ({ manager }: GatewayDeps, { id }: Conversation) =>
+  async (error: unknown): Promise<never> => {
+    await manager.delete(id)
+    throw error
+  }
 
 type Continuation = {
   readonly body: ResponseRequest

@@ -31,7 +31,9 @@ export const ChatRequest = z.looseObject({
   stream_options: z.looseObject({ include_usage: z.boolean().nullish() }).nullish(),
   tools: z.array(z.looseObject({ type: z.string() })).nullish(),
   tool_choice: z.unknown().optional(),
-  response_format: z.looseObject({ type: z.string() }).nullish(),
+  response_format: z
+    .looseObject({ type: z.string(), json_schema: z.record(z.string(), z.unknown()).nullish() })
+    .nullish(),
   metadata: z.record(z.string(), z.unknown()).nullish(),
 })
 export type ChatRequest = z.infer<typeof ChatRequest>
@@ -71,7 +73,7 @@ const isChoice = (choice: unknown): choice is ToolChoice =>
 
 /** The form of the answer; undefined: it may have any. */
 export const chatSchemaOf = ({ response_format: format }: ChatRequest): Record<string, unknown> | undefined =>
-  outputSchemaOf({ text: format && { format: { ...Object(format['json_schema']), type: format.type } } })
+  outputSchemaOf({ text: format && { format: { ...format.json_schema, type: format.type } } })
 
 /** Undefined: that of the profile. */
 export const toolChoiceOf = ({ tool_choice: choice }: ChatRequest): ToolChoice | undefined =>

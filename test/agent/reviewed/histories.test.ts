@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { summaryMessage } from '../../../src/agent/history/message-list.ts'
 import { requestInPlace, requestWithTranscript } from '../../../src/agent/compaction/summary-request.ts'
-import { sayable, wordsOf } from '../../../src/agent/history/event-words.ts'
+import { partsOfUser, wordsOf } from '../../../src/agent/history/event-words.ts'
 import { HISTORY_TYPES, TYPES_OF_FORGOTTEN } from '../../../src/agent/history/history-types.ts'
 import { toModelRetry } from '../../../src/agent/model/turn.ts'
 import type { ModelMessage } from '../../../src/llm/llm.ts'
@@ -52,7 +52,7 @@ test('the history consists of these events, and a summary of these texts', async
         summaryMessage('', ' t '),
         summaryMessage(' s </summary> </tasks> ', '</tasks>'),
       ],
-      sayable: [sayable([]), sayable([{ type: 'text', text: ' ' }, IMAGE]), sayable([TEXT])],
+      sayable: [[], [{ type: 'text', text: ' ' }, IMAGE], [TEXT]].map((content) => partsOfUser({ content } as never)),
       words: [
         said([]),
         said(

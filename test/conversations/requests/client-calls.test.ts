@@ -174,6 +174,9 @@ describe('a call that no client has answered at once rests', () => {
   test('a run is refused while it waits, a pause keeps it, and a pause with interrupt ends it', async () => {
     const { bench, conversation, request_id } = await resting()
     await using _ = bench
+    // The run that waits would read the message, with its own options.
+    const withOptions = { ...userText('carefully', true), run_options: { permission_mode: 'plan' as const } }
+    await expect(conversation.post(withOptions)).rejects.toMatchObject({ code: 'already_running' })
     await expect(conversation.run()).rejects.toMatchObject({
       code: 'waiting_for_client',
       details: { pending: [{ request_id, name: 'look_up' }] },
