@@ -3,8 +3,10 @@ import type { Access } from '../../access/access.ts'
 import { Problem } from '../../contract/problem.ts'
 import type { OpenRequest } from '../../contract/request.ts'
 import { AnswerRequest } from '../../contract/request.ts'
+import { AnswerQuestion } from '../../contract/values/question.ts'
 import { ANSWER_SCOPES } from '../../contract/values/request-kinds.ts'
 import type { Conversation } from '../../conversations/conversation.ts'
+import { matchOrThrow } from '../../conversations/requests/match-answers.ts'
 import { readPages } from '../../events/read-pages.ts'
 import { parseBody } from '../openai/response-request.ts'
 import { formatApprovalRef, parseAnswerId } from './answer-id.ts'
@@ -47,7 +49,10 @@ export async function answerQuestions(
   const answers = questionAnswers.flatMap(({ requestId, answers: values }): RequestAnswer[] => {
     const request = open.find(({ request_id: id }) => id === requestId)
     if (request?.kind !== 'question' && request?.kind !== 'elicitation') return []
-    return [{ requestId, answer: parseBody(AnswerRequest, { kind: request.kind, answers: values }) }]
+    const answer = parseBody(AnswerQuestion, { answers: values })
+    // None is stored if another one is wrong.
+    matchOrThrow(request.payload.questions, answer.answers)
+    return [{ requestId, answer: { kind: request.kind, ...answer } }]
   })
   if (start === undefined || answers.length === 0)
     throw new Problem('nothing_pending', 'This question does not wait for an answer any more.')

@@ -5,6 +5,7 @@ import { ProfileName } from '../../contract/conversations/given-fields.ts'
 import type { UserPart } from '../../contract/values/message.ts'
 import { UserInput } from '../../contract/values/message.ts'
 import { imageOf, parseBody } from '../openai/response-request.ts'
+import { refuseTwice } from '../openai/begin-turn.ts'
 import { refusal } from '../openai/openai-error.ts'
 
 const MAX_MESSAGES = 10_000
@@ -92,14 +93,20 @@ const AnswerPart = z.looseObject({
   data: z.looseObject({ request_id: z.string(), answers: z.record(z.string(), z.unknown()) }),
 })
 
-/** Answers to questions are parts `data-answer` of a message of the user. */
-export const readQuestionAnswers = ({ parts }: UiMessage): readonly UiQuestionAnswer[] =>
-  parts
+/** Answers to questions are parts `data-answer` of a message of the user. Throws an `OpenAiError` for two answers to a request. */
+export function readQuestionAnswers({ parts }: UiMessage): readonly UiQuestionAnswer[] {
+  const questionAnswers = parts
     .filter(({ type }) => type === 'data-answer')
     .map((part) => {
       const { request_id: requestId, answers } = parseBody(AnswerPart, part).data
       return { requestId, answers }
     })
+  refuseTwice(
+    'request_id',
+    questionAnswers.map(({ requestId }) => requestId),
+  )
+  return questionAnswers
+}
 
 const ApprovalPart = z.looseObject({
   approval: z.looseObject({ id: z.string(), approved: z.boolean(), reason: z.string().nullish() }),
@@ -110,7 +117,7 @@ const OutputPart = z.looseObject({
   errorText: z.string().nullish(),
 })
 
-/** A call that the client says nothing about is not in it. */
+/** A call that the client says nothing about is not in it. Throws an `OpenAiError` for two answers to a call. */
 export function readUiAnswers({ parts }: UiMessage): UiAnswers {
   const calls = parts.filter(({ type }) => type === 'dynamic-tool' || type.startsWith('tool-'))
   const approvals = calls
@@ -129,5 +136,13 @@ export function readUiAnswers({ parts }: UiMessage): UiAnswers {
       const isError = part['state'] === 'output-error'
       return { toolCallId, output: isError ? (errorText ?? 'The tool failed.') : (output ?? null), isError }
     })
+  refuseTwice(
+    'approval.id',
+    approvals.map(({ id }) => id),
+  )
+  refuseTwice(
+    'toolCallId',
+    outputs.map(({ toolCallId }) => toolCallId),
+  )
   return { approvals, outputs }
 }

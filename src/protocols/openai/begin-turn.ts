@@ -216,8 +216,8 @@ function answersTo(conversation: Conversation, input: ResponseInput): readonly R
   return answers
 }
 
-/** Nobody knows which one of two answers is meant. */
-function refuseTwice(param: string, ids: readonly string[]): void {
+/** Throws an `OpenAiError`: nobody knows which one of two answers is meant. */
+export function refuseTwice(param: string, ids: readonly string[]): void {
   const again = ids.find((id, at) => ids.indexOf(id) !== at)
   if (again !== undefined) throw refusal(param, `${again.slice(0, 200)} is answered twice`)
 }

@@ -1,0 +1,103 @@
+/** The UI message stream: what is refused changes nothing. */
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { setStage } from '../support/agent.ts'
+import { KEY } from '../support/server.ts'
+import { LOOK_UP_BY_PAGE, uiChatTurn } from '../support/ui-chat-script.ts'
+import { chatOf, storedMessages, uiTextOf } from '../support/ui-chat.ts'
+
+const stage = await setStage(({ body }) => {
+  const said = JSON.stringify(body.messages.at(-1)?.content)
+  if (!said.includes('two questions')) return uiChatTurn(body)
+  const turn = uiChatTurn({ ...body, messages: [{ role: 'user', content: 'which' }] })
+  return { calls: ['calls' in turn ? (turn.calls ?? []) : []].flatMap((calls) => [...calls, ...calls]) }
+})
+afterAll(() => stage[Symbol.asyncDispose]())
+const { server } = stage
+const { url } = server
+const LLM = { model: 'scripted', base_url: stage.model.baseUrl, api_key: 'scripted-model-key' }
+const BLOCK = { type: 'command', command: 'if grep -q forbidden; then echo "not that" >&2; exit 2; fi' }
+const HOOKED = { profile: 'hooked' }
+let chats = 0
+const newId = () => `refused-${++chats}`
+
+beforeAll(async () => {
+  const hooks = { UserPromptSubmit: [{ hooks: [BLOCK] }] }
+  const fields = { tools: ['Bash', 'AskUserQuestion'], llm_config: LLM }
+  await server.call('PUT', '/profiles/hooked', { ...fields, hooks })
+})
+afterAll(async () => {
+  for (const { id } of await conversations()) await server.call('DELETE', `/conversations/${id}`)
+  await server.call('DELETE', '/profiles/hooked')
+})
+
+type Listed = { readonly id: string; readonly external_id?: string; readonly client_tools?: readonly object[] }
+
+const conversations = async (): Promise<Listed[]> => (await server.call('GET', '/conversations?limit=100')).body.items
+
+async function post(body: object) {
+  const response = await fetch(`${url}/ai/chat`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${KEY}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ ...HOOKED, ...body }),
+  })
+  return { status: response.status, text: await response.text() }
+}
+
+const said = (text: string, id: string, ...parts: object[]) => ({
+  id,
+  role: 'user',
+  parts: [{ type: 'text', text }, ...parts],
+})
+
+/** Begins a chat; returns its answer. */
+async function begin(id: string, text: string, body: object = {}) {
+  const chat = chatOf({ url, id, body: { ...HOOKED, ...body } })
+  await chat.sendMessage({ text })
+  expect(chat.error).toBeUndefined()
+  return chat
+}
+
+test('two answers to one call are refused, and the call still waits', async () => {
+  const id = newId()
+  const chat = await begin(id, 'touch it')
+  const before = await storedMessages({ url, id })
+  const [call] = before[1]!.parts.filter(({ type }) => type === 'dynamic-tool') as { approval: { id: string } }[]
+  const decided = (approved: boolean) => ({
+    ...call!,
+    state: 'approval-responded',
+    approval: { id: call!.approval.id, approved },
+  })
+  const parts = [decided(true), decided(false)]
+  const refused = await post({ id, messages: [{ id: chat.messages[1]!.id, role: 'assistant', parts }] })
+  expect(refused).toMatchObject({ status: 400, text: expect.stringContaining('is answered twice') })
+  expect(await storedMessages({ url, id })).toEqual(before)
+})
+
+test('two outputs of one call are refused, and the call still waits', async () => {
+  const id = newId()
+  const chat = await begin(id, 'look up', { client_tools: [LOOK_UP_BY_PAGE] })
+  const before = await storedMessages({ url, id })
+  const call = before[1]!.parts.find(({ type }) => type === 'tool-look_up')
+  const parts = ['sent', 'lost'].map((output) => ({ ...call, state: 'output-available', output }))
+  const refused = await post({ id, messages: [{ id: chat.messages[1]!.id, role: 'assistant', parts }] })
+  expect(refused).toMatchObject({ status: 400, text: expect.stringContaining('is answered twice') })
+  expect(await storedMessages({ url, id })).toEqual(before)
+})
+
+test('answers to questions are all stored, or none', async () => {
+  const id = newId()
+  await begin(id, 'two questions')
+  const before = await storedMessages({ url, id })
+  const data = before[1]!.parts.filter(({ type }) => type === 'data-request') as { data: { request_id: string } }[]
+  const [first = '', second = ''] = data.map((part) => part.data.request_id)
+  const answered = (request_id: string, choice: string, question = '0') => ({
+    type: 'data-answer',
+    data: { request_id, answers: { [question]: choice } },
+  })
+  const answer = (...parts: object[]) => post({ id, messages: [{ id: 'm-2', role: 'user', parts }] })
+  const twice = await answer(answered(first, 'Red'), answered(first, 'Blue'))
+  expect(twice).toMatchObject({ status: 400, text: expect.stringContaining('is answered twice') })
+  const wrong = await answer(answered(first, 'Red'), answered(second, 'Red', '7'))
+  expect(wrong).toMatchObject({ status: 400, text: expect.stringContaining('index of a question') })
+  expect(await storedMessages({ url, id })).toEqual(before)
+})
