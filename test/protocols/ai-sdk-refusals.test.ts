@@ -101,3 +101,17 @@ test('answers to questions are all stored, or none', async () => {
   expect(wrong).toMatchObject({ status: 400, text: expect.stringContaining('index of a question') })
   expect(await storedMessages({ url, id })).toEqual(before)
 })
+
+test('a message that was withdrawn begins no answer', async () => {
+  const id = newId()
+  const { id: conversation } = (await server.call('POST', '/conversations', { ...HOOKED, external_id: id })).body
+  const path = `/conversations/${conversation}`
+  await server.call('POST', `${path}/messages`, { message: 'endless', run: true })
+  await server.call('POST', `${path}/pause`, { interrupt: true })
+  const { event_id } = (await server.call('POST', `${path}/messages`, { message: 'Not this', run: false })).body
+  expect((await server.call('DELETE', `${path}/messages/${event_id}`)).status).toBeLessThan(300)
+  expect((await server.call('POST', `${path}/run`, {})).status).toBe(202)
+  const stream = await fetch(`${url}/ai/chat/${id}/stream`, { headers: { authorization: `Bearer ${KEY}` } })
+  await server.call('POST', `${path}/pause`, { interrupt: true })
+  expect(await stream.text()).toContain('"type":"abort"')
+})

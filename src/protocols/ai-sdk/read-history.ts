@@ -7,18 +7,17 @@ import { stepsOf } from '../items/follow-turn.ts'
 import { TurnChanges } from '../items/turn-changes.ts'
 import { ChunkBuilder } from './chunk-builder.ts'
 import { clientToolsIn } from './client-tools-in.ts'
-import { TurnMarks } from './turn-marks.ts'
+import { TurnMarks, withdrawnIn } from './turn-marks.ts'
 import type { UiMessageObject } from './ui-message.ts'
 import { MessageBuilder } from './ui-message.ts'
 import { inputPartsOf, userMessageId } from './user-message.ts'
 
 const PAGE = 256
-const WITHDRAWN: ReadonlySet<string> = new Set(['MessageWithdrawn'])
 
 /** A turn that has not ended is as far as it is stored. What was taken back is not there. */
 export async function readHistory(conversation: Conversation): Promise<readonly UiMessageObject[]> {
   const { id: conversationId, log, state } = conversation
-  const withdrawn = await withdrawnIn(conversation)
+  const withdrawn = await withdrawnIn(conversation, 0)
   const clientTools = clientToolsIn(conversation)
   const marks = new TurnMarks()
   const messages: UiMessageObject[] = []
@@ -42,13 +41,6 @@ export async function readHistory(conversation: Conversation): Promise<readonly 
     }
   endTurn()
   return messages
-}
-
-async function withdrawnIn({ log }: Conversation): Promise<ReadonlySet<number>> {
-  const withdrawn = new Set<number>()
-  for await (const { events } of readPages(log, { types: WITHDRAWN, limit: PAGE }))
-    for (const { event } of events) if (event.type === 'MessageWithdrawn') withdrawn.add(event.message_seq)
-  return withdrawn
 }
 
 class TurnReader {

@@ -47,14 +47,26 @@ export async function openTurn(conversation: Conversation): Promise<number | und
   const { log, state } = conversation
   const marks = new TurnMarks()
   let start: number | undefined
-  for await (const { events } of readPages(log, { afterSeq: await lastEnd(conversation), types: MARKS, limit: PAGE }))
+  const afterSeq = await lastEnd(conversation)
+  const withdrawn = await withdrawnIn(conversation, afterSeq)
+  for await (const { events } of readPages(log, { afterSeq, types: MARKS, limit: PAGE }))
     for (const { event, seq } of events) {
-      if (!holds(state.rewound, event)) continue
+      if (!holds(state.rewound, event) || withdrawn.has(seq)) continue
       const mark = marks.add(event)
       if (mark === 'begins') start = seq
       if (mark === 'ends') start = undefined
     }
   return start
+}
+
+const WITHDRAWN: ReadonlySet<string> = new Set(['MessageWithdrawn'])
+
+/** Returns the seqs of the messages that were withdrawn after this event. */
+export async function withdrawnIn({ log }: Conversation, afterSeq: number): Promise<ReadonlySet<number>> {
+  const withdrawn = new Set<number>()
+  for await (const { events } of readPages(log, { afterSeq, types: WITHDRAWN, limit: PAGE }))
+    for (const { event } of events) if (event.type === 'MessageWithdrawn') withdrawn.add(event.message_seq)
+  return withdrawn
 }
 
 async function lastEnd({ log, state }: Conversation): Promise<number> {
