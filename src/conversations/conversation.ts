@@ -28,7 +28,7 @@ import type { Feature } from './agents/feature.ts'
 import type { ConversationHooks } from './hooks/conversation-hooks.ts'
 import type { Idempotency } from '../state/idempotency.ts'
 import type { ClientMcp } from './mcp.ts'
-import { MessagePosts } from './message-posts.ts'
+import { MessagePosts, type Preparation } from './message-posts.ts'
 import { MessageWithdrawals } from './message-withdrawals.ts'
 import type { ConversationNetwork } from '../workspace/network.ts'
 import type { PostedCommands } from './project/posted-commands.ts'
@@ -171,8 +171,8 @@ export class Conversation {
   }
 
   /** Idempotent: the same key and body within a day returns the earlier response, and the message is posted once. */
-  readonly post = (message: PostMessage, idempotency?: Idempotency): Promise<PostedMessage> =>
-    this.#messages.post(message, idempotency)
+  readonly post = (message: PostMessage, idempotency?: Idempotency, prepare?: Preparation): Promise<PostedMessage> =>
+    this.#messages.post(message, idempotency, prepare)
 
   /** Calls the hooks for the message that a conversation begins with. Throws a `Problem` if one blocks it. */
   checkFirst(message: MessageInput | undefined, signal: AbortSignal): Promise<PromptHooks | undefined> {

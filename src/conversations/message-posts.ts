@@ -36,7 +36,11 @@ type QueuedPost = {
   readonly run: boolean
   readonly afterSeq?: number | undefined
   readonly wish?: RequestedRun | undefined
+  readonly prepare?: Preparation | undefined
 }
+
+/** What is to be done before a message is stored, when its options are valid and its hooks let it pass. If it throws, nothing is stored. */
+export type Preparation = () => Promise<void>
 
 /** What is stored with the message. */
 type AddedToMessage = { readonly slashCommand?: PostedCommand; readonly hooks?: PromptHooks }
@@ -51,7 +55,7 @@ export class MessagePosts {
   }
 
   /** Idempotent: the same key and body within a day returns the earlier response, and the message is posted once. */
-  async post(request: PostMessage, idempotency?: Idempotency): Promise<PostedMessage> {
+  async post(request: PostMessage, idempotency?: Idempotency, prepare?: Preparation): Promise<PostedMessage> {
     const { state } = this.#parts
     const { message, run, run_options: options, after_seq: afterSeq } = request
     const hooks = this.#parts.hooks.current
@@ -61,7 +65,7 @@ export class MessagePosts {
     const earlier = mayBeKnown && findEarlier(state.current.postedKeys, mayBeKnown, Date.now())
     if (earlier) return earlier.answer
     const wish = options && (await this.#checkOptions(options, run))
-    const queuedPost = { message: messageOf(message), run, afterSeq, wish }
+    const queuedPost = { message: messageOf(message), run, afterSeq, wish, prepare }
     if (!asksHooks) {
       // Project settings alone have slash commands.
       if (!state.current.settings.project_settings) return await this.#post(queuedPost, idempotency, {})
@@ -94,17 +98,18 @@ export class MessagePosts {
     )
   }
 
-  #post(
+  async #post(
     queuedPost: QueuedPost,
     idempotency: Idempotency | undefined,
     addition: AddedToMessage,
   ): Promise<PostedMessage> {
     const { actor, state, redactor } = this.#parts
+    if (queuedPost.prepare) await queuedPost.prepare()
     const make = () => this.#store(queuedPost, idempotency, addition)
-    if (!idempotency) return actor.enqueue(make)
+    if (!idempotency) return await actor.enqueue(make)
     const { redact } = redactor
     const again = async ({ answer }: PostedKey) => answer
-    return actor.enqueue(() =>
+    return await actor.enqueue(() =>
       postOnce(idempotency, { log: this.#log, redact, remembered: state.current.postedKeys, again, make }),
     )
   }

@@ -57,6 +57,31 @@ async function begin(id: string, text: string, body: object = {}) {
   return chat
 }
 
+test('a new answer and an edited message that are refused leave the messages as they are', async () => {
+  const id = newId()
+  const chat = await begin(id, 'Hello')
+  const before = await storedMessages({ url, id })
+  const messages = [said('Hello', chat.messages[0]!.id)]
+  const ofServer = { ...LOOK_UP_BY_PAGE, name: 'Bash' }
+  const again = { id, trigger: 'regenerate-message', messages, client_tools: [ofServer] }
+  expect(await post(again)).toMatchObject({ status: 400, text: expect.stringContaining('client_tools') })
+  expect(await storedMessages({ url, id })).toEqual(before)
+  const edited = { id, messageId: messages[0]!.id, messages: [said('forbidden', messages[0]!.id)] }
+  expect(await post({ ...edited, client_tools: [LOOK_UP_BY_PAGE] })).toMatchObject({ status: 403 })
+  expect(await storedMessages({ url, id })).toEqual(before)
+  const added = { id, messages: [said('forbidden', 'm-2')], client_tools: [LOOK_UP_BY_PAGE] }
+  expect(await post(added)).toMatchObject({ status: 403 })
+  expect((await server.call('GET', `/conversations/${conversationOf(before[1]!)}`)).body.client_tools ?? []).toEqual([])
+  // What is not refused takes the conversation back, with its tools.
+  await chatOf({ url, id, chat: { messages: before }, body: { client_tools: [LOOK_UP_BY_PAGE] } }).regenerate()
+  const stored = await storedMessages({ url, id })
+  expect(stored.map((message) => uiTextOf(message))).toEqual(['Hello', 'Hello there.'])
+  expect(stored[1]!.id).not.toBe(before[1]!.id)
+})
+
+const conversationOf = ({ metadata }: { metadata?: unknown }) =>
+  (metadata as { conversation_id: string }).conversation_id
+
 test('two answers to one call are refused, and the call still waits', async () => {
   const id = newId()
   const chat = await begin(id, 'touch it')
@@ -100,6 +125,22 @@ test('answers to questions are all stored, or none', async () => {
   const wrong = await answer(answered(first, 'Red'), answered(second, 'Red', '7'))
   expect(wrong).toMatchObject({ status: 400, text: expect.stringContaining('index of a question') })
   expect(await storedMessages({ url, id })).toEqual(before)
+})
+
+test('a first message that is refused makes no chat', async () => {
+  const id = newId()
+  expect(await post({ id, messages: [said('forbidden', 'm-1')] })).toMatchObject({ status: 403 })
+  expect((await conversations()).filter(({ external_id }) => external_id === id)).toEqual([])
+  expect(await post({ id, messages: [said('Hello', 'm-1')] })).toMatchObject({ status: 200 })
+})
+
+test('the id of a message with another text is refused', async () => {
+  const id = newId()
+  const chat = await begin(id, 'Hello')
+  const { id: messageId } = chat.messages[0]!
+  const refused = await post({ id, messages: [said('Something else', messageId)] })
+  expect(refused).toMatchObject({ status: 422, text: expect.stringContaining('another text') })
+  expect(await post({ id, messages: [said('Hello', messageId)] })).toMatchObject({ status: 200 })
 })
 
 test('a message that was withdrawn begins no answer', async () => {

@@ -1,9 +1,12 @@
 /** Begins the answer that a request of this protocol asks for: to a message, to the same message again, or the rest of one. */
+import { isDeepStrictEqual } from 'node:util'
 import type { Access } from '../../access/access.ts'
 import { Problem } from '../../contract/problem.ts'
+import type { EventOf } from '../../contract/events/event.ts'
 import type { UserInput } from '../../contract/values/message.ts'
 import { holds } from '../../contract/events/rewound.ts'
 import type { Conversation } from '../../conversations/conversation.ts'
+import type { RewindOptions } from '../../conversations/rewind/rewind.ts'
 import { readPages } from '../../events/read-pages.ts'
 import { uuid7 } from '../../lib/uuid7.ts'
 import type { HashBody } from '../../security/body-hash.ts'
@@ -39,6 +42,7 @@ export async function beginAnswer(conversation: Conversation, ask: UiChatAsk): P
   }
 }
 
+/** All that can be refused is refused before anything changes. */
 async function answerInput(
   conversation: Conversation,
   ask: UiChatAsk,
@@ -46,21 +50,48 @@ async function answerInput(
   input: UserInput,
 ): Promise<BegunAnswer> {
   const isAgain = ask.body.trigger === 'regenerate-message' || ask.body.messageId === id
-  const knownSeq = await findInput(conversation, id, isAgain)
-  if (knownSeq !== undefined && !isAgain) return await attach(conversation, knownSeq)
-  if (isBusy(conversation)) throw busy()
-  const update = ask.body.client_tools && toolsUpdate(conversation, ask.access, ask.body.client_tools)
-  if (knownSeq === undefined) refuseWaiting(conversation)
-  else await takeBack(conversation, knownSeq, ask.access)
-  if (update) await conversation.configure(update)
-  return { start: await say(conversation, ask, id, input), shownThrough: 0, isNew: true }
+  const knownMessage = await findInput(conversation, id, isAgain)
+  if (knownMessage && !isAgain) {
+    refuseOther(knownMessage, input, ask.hashBody)
+    return await attach(conversation, knownMessage.seq)
+  }
+  const knownSeq = knownMessage?.seq
+  const tools = ask.body.client_tools ?? undefined
+  const update = tools && toolsUpdate(conversation, ask.access, tools)
+  const refuse = async () => {
+    if (isBusy(conversation)) throw busy()
+    if (knownSeq === undefined) refuseWaiting(conversation)
+    else await takeBack(conversation, knownSeq, { dryRun: true })
+  }
+  await refuse()
+  const prepare = async () => {
+    // Hooks may have taken long.
+    await refuse()
+    if (update) await conversation.configure(update)
+    if (knownSeq !== undefined) await takeBack(conversation, knownSeq, { by: ask.access.key?.name })
+  }
+  const names = tools ? tools.map(({ name }) => name) : [...clientToolsIn(conversation)]
+  const run_options = ownTools(names)
+  const options = run_options.allowed_tools && { run_options }
+  const mark = { key: formatMessageKey(id, uuid7()), ...ask.hashBody('ai-sdk message', input) }
+  const { seq } = await conversation.post({ message: input, run: true, ...options }, mark, prepare)
+  return { start: seq, shownThrough: 0, isNew: true }
+}
+
+/** Another API has its own ids. What a page has loaded is as it is stored: without secrets. */
+function refuseOther(message: EventOf<'UserMessage'>, input: UserInput, hashBody: HashBody): void {
+  if (userMessageId(message) === message.id || message.body_hash === undefined) return
+  const { bodyHash, formerHashes } = hashBody('ai-sdk message', input)
+  if ([bodyHash, ...formerHashes].includes(message.body_hash)) return
+  if (isDeepStrictEqual(message.content, input.content)) return
+  throw new Problem('idempotency_mismatch', 'The chat has a message with this id and another text. Send a new id.')
 }
 
 /** The request was sent before, or the message waits for a run. */
 async function attach(conversation: Conversation, start: number): Promise<BegunAnswer> {
   if (conversation.state.status !== 'running' && (await openTurn(conversation)) === start) {
     const isWaiting = conversation.requests.list().length > 0
-    if (!isWaiting) await conversation.run(ownTools(conversation))
+    if (!isWaiting) await conversation.run(ownTools([...clientToolsIn(conversation)]))
     return { start, shownThrough: 0, isNew: !isWaiting }
   }
   return { start, shownThrough: 0, isNew: false }
@@ -89,42 +120,34 @@ const INPUTS: ReadonlySet<string> = new Set(['UserMessage', 'MessageWithdrawn'])
 const PAGE = 64
 
 /** A new message is only compared with the newest ones, which a repeated request can have. */
-async function findInput({ log, state }: Conversation, id: string, isAnywhere: boolean): Promise<number | undefined> {
+async function findInput(
+  { log, state }: Conversation,
+  id: string,
+  isAnywhere: boolean,
+): Promise<EventOf<'UserMessage'> | undefined> {
   const withdrawn = new Set<number>()
   const range = { beforeSeq: log.head + 1, types: INPUTS, order: 'desc', limit: PAGE } as const
   for await (const { events } of readPages(log, range)) {
     for (const { event, seq } of events) {
       if (event.type === 'MessageWithdrawn') withdrawn.add(event.message_seq)
       if (event.type !== 'UserMessage' || withdrawn.has(seq) || !holds(state.rewound, event)) continue
-      if (userMessageId(event) === id) return seq
+      if (userMessageId(event) === id) return event
     }
     if (!isAnywhere && events.length > 0) return undefined
   }
   return undefined
 }
 
-async function takeBack(conversation: Conversation, seq: number, access: Access): Promise<void> {
+async function takeBack(conversation: Conversation, seq: number, options: RewindOptions): Promise<void> {
   const request = { to_seq: seq - 1, last_seq: conversation.log.head }
-  await conversation.rewind(request, { by: access.key?.name }).catch((error: unknown) => {
+  await conversation.rewind(request, options).catch((error: unknown) => {
     if (!(error instanceof Problem && error.code === 'invalid_request')) throw error
     throw new Problem('conversation_changed', 'The agent read this message while it worked; choose an earlier one.')
   })
 }
 
-async function say(
-  conversation: Conversation,
-  { hashBody }: UiChatAsk,
-  id: string,
-  message: UserInput,
-): Promise<number> {
-  const run_options = ownTools(conversation)
-  const options = run_options.allowed_tools && { run_options }
-  const mark = { key: formatMessageKey(id, uuid7()), ...hashBody('ai-sdk message', message) }
-  return (await conversation.post({ message, run: true, ...options }, mark)).seq
-}
-
 /** The client executes them itself: it needs no decision about its own tools. Rules that ask or deny hold. */
-function ownTools(conversation: Conversation): { readonly allowed_tools?: string[] } {
-  const names = [...clientToolsIn(conversation)].filter((name) => /^[A-Za-z_]/.test(name))
-  return names.length > 0 ? { allowed_tools: names } : {}
+function ownTools(names: readonly string[]): { readonly allowed_tools?: string[] } {
+  const allowed_tools = names.filter((name) => /^[A-Za-z_]/.test(name))
+  return allowed_tools.length > 0 ? { allowed_tools } : {}
 }

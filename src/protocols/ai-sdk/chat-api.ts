@@ -5,6 +5,7 @@ import { createOrFind } from '../../http/guards/create-or-find.ts'
 import { accessOf } from '../../http/guards/authorize.ts'
 import { closeSignal } from '../../http/request/close-signal.ts'
 import { followTurn, readTurn } from '../items/follow-turn.ts'
+import { takeTurn } from '../openai/begin-turn.ts'
 import { createRequestFor } from '../openai/create-request.ts'
 import type { GatewayDeps } from '../openai/gateway-deps.ts'
 import { streamResponse } from '../openai/stream-response.ts'
@@ -31,10 +32,17 @@ export async function submitChat(deps: GatewayDeps, request: FastifyRequest, rep
   const access = accessOf(request)
   const input = readUiInput(body)
   // Nothing waits in a chat that nobody has begun.
-  const conversation = await (input ? findOrCreateChat(deps, request, body) : requireChat(deps, request, body.id))
-  await sendAnswer(deps, conversation, { request, reply }, async () =>
-    beginAnswer(conversation, { body, input, access, hashBody: request.server.hashBody }),
-  )
+  const { conversation, isNew } = await (input
+    ? findOrCreateChat(deps, request, body)
+    : { conversation: await requireChat(deps, request, body.id), isNew: false })
+  try {
+    await sendAnswer(deps, conversation, { request, reply }, async () =>
+      beginAnswer(conversation, { body, input, access, hashBody: request.server.hashBody }),
+    )
+  } catch (error) {
+    if (isNew) await deleteEmpty(deps, conversation)
+    throw error
+  }
 }
 
 /** Resolves to a reply without content if the agent does not work. */
@@ -62,16 +70,29 @@ async function findOrCreateChat(
   deps: GatewayDeps,
   request: FastifyRequest,
   { id, profile, client_tools: tools }: UiChatRequest,
-): Promise<Conversation> {
+): Promise<{ readonly conversation: Conversation; readonly isNew: boolean }> {
   const foundConversation = await findChat(deps, request, id)
   const isMeant = !profile || foundConversation?.state.settings.profile === profile
-  if (foundConversation && isMeant) return foundConversation
+  if (foundConversation && isMeant) return { conversation: foundConversation, isNew: false }
   const access = accessOf(request)
   const fields = { profile: profile ?? PROFILE, tools: tools ?? [], metadata: undefined, instructions: undefined }
   const wish = await createRequestFor(deps, access, { ...fields, externalId: id })
-  const { view } = await createOrFind(deps.manager, access, wish)
+  const { view, isNew } = await createOrFind(deps.manager, access, wish)
   request.conversationId = view.id
-  return await deps.manager.open(view.id)
+  return { conversation: await deps.manager.open(view.id), isNew }
+}
+
+const MESSAGES: ReadonlySet<string> = new Set(['UserMessage'])
+
+/** Deletes the conversation of a message that was refused, unless another request uses it. */
+async function deleteEmpty({ manager }: GatewayDeps, { id, log }: Conversation): Promise<void> {
+  const release = takeTurn(id)
+  if (!release) return
+  try {
+    if ((await log.read({ types: MESSAGES, limit: 1 })).events.length === 0) await manager.delete(id)
+  } finally {
+    release()
+  }
 }
 
 /** The stream is one of those of its conversation. A lost connection ends it alone. */
