@@ -58,9 +58,25 @@ test('property: a client has the same message live, replayed and from the stored
       // An agent that has said nothing has no message.
       if (message.parts.length > 0) expect(stored).toEqual(message)
       else expect(stored!.role).toBe('user')
+      await expectNewest(conversation, 4000)
     }),
     { numRuns: 20 },
   )
+  const [all, newest] = [await readHistory(conversation), await readHistory(conversation, 4000)]
+  expect(newest.length).toBeLessThan(all.length)
+})
+
+/** A page has whole messages, from the beginning of a turn on. */
+async function expectNewest(conversation: Conversation, maxChars: number): Promise<void> {
+  const [all, newest] = [await readHistory(conversation), await readHistory(conversation, maxChars)]
+  expect(newest.length).toBeGreaterThan(0)
+  expect(newest).toEqual(all.slice(-newest.length))
+}
+
+test('a page has about 4 MiB', async () => {
+  const conversation = await bench.converse()
+  for (const each of 'abcd') await conversation.post({ message: each.repeat(1_500_000), run: false })
+  expect((await readHistory(conversation)).map(({ role }) => role)).toEqual(['user', 'user', 'user'])
 })
 
 async function chunksOf({ id: conversationId }: Conversation, start: number, steps: AsyncIterable<TurnStep>) {

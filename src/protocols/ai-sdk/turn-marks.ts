@@ -7,12 +7,22 @@ import { readPages } from '../../events/read-pages.ts'
 /** `begins`: with this event. `ends`: it is the last one. */
 export type TurnMark = 'begins' | 'ends' | 'inside' | 'outside'
 
-const PAGE = 256
+/** `begun`: nothing works for the turn yet, or not any more until somebody answers. */
+export type TurnState = 'begun' | 'none' | 'works'
 
-/** Call `add` with the events that hold, in order, from the beginning of the log or the end of a turn on. */
+const PAGE = { limit: 256, maxBytes: 1024 * 1024 }
+
+/** Call `add` with the events that hold, in order, from the beginning of the log or the end of a turn on, or from where the state is known. */
 export class TurnMarks {
-  /** `begun`: nothing works for it yet, or not any more until somebody answers. */
-  #state: 'begun' | 'none' | 'works' = 'none'
+  #state: TurnState
+
+  constructor(state: TurnState = 'none') {
+    this.#state = state
+  }
+
+  get state(): TurnState {
+    return this.#state
+  }
 
   add(event: Event): TurnMark {
     if (isEnd(event)) {
@@ -43,34 +53,41 @@ const ENDS: ReadonlySet<string> = new Set(['Result', 'Rewound'])
 const MARKS: ReadonlySet<string> = new Set([...ENDS, 'UserMessage', 'StatusUpdate'])
 
 /** Returns the seq of the first event of the turn that has not ended; undefined if there is none. */
-export async function openTurn(conversation: Conversation): Promise<number | undefined> {
+export const openTurn = async (conversation: Conversation): Promise<number | undefined> =>
+  (await turnBefore(conversation, conversation.log.head + 1)).start
+
+/** The same for the time before an event. */
+export async function turnBefore(
+  conversation: Conversation,
+  beforeSeq: number,
+): Promise<{ readonly start: number | undefined; readonly state: TurnState }> {
   const { log, state } = conversation
   const marks = new TurnMarks()
   let start: number | undefined
-  const afterSeq = await lastEnd(conversation)
+  const afterSeq = await lastEnd(conversation, beforeSeq)
   const withdrawn = await withdrawnIn(conversation, afterSeq)
-  for await (const { events } of readPages(log, { afterSeq, types: MARKS, limit: PAGE }))
+  for await (const { events } of readPages(log, { afterSeq, beforeSeq, types: MARKS, ...PAGE }))
     for (const { event, seq } of events) {
       if (!holds(state.rewound, event) || withdrawn.has(seq)) continue
       const mark = marks.add(event)
       if (mark === 'begins') start = seq
       if (mark === 'ends') start = undefined
     }
-  return start
+  return { start, state: marks.state }
 }
 
 const WITHDRAWN: ReadonlySet<string> = new Set(['MessageWithdrawn'])
 
 /** Returns the seqs of the messages that were withdrawn after this event. */
-export async function withdrawnIn({ log }: Conversation, afterSeq: number): Promise<ReadonlySet<number>> {
+async function withdrawnIn({ log }: Conversation, afterSeq: number): Promise<ReadonlySet<number>> {
   const withdrawn = new Set<number>()
-  for await (const { events } of readPages(log, { afterSeq, types: WITHDRAWN, limit: PAGE }))
+  for await (const { events } of readPages(log, { afterSeq, types: WITHDRAWN, ...PAGE }))
     for (const { event } of events) if (event.type === 'MessageWithdrawn') withdrawn.add(event.message_seq)
   return withdrawn
 }
 
-async function lastEnd({ log, state }: Conversation): Promise<number> {
-  for await (const { events } of readPages(log, { beforeSeq: log.head + 1, types: ENDS, order: 'desc', limit: PAGE }))
+async function lastEnd({ log, state }: Conversation, beforeSeq: number): Promise<number> {
+  for await (const { events } of readPages(log, { beforeSeq, types: ENDS, order: 'desc', ...PAGE }))
     for (const { event, seq } of events) if (isEnd(event) && holds(state.rewound, event)) return seq
   return 0
 }
