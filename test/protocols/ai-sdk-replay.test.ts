@@ -80,7 +80,7 @@ test('a page has about 4 MiB', async () => {
 })
 
 async function chunksOf({ id: conversationId }: Conversation, start: number, steps: AsyncIterable<TurnStep>) {
-  const builder = new ChunkBuilder({ conversationId, start }, { clientTools: new Set() })
+  const builder = new ChunkBuilder({ conversationId, start }, { clientToolsAt: () => new Set() })
   const chunks: UiChunk[] = [...builder.begin()]
   for await (const step of steps) chunks.push(...builder.add(step))
   return [...chunks, ...builder.end()]

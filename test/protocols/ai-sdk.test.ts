@@ -130,6 +130,11 @@ test('a tool of the page is executed by it, without a decision', async () => {
   expect(chat.messages[1]!.parts[1]).toMatchObject({ type: 'tool-look_up', state: 'output-available' })
   await expect.poll(() => chat.status).toBe('ready')
   expect(await storedMessages({ url, id: chat.id })).toEqual(plainMessages(chat.messages))
+  // What the page had before stays as it was.
+  const later = chatOf({ url, id: chat.id, body: { client_tools: [] }, chat: { messages: chat.messages } })
+  await later.sendMessage({ text: 'Hello' })
+  expect(later.error).toBeUndefined()
+  expect(await storedMessages({ url, id: chat.id })).toEqual(plainMessages(later.messages))
 })
 
 test('a question is a part, and a part answers it', async () => {

@@ -12,7 +12,7 @@ import { streamResponse } from '../openai/stream-response.ts'
 import type { BegunAnswer } from './answer-requests.ts'
 import { beginAnswer } from './begin-answer.ts'
 import { ChunkBuilder } from './chunk-builder.ts'
-import { clientToolsIn } from './client-tools-in.ts'
+import { clientToolsFrom } from './client-tools-in.ts'
 import { findChat, requireChat } from './find-chat.ts'
 import { isAtRest } from './is-at-rest.ts'
 import { readHistory } from './read-history.ts'
@@ -125,7 +125,7 @@ async function streamAnswer(
 ): Promise<void> {
   const signal = closeSignal(reply)
   const place = { conversationId: conversation.id, start }
-  const builder = new ChunkBuilder(place, { clientTools: clientToolsIn(conversation) })
+  const builder = new ChunkBuilder(place, { clientToolsAt: await clientToolsFrom(conversation, start) })
   void reply.header('x-vercel-ai-ui-message-stream', 'v1')
   await streamResponse(
     { request, reply, signal, redact: conversation.redact },

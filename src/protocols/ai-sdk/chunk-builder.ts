@@ -6,6 +6,7 @@ import type { TurnStep } from '../items/follow-turn.ts'
 import type { TurnChange } from '../items/turn-changes.ts'
 import type { AnswerPlace } from './answer-id.ts'
 import { formatAnswerId } from './answer-id.ts'
+import type { ClientToolsAt } from './client-tools-in.ts'
 import { RequestChunks } from './request-chunks.ts'
 import type { UiChunk, UiFinishReason } from './ui-chunk.ts'
 import { inputPartsOf, userMessageId } from './user-message.ts'
@@ -16,13 +17,13 @@ type Steering = { readonly seq: number; readonly chunk: UiChunk }
 /** The model answer that the open step belongs to. `isOfRequests`: what waits for a decision has the last step. */
 type OpenStep = { readonly messageId: string; isReset?: boolean; isOfRequests?: boolean }
 
-/** `clientTools`: names of the tools that clients execute; all others are those of the server. */
-type BuilderOptions = { readonly clientTools: ReadonlySet<string> }
+/** `clientToolsAt`: which tools clients execute; all others are those of the server. */
+type BuilderOptions = { readonly clientToolsAt: ClientToolsAt }
 
 /** Call `begin`, then `add` with each step, in order, and `end` when there are no more. */
 export class ChunkBuilder {
   readonly #place: AnswerPlace
-  readonly #clientTools: ReadonlySet<string>
+  readonly #clientToolsAt: ClientToolsAt
   readonly #requests = new RequestChunks()
   /** Messages that were posted while the agent works are shown before the next step. */
   #steering: Steering[] = []
@@ -34,9 +35,9 @@ export class ChunkBuilder {
   #end: ChangeOf<'ended'> | undefined
   #out: UiChunk[] = []
 
-  constructor(place: AnswerPlace, { clientTools }: BuilderOptions) {
+  constructor(place: AnswerPlace, { clientToolsAt }: BuilderOptions) {
     this.#place = place
-    this.#clientTools = clientTools
+    this.#clientToolsAt = clientToolsAt
   }
 
   begin(): readonly UiChunk[] {
@@ -148,16 +149,21 @@ export class ChunkBuilder {
     if (this.#step) this.#step.isOfRequests = true
   }
 
-  #call({ tool_use_id: toolCallId, name: toolName, input }: EventOf<'ToolUse'>): void {
+  #isOfClient({ seq, name }: EventOf<'ToolUse'>): boolean {
+    return this.#clientToolsAt(seq).has(name)
+  }
+
+  #call(call: EventOf<'ToolUse'>): void {
+    const { tool_use_id: toolCallId, name: toolName, input } = call
     this.#openCalls.add(toolCallId)
-    const own = this.#clientTools.has(toolName) ? {} : ({ providerExecuted: true, dynamic: true } as const)
+    const own = this.#isOfClient(call) ? {} : ({ providerExecuted: true, dynamic: true } as const)
     this.#put({ type: 'tool-input-available', toolCallId, toolName, input, ...own })
   }
 
   #result({ call, result }: ChangeOf<'result'>): void {
-    const { tool_use_id: toolCallId, name } = call
+    const { tool_use_id: toolCallId } = call
     const { output, error_message: message, error_type, is_error: isError, changes } = result
-    const own = this.#clientTools.has(name) ? {} : ({ providerExecuted: true } as const)
+    const own = this.#isOfClient(call) ? {} : ({ providerExecuted: true } as const)
     this.#openCalls.delete(toolCallId)
     if (changes && changes.length > 0) this.#put({ type: 'data-diff', id: toolCallId, data: changes })
     const isRefused = error_type === 'denied' || error_type === 'rejected'

@@ -7,7 +7,7 @@ import type { ReadEvent } from '../items/follow-turn.ts'
 import { stepsOf } from '../items/follow-turn.ts'
 import { TurnChanges } from '../items/turn-changes.ts'
 import { ChunkBuilder } from './chunk-builder.ts'
-import { clientToolsIn } from './client-tools-in.ts'
+import { clientToolsFrom } from './client-tools-in.ts'
 import type { TurnState } from './turn-marks.ts'
 import { turnBefore, TurnMarks } from './turn-marks.ts'
 import type { UiMessageObject } from './ui-message.ts'
@@ -25,7 +25,7 @@ export async function readHistory(
 ): Promise<readonly UiMessageObject[]> {
   const { id: conversationId } = conversation
   const { events, state } = await newestEvents(conversation, maxChars)
-  const clientTools = clientToolsIn(conversation)
+  const clientToolsAt = await clientToolsFrom(conversation, events[0]?.seq ?? 1)
   const marks = new TurnMarks(state)
   const messages: UiMessageObject[] = []
   let turn: TurnReader | undefined
@@ -38,7 +38,7 @@ export async function readHistory(
     const mark = marks.add(event)
     if (mark === 'begins') {
       endTurn()
-      turn = new TurnReader(new ChunkBuilder({ conversationId, start: seq }, { clientTools }), seq)
+      turn = new TurnReader(new ChunkBuilder({ conversationId, start: seq }, { clientToolsAt }), seq)
       if (event.type === 'UserMessage')
         messages.push({ id: userMessageId(event), role: 'user', parts: inputPartsOf(event.content) })
     }
