@@ -3,6 +3,7 @@ import { isDeepStrictEqual } from 'node:util'
 import type { Access } from '../../access/access.ts'
 import { Problem } from '../../contract/problem.ts'
 import type { EventOf } from '../../contract/events/event.ts'
+import type { RewindRequest } from '../../contract/rewind.ts'
 import type { UserInput } from '../../contract/values/message.ts'
 import { holds } from '../../contract/events/rewound.ts'
 import type { Conversation } from '../../conversations/conversation.ts'
@@ -58,17 +59,20 @@ async function answerInput(
   const knownSeq = knownMessage?.seq
   const tools = ask.body.client_tools ?? undefined
   const update = tools && toolsUpdate(conversation, ask.access, tools)
-  const refuse = async () => {
+  const { head } = conversation.log
+  const refuse = () => {
     if (isBusy(conversation)) throw busy()
     if (knownSeq === undefined) refuseWaiting(conversation)
-    else await takeBack(conversation, knownSeq, { dryRun: true })
   }
-  await refuse()
+  refuse()
   const prepare = async () => {
     // Hooks may have taken long.
-    await refuse()
+    refuse()
+    const target = knownSeq === undefined ? undefined : { to_seq: knownSeq - 1, last_seq: head }
+    if (target && update) await takeBack(conversation, target, { dryRun: true })
     if (update) await conversation.configure(update)
-    if (knownSeq !== undefined) await takeBack(conversation, knownSeq, { by: ask.access.key?.name })
+    const last_seq = update ? conversation.log.head : head
+    if (target) await takeBack(conversation, { ...target, last_seq }, { by: ask.access.key?.name })
   }
   const names = tools ? tools.map(({ name }) => name) : [...clientToolsIn(conversation)]
   const run_options = ownTools(names)
@@ -138,8 +142,7 @@ async function findInput(
   return undefined
 }
 
-async function takeBack(conversation: Conversation, seq: number, options: RewindOptions): Promise<void> {
-  const request = { to_seq: seq - 1, last_seq: conversation.log.head }
+async function takeBack(conversation: Conversation, request: RewindRequest, options: RewindOptions): Promise<void> {
   await conversation.rewind(request, options).catch((error: unknown) => {
     if (!(error instanceof Problem && error.code === 'invalid_request')) throw error
     throw new Problem('conversation_changed', 'The agent read this message while it worked; choose an earlier one.')
