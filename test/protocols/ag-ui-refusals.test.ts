@@ -81,6 +81,9 @@ test('what is not valid is refused by name before anything happens', async () =>
     [{ ...hello('wrong'), messages: user([7]) }, /invalid|expected|object/i],
     [{ ...hello('wrong'), tools: [{ name: 'mcp__a__b', description: '' }] }, /name/],
     [{ ...hello('wrong'), tools: [{ name: 'Bash', description: '' }] }, /Bash|name/],
+    // To read it as an object, character by character, takes seconds.
+    [{ ...hello('wrong'), tools: [{ name: 'look', parameters: 'x'.repeat(200_000) }] }, /parameters/],
+    [{ ...hello('wrong'), tools: [{ name: 'look', parameters: [7] }] }, /parameters/],
     [{ ...hello('wrong'), resume: [{ interruptId: 'x', status: 'maybe' }] }, /resume/],
     [{ ...hello('wrong'), context: [{ description: 'a', value: 'x'.repeat(70_000) }] }, /context/],
   ]

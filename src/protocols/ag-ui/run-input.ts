@@ -39,7 +39,13 @@ export const RunInput = z.looseObject({
   protocolVersion: z.string().nullish(),
   messages: z.array(Message).max(MAX_MESSAGES),
   tools: z
-    .array(z.looseObject({ name: z.string(), description: z.string().nullish(), parameters: z.unknown().optional() }))
+    .array(
+      z.looseObject({
+        name: z.string(),
+        description: z.string().nullish(),
+        parameters: z.record(z.string(), z.unknown()).nullish(),
+      }),
+    )
     .nullish(),
   context: z
     .array(z.looseObject({ description: z.string(), value: z.string() }))
@@ -73,7 +79,7 @@ export function parseRunInput(body: unknown): RunInput {
 
 export function frontendToolsOf({ tools }: RunInput): ClientTool[] {
   const givenTools = (tools ?? []).map(({ name, description, parameters }) => {
-    return { name, description: description ?? '', input_schema: { type: 'object', ...Object(parameters) } }
+    return { name, description: description ?? '', input_schema: { type: 'object', ...parameters } }
   })
   return parseField(ClientTools, givenTools)
 }
