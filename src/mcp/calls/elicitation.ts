@@ -10,7 +10,8 @@ const MAX_OPTIONS = 20
 const MAX_LABEL_CHARS = 200
 const MAX_NAME_CHARS = 100
 
-const DECLINE = 'Decline'
+/** The option of each form that declines it. */
+export const DECLINE = 'Decline'
 const ACCEPT = 'Accept'
 const SUGGESTED = 'Suggested by the server'
 

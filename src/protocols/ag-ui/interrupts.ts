@@ -4,6 +4,7 @@ import type { EventOf } from '../../contract/events/event.ts'
 import type { OpenRequest } from '../../contract/request.ts'
 import { AnswerRequest } from '../../contract/request.ts'
 import type { AskedQuestion } from '../../contract/values/question.ts'
+import { DECLINE } from '../../mcp/calls/elicitation.ts'
 import { argumentsOf } from './ag-ui-event.ts'
 import type { ResumeEntry } from './run-input.ts'
 import { invalid, parseField } from './run-input.ts'
@@ -116,7 +117,7 @@ function answerTo(request: OpenInterrupt, entryFor: FindEntry): AnswerRequest {
   const entry = entryFor(request, request.tool_use_ids[0])
   if (request.kind === 'network')
     return parseField(AnswerRequest, { kind: 'network', behavior: decisionIn(entry).behavior })
-  return parseField(AnswerRequest, { kind: request.kind, answers: answersIn(entry) })
+  return parseField(AnswerRequest, { kind: request.kind, answers: answersIn(entry, request.kind) })
 }
 
 const Approval = z.looseObject({
@@ -142,11 +143,12 @@ function decisionIn({ status, payload }: ResumeEntry): InterruptDecision {
     : { behavior: 'deny', ...(typeof message === 'string' && { message }) }
 }
 
-const NO_ANSWER = { '0': 'The user has not answered.' }
+/** A form of an MCP server is declined: any other text would be the value of its first field. */
+const NO_ANSWER = { question: { '0': 'The user has not answered.' }, elicitation: { '0': DECLINE } }
 
 /** A text answers the first question. */
-function answersIn({ status, payload }: ResumeEntry): unknown {
-  if (status === 'cancelled') return NO_ANSWER
+function answersIn({ status, payload }: ResumeEntry, kind: keyof typeof NO_ANSWER): unknown {
+  if (status === 'cancelled') return NO_ANSWER[kind]
   if (typeof payload === 'string') return { '0': payload }
   return Object(payload)['answers']
 }
