@@ -33,6 +33,11 @@ export class Elicitations implements RequestHandler<'elicitation'> {
     return { kind, answers: redactAnswers(answers, this.#deps.redact) }
   }
 
+  check(requestId: string, { answers }: Answer): void {
+    const request = this.#deps.elicitations.get(requestId)
+    if (request) matchOrThrow(request.view.payload.questions, answers)
+  }
+
   async answer(
     requestId: string,
     { kind, answers: givenAnswers }: Answer,

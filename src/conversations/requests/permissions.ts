@@ -59,13 +59,20 @@ export class Permissions implements RequestHandler<'permission'> {
     return { kind, decisions: redactedDecisions as ToolDecision[] }
   }
 
+  check(requestId: string, { decisions }: Answer): void {
+    const request = requestsIn(this.#deps.state.current).find(({ id }) => id === requestId)
+    if (request)
+      for (const { tool_use_id, updated_input } of decisions) this.#checkUpdate(request, tool_use_id, updated_input)
+  }
+
   /** Decides calls by id and content. The same decision again changes nothing. */
-  async answer(requestId: string, { decisions }: Answer, keyName: string | undefined): Promise<boolean> {
+  async answer(requestId: string, answer: Answer, keyName: string | undefined): Promise<boolean> {
+    const { decisions } = answer
     const { state, ending, actor } = this.#deps
     return await actor.enqueue(async () => {
       const request = requestsIn(state.current).find(({ id }) => id === requestId)
       if (!request || ending.ids.has(requestId)) return false
-      for (const { tool_use_id, updated_input } of decisions) this.#checkUpdate(request, tool_use_id, updated_input)
+      this.check(requestId, answer)
       await ending.storing(() => actor.apply({ kind: 'decide', requestId, decisions, keyName }))
       return true
     })

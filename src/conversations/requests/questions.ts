@@ -40,6 +40,11 @@ export class Questions implements RequestHandler<'question'> {
     return { kind, answers: redactAnswers(answers, this.#deps.redact) }
   }
 
+  check(questionId: string, { answers }: Answer): void {
+    const open = this.open().find(({ request_id }) => request_id === questionId)
+    if (open) matchOrThrow(open.payload.questions, answers)
+  }
+
   async answer(questionId: string, { answers: givenAnswers }: Answer, keyName: string | undefined): Promise<boolean> {
     const { actor } = this.#deps
     return await actor.enqueue(async () => {

@@ -10,6 +10,8 @@ export interface RequestHandler<K extends RequestKind> {
   open(): OpenRequestOf<K>[]
   /** Returns the answer without secrets, as it is stored and compared. */
   redact(answer: AnswerOf<K>): AnswerOf<K>
+  /** Throws the `Problem` of an answer that is not possible. Changes nothing. */
+  check?(requestId: string, answer: AnswerOf<K>): void
   /**
    * Returns false if no request with this id is open. Throws a `Problem` for an answer that is not possible; the
    * request still waits then. `keyName`: the API key of the client.

@@ -42,6 +42,11 @@ export class Requests {
     return isTo ? request : withoutHookInput(request)
   }
 
+  /** Throws the `Problem` of an answer that does not fit what waits. Changes nothing. */
+  check(requestId: string, request: AnswerRequest): void {
+    if (this.#find(requestId)?.kind === request.kind) checkKind(this.#kinds, request.kind, requestId, request)
+  }
+
   /** `keyName`: the API key of the client. */
   async answer(requestId: string, request: AnswerRequest, keyName?: string): Promise<RequestAccepted> {
     const open = this.#find(requestId)
@@ -70,6 +75,16 @@ export const compareRequests = (a: Position, b: Position): number =>
   compareTexts(a.opened_at, b.opened_at) || compareTexts(a.request_id, b.request_id)
 
 const compareTexts = (a: string, b: string) => (a < b ? -1 : a > b ? 1 : 0)
+
+function checkKind<K extends RequestKind>(
+  kinds: { readonly [Each in K]: RequestHandler<Each> },
+  name: K,
+  requestId: string,
+  answer: AnswerOf<K>,
+): void {
+  const kind: RequestHandler<K> = kinds[name]
+  kind.check?.(requestId, kind.redact(answer))
+}
 
 async function answerKind<K extends RequestKind>(
   kinds: { readonly [Each in K]: RequestHandler<Each> },

@@ -9,7 +9,8 @@ import { UserInput } from '../../contract/values/message.ts'
 import type { Conversation } from '../../conversations/conversation.ts'
 import type { HashBody } from '../../security/body-hash.ts'
 import { findSubagent, isDetached } from '../../state/subagents.ts'
-import { takeTurn, useTools } from '../openai/begin-turn.ts'
+import { takeTurn, toolsUpdate, useTools } from '../openai/begin-turn.ts'
+import { ensureRun } from '../openai/say.ts'
 import { keyOfMessage } from './ag-ui-event.ts'
 import type { InterruptAnswer } from './interrupts.ts'
 import { answersToInterrupts, isInterrupt } from './interrupts.ts'
@@ -24,6 +25,8 @@ export type RunAsk = {
   readonly userInputs: UserInputs
   readonly access: Access
   readonly hashBody: HashBody
+  /** Aborted when the client is gone. */
+  readonly signal: AbortSignal
   /** The first message says what other keys put in the system prompt. */
   readonly instructions: string | undefined
 }
@@ -114,6 +117,7 @@ function pendingCall(conversation: Conversation, answers: readonly InterruptAnsw
   return new Problem('waiting_for_client', message)
 }
 
+/** All that can be refused is refused before anything changes. */
 async function begin(
   conversation: Conversation,
   ask: RunAsk,
@@ -127,12 +131,20 @@ async function begin(
     id,
     message: parseField(UserInput, { role: 'user', content: at === 0 ? [...before(ask, context), ...parts] : parts }),
   }))
+  const changesTools = toolsUpdate(conversation, access, tools) !== undefined
+  for (const { requestId, answer } of answers) conversation.requests.check(requestId, answer)
+  // Hooks can block a message. One that is alone is posted before anything else happens.
+  if (changesTools || answers.length > 0 || messages.length > 1)
+    for (const { message } of messages) await conversation.checkFirst(message, ask.signal)
   await useTools(conversation, access, tools)
   const start = conversation.log.head + 1
   for (const { requestId, answer } of answers) await conversation.requests.answer(requestId, answer, access.key?.name)
+  // The client executes its tools itself: it needs no decision about them. Rules that ask or deny hold.
+  const own = tools.flatMap(({ name }) => (/^[A-Za-z_]/.test(name) ? [name] : []))
+  if (answers.length > 0 && conversation.state.status === 'paused')
+    await ensureRun(conversation, own.length > 0 ? { allowed_tools: own } : {})
   // A run that continues has its rules.
-  const own = answers.length > 0 ? [] : tools.flatMap(({ name }) => (/^[A-Za-z_]/.test(name) ? [name] : []))
-  const [first, last] = await post(conversation, messages, own, ask.hashBody)
+  const [first, last] = await post(conversation, messages, answers.length > 0 ? [] : own, ask.hashBody)
   const answeredCalls = new Set(input.messages.flatMap((message) => resultOf(message) ?? []))
   return {
     start: answers.length > 0 ? start : (first ?? start),
@@ -161,7 +173,6 @@ async function post(
   try {
     for (const [at, { id, message }] of messages.entries()) {
       const run = at === messages.length - 1
-      // The client executes its tools itself: it needs no decision about them. Rules that ask or deny hold.
       const options = run && own.length > 0 && { run_options: { allowed_tools: [...own] } }
       const mark = { key: keyOfMessage(id), ...hashBody('ag-ui message', message) }
       const { seq, event_id } = await conversation.post({ message, run, ...options }, mark)
@@ -169,8 +180,8 @@ async function post(
       seqs.push(seq)
     }
   } catch (error) {
-    // Messages that nobody reads would be a part of the next turn.
-    for (const id of postedIds) await conversation.withdrawals.withdraw(id)
+    // Messages that nobody reads would be a part of the next turn. One stays if the agent has read it.
+    for (const id of postedIds) await conversation.withdrawals.withdraw(id).catch(() => {})
     throw error
   }
   return [seqs[0], seqs.at(-1)]

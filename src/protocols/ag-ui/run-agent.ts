@@ -40,6 +40,7 @@ export async function runAgent(deps: GatewayDeps, request: FastifyRequest, reply
       userInputs,
       access,
       hashBody: request.server.hashBody,
+      signal,
       instructions: instructions === '' ? undefined : instructions,
     }
     const run = await beginRun(conversation, ask)

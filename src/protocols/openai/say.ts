@@ -59,7 +59,7 @@ function optionsOf({ tools, outputSchema: output_schema, toolChoice: tool_choice
 }
 
 /** Starts a run for answers, unless they have continued the one that waits for them: it may have been paused. */
-async function ensureRun(conversation: Conversation, options: RunOptions): Promise<void> {
+export async function ensureRun(conversation: Conversation, options: RunOptions): Promise<void> {
   if (conversation.state.status === 'running') return
   try {
     await conversation.run(options)
