@@ -335,7 +335,7 @@ test('a repeated request whose conversation cannot be read deletes nothing', asy
   expect(await server.call('GET', `/conversations/${id}`)).toMatchObject({ status: 200 })
 })
 
-test('a schema that is no object is refused before it is read', async () => {
+test('a schema that is not an object is refused before it is read', async () => {
   for (const json_schema of ['x'.repeat(1_000_000), ['x'], 7]) {
     const response_format = { type: 'json_schema', json_schema }
     const answer = await post('/chat/completions', {
