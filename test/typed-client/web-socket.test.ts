@@ -162,6 +162,29 @@ async function startStrange(say: (socket: WebSocket, connections: number, url: s
 
 const event = (seq: number, more: object = {}) => JSON.stringify({ type: 'ClientEvent', seq, ...more })
 
+test('a server that is killed while a WebSocket is opened is asked again', async () => {
+  const { id } = await connect().conversations.create()
+  let sockets = 0
+  let isAway = false
+  // The server is killed when the first one is opened, and is there again when the conversation was asked for.
+  class Opened extends globalThis.WebSocket {
+    constructor(url: string) {
+      sockets += 1
+      isAway = sockets === 1
+      super(isAway ? 'ws://127.0.0.1:9' : url)
+    }
+  }
+  const fetch: typeof globalThis.fetch = (input, init) => {
+    if (!isAway) return globalThis.fetch(input, init)
+    isAway = false
+    return Promise.reject(new TypeError('Failed to fetch'))
+  }
+  const reading = connect({ WebSocket: Opened, fetch }).conversation(id).events()
+  expect((await reading.next()).value).toMatchObject({ seq: 1 })
+  await reading.return(undefined)
+  expect([sockets, isAway]).toEqual([2, false])
+})
+
 test('a connection that falls silent is replaced, and heartbeats keep one', async () => {
   await using strange = await startStrange((socket, connections) => {
     socket.send(JSON.stringify({ type: 'ready', after_seq: connections - 1 }))

@@ -96,7 +96,13 @@ async function requireReadable(transport: Transport, { path, signal }: StreamReq
   const id = CONVERSATION_STREAM.exec(path)?.[1]
   if (id === undefined) return
   const request = { method: 'GET', path: `/conversations/${id}`, signal, isRepeatable: true, maxRetries: 0 }
-  await transport.send(request, (response) => response.body?.cancel())
+  try {
+    await transport.send(request, (response) => response.body?.cancel())
+  } catch (error) {
+    // A server that is away, or that starts, says nothing about the conversation.
+    if (error instanceof AgentServerError && (error.status === undefined || error.status >= 500)) return
+    throw error
+  }
 }
 
 const isTicket = (reply: unknown): reply is { readonly ticket: string } =>
