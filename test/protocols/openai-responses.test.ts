@@ -217,6 +217,22 @@ test('a call waits for its approval, runs once, and an answer that is sent again
   expect((await openai.responses.retrieve(response.id)).output).toEqual(response.output)
 })
 
+test('an approval that comes with a message runs the call once, and the agent reads the message', async () => {
+  const asked = await ask('touch both', { tools: [APPROVES] })
+  const { id } = asked.output.find((item) => item.type === 'mcp_approval_request')!
+  const approval = { type: 'mcp_approval_response', approval_request_id: id, approve: true } as const
+  const message = { role: 'user', content: 'Be quick.' } as const
+  const response = await openai.responses.create({
+    model: 'coder',
+    input: [approval, message],
+    tools: [APPROVES],
+    previous_response_id: asked.id,
+  })
+  expect(response.output).toContainEqual(expect.objectContaining({ type: 'mcp_call', status: 'completed' }))
+  expect(await exists(join(await workdirOf(asked), 'both'))).toBe(true)
+  expect(stage.model.requests.some(({ text }) => text.includes('Be quick.'))).toBe(true)
+})
+
 test('without the label of the server a message says what waits, and a refusal reaches the agent', async () => {
   const asked = await ask('touch never')
   expect(asked.output.map(({ type }) => type)).toEqual(['message', 'message'])

@@ -10,6 +10,7 @@ import type { ToolChoice } from '../../contract/values/llm-config.ts'
 import { ANSWER_SCOPES } from '../../contract/values/request-kinds.ts'
 import type { Conversation } from '../../conversations/conversation.ts'
 import type { Idempotency } from '../../state/idempotency.ts'
+import { readsMessages } from '../../state/run-overrides.ts'
 import { parseBody } from './response-request.ts'
 
 export type RequestAnswerOf = { readonly requestId: string; readonly answer: AnswerRequest }
@@ -35,17 +36,21 @@ export async function say(conversation: Conversation, access: Access, words: Wor
     return (await conversation.post({ message, run: true, ...(!isPlain && { run_options }) }, words.mark)).seq
   }
   const head = conversation.log.head
-  // The agent reads a message with the answers, in the run that they continue.
-  const postedMessage = message && (await conversation.post({ message, run: false }, words.mark))
+  for (const { requestId, answer } of answers) conversation.requests.check(requestId, answer)
+  // The agent reads a message with the answers, in the run that they continue. It would end what waits for a decision.
+  const isFirst = readsMessages(conversation.state)
+  const post = async () => message && (await conversation.post({ message, run: false }, words.mark))
+  const first = isFirst ? await post() : undefined
   try {
     for (const { requestId, answer } of answers) await conversation.requests.answer(requestId, answer, access.key?.name)
+    if (!isFirst) await post()
     await ensureRun(conversation, run_options)
   } catch (error) {
     // A message that nobody reads would be a part of the next turn. It stays if the agent has read it.
-    if (postedMessage) await conversation.withdrawals.withdraw(postedMessage.event_id).catch(() => {})
+    if (first) await conversation.withdrawals.withdraw(first.event_id).catch(() => {})
     throw error
   }
-  return postedMessage?.seq ?? (await firstAnswer(conversation, head))
+  return first?.seq ?? (await firstAnswer(conversation, head))
 }
 
 function optionsOf({ tools, outputSchema: output_schema, toolChoice: tool_choice }: Words): RunOptions {
