@@ -168,7 +168,8 @@ test('an error of the token endpoint that repeats the request shows no code of i
   const answer = await fetch(back)
   const said = (await answer.text()) + JSON.stringify(await stage.events(id)) + server.output()
   expect(answer.status).toBe(409)
-  const [request] = oauth.tokenRequests('echoes').slice(-1)
+  // The client of another test may have asked for a token since.
+  const request = oauth.tokenRequests('echoes').findLast((each) => each.has('code'))
   for (const name of ['code', 'code_verifier']) expect(said).not.toContain(request?.get(name))
 })
 
