@@ -1,50 +1,25 @@
 /** The UI message stream live, replayed and as stored messages: the same message, whatever the agent did. */
-import { array, assert, asyncProperty, constantFrom, integer, option, record, tuple } from 'fast-check'
+import { assert, asyncProperty } from 'fast-check'
 import type { UIMessage, UIMessageChunk } from 'ai'
 import { uiMessageChunkSchema } from 'ai'
 import { afterAll, expect, test } from 'vitest'
-import type { ScriptedTurn } from '../../src/llm/scripted/script.ts'
 import type { Conversation } from '../../src/conversations/conversation.ts'
 import { ChunkBuilder } from '../../src/protocols/ai-sdk/chunk-builder.ts'
 import { readHistory } from '../../src/protocols/ai-sdk/read-history.ts'
 import type { UiChunk } from '../../src/protocols/ai-sdk/ui-chunk.ts'
 import type { TurnStep } from '../../src/protocols/items/follow-turn.ts'
 import { followTurn, readTurn } from '../../src/protocols/items/follow-turn.ts'
-import { call, setBench, tool } from '../conversations/fixtures.ts'
+import { setTurnBench, turnScripts } from '../support/turn-scripts.ts'
 import { lastOf, plainMessages } from '../support/ui-chat.ts'
 
-let script: readonly ScriptedTurn[] = []
-let next = 0
-const bench = await setBench({
-  script: () => script[next++] ?? { text: 'The end.' },
-  tools: [
-    tool('Work', async () => ({ output: 'done' })),
-    tool('Fail', async () => Promise.reject(new Error('broken'))),
-  ],
-})
+const bench = await setTurnBench()
 afterAll(() => bench[Symbol.asyncDispose]())
-
-const words = array(constantFrom('one', 'two', ' ', '\n', 'ü', '😀'), { maxLength: 8 }).map((parts) => parts.join(''))
-const said = record({ reasoning: words, text: words.map((text) => `x${text}`) }, { requiredKeys: ['text'] })
-const calls = array(
-  constantFrom('Work', 'Fail').map((name) => call(name)),
-  { maxLength: 3 },
-)
-const cut = option(integer({ min: 1, max: 4 }), { nil: undefined })
-
-/** Answers with calls, of which some are cut off and asked for once more, and a last one without calls. */
-const scripts = array(tuple(said, calls, cut), { minLength: 1, maxLength: 4 }).map((answers) =>
-  answers.flatMap(([answer, own, cutAfter], at): ScriptedTurn[] => {
-    const whole = { ...answer, ...(own.length > 0 && at < answers.length - 1 && { calls: own }) }
-    return cutAfter === undefined ? [whole] : [{ ...answer, cut_after: cutAfter }, whole]
-  }),
-)
 
 test('property: a client has the same message live, replayed and from the stored messages', async () => {
   const conversation = await bench.converse({ tools: ['Bash'] })
   await assert(
-    asyncProperty(scripts, async (turns) => {
-      ;[script, next] = [turns, 0]
+    asyncProperty(turnScripts, async (turns) => {
+      bench.play(turns)
       const { seq: start } = await conversation.post({ message: 'go', run: false })
       const live = chunksOf(conversation, start, followTurn(conversation.log, start, new AbortController().signal))
       await conversation.run()

@@ -1,43 +1,18 @@
 /** What readers of a turn are shown: live and replayed the same. */
-import { array, assert, asyncProperty, constantFrom, integer, option, record, tuple } from 'fast-check'
+import { assert, asyncProperty } from 'fast-check'
 import { afterAll, expect, test } from 'vitest'
-import type { ScriptedTurn } from '../../src/llm/scripted/script.ts'
 import { followTurn, readTurn } from '../../src/protocols/items/follow-turn.ts'
 import type { TurnChange } from '../../src/protocols/items/turn-changes.ts'
-import { call, setBench, tool } from '../conversations/fixtures.ts'
+import { setTurnBench, turnScripts } from '../support/turn-scripts.ts'
 
-let script: readonly ScriptedTurn[] = []
-let next = 0
-const bench = await setBench({
-  script: () => script[next++] ?? { text: 'The end.' },
-  tools: [
-    tool('Work', async () => ({ output: 'done' })),
-    tool('Fail', async () => Promise.reject(new Error('broken'))),
-  ],
-})
+const bench = await setTurnBench()
 afterAll(() => bench[Symbol.asyncDispose]())
-
-const words = array(constantFrom('one', 'two', ' ', '\n', 'ü', '😀'), { maxLength: 8 }).map((parts) => parts.join(''))
-const said = record({ reasoning: words, text: words.map((text) => `x${text}`) }, { requiredKeys: ['text'] })
-const calls = array(
-  constantFrom('Work', 'Fail').map((name) => call(name)),
-  { maxLength: 3 },
-)
-const cut = option(integer({ min: 1, max: 4 }), { nil: undefined })
-
-/** Answers with calls, of which some are cut off and asked for once more, and a last one without calls. */
-const scripts = array(tuple(said, calls, cut), { minLength: 1, maxLength: 4 }).map((answers) =>
-  answers.flatMap(([answer, own, cutAfter], at): ScriptedTurn[] => {
-    const whole = { ...answer, ...(own.length > 0 && at < answers.length - 1 && { calls: own }) }
-    return cutAfter === undefined ? [whole] : [{ ...answer, cut_after: cutAfter }, whole]
-  }),
-)
 
 test('property: live and replayed changes are equal, and their positions grow', async () => {
   const conversation = await bench.converse({ tools: ['Bash'] })
   await assert(
-    asyncProperty(scripts, async (turns) => {
-      ;[script, next] = [turns, 0]
+    asyncProperty(turnScripts, async (turns) => {
+      bench.play(turns)
       const { log } = conversation
       const { seq: start } = await conversation.post({ message: 'go', run: false })
       const live: TurnChange[] = []

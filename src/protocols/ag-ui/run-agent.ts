@@ -8,6 +8,7 @@ import { accessOf } from '../../http/guards/authorize.ts'
 import { createOrFind } from '../../http/guards/create-or-find.ts'
 import { closeSignal } from '../../http/request/close-signal.ts'
 import { createRequestFor, mayNotInstruct } from '../openai/create-request.ts'
+import { enterStream } from '../openai/enter-stream.ts'
 import type { GatewayDeps } from '../openai/gateway-deps.ts'
 import { streamResponse } from '../openai/stream-response.ts'
 import type { AgUiEvent } from './ag-ui-event.ts'
@@ -116,16 +117,6 @@ async function findThread(
   const id = await findExternal(manager, { external_id: threadId, user_id: access.limits.userId })
   const owner = id === undefined ? undefined : manager.ownerOf(id)
   return id !== undefined && owner && access.sees(owner) ? await manager.open(id) : undefined
-}
-
-/** The stream is one of those of its conversation. */
-function enterStream({ streamSlots, metrics }: GatewayDeps, id: string): () => void {
-  const leave = streamSlots.take(id)
-  const countEnd = metrics.streamOpened('sse')
-  return () => {
-    countEnd({ lagged: false })
-    leave()
-  }
 }
 
 const frameOf = (event: AgUiEvent): string => JSON.stringify({ ...event, timestamp: Date.now() })

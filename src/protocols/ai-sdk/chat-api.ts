@@ -7,6 +7,7 @@ import { closeSignal } from '../../http/request/close-signal.ts'
 import { followTurn, readTurn } from '../items/follow-turn.ts'
 import { takeTurn } from '../openai/begin-turn.ts'
 import { createRequestFor } from '../openai/create-request.ts'
+import { enterStream } from '../openai/enter-stream.ts'
 import type { GatewayDeps } from '../openai/gateway-deps.ts'
 import { streamResponse } from '../openai/stream-response.ts'
 import type { BegunAnswer } from './answer-requests.ts'
@@ -97,20 +98,17 @@ async function deleteEmpty({ manager }: GatewayDeps, { id, log }: Conversation):
 
 /** The stream is one of those of its conversation. A lost connection ends it alone. */
 async function sendAnswer(
-  { manager, streamSlots, metrics }: GatewayDeps,
+  deps: GatewayDeps,
   conversation: Conversation,
   exchange: Exchange,
   begin: () => Promise<BegunAnswer>,
 ): Promise<void> {
-  const release = manager.hold(conversation.id)
+  const release = deps.manager.hold(conversation.id)
   try {
-    // At the limit of streams it throws.
-    const leave = streamSlots.take(conversation.id)
-    const countEnd = metrics.streamOpened('sse')
+    const leave = enterStream(deps, conversation.id)
     try {
       await streamAnswer(conversation, exchange, await begin())
     } finally {
-      countEnd({ lagged: false })
       leave()
     }
   } finally {

@@ -6,7 +6,7 @@ import { findExternal } from '../../conversations/profiles/external-ids.ts'
 import { accessOf } from '../../http/guards/authorize.ts'
 import type { GatewayDeps } from '../openai/gateway-deps.ts'
 
-/** Undefined if there is none that the key sees. */
+/** Returns undefined if the key sees no such chat. */
 export async function findChat(
   { manager }: GatewayDeps,
   request: FastifyRequest,

@@ -52,7 +52,7 @@ const isEnd = (event: Event): boolean =>
 const ENDS: ReadonlySet<string> = new Set(['Result', 'Rewound'])
 const MARKS: ReadonlySet<string> = new Set([...ENDS, 'UserMessage', 'StatusUpdate'])
 
-/** Returns the seq of the first event of the turn that has not ended; undefined if there is none. */
+/** Returns the seq of the first event of the turn that has not ended; undefined if all have ended. */
 export const openTurn = async (conversation: Conversation): Promise<number | undefined> =>
   (await turnBefore(conversation, conversation.log.head + 1)).start
 

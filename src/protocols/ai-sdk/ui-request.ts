@@ -43,7 +43,7 @@ export function continuedAnswer({ trigger, messages, messageId }: UiChatRequest)
   return message?.role === 'assistant' ? message : undefined
 }
 
-/** Throws an `OpenAiError` if there is none. */
+/** Throws an `OpenAiError` for a request without a message. */
 export function lastInput({ messages }: UiChatRequest): UiMessage {
   const message = messages.findLast(({ role }) => role === 'user')
   if (message) return message

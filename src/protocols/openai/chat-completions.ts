@@ -13,6 +13,7 @@ import { threadId } from './chat-thread.ts'
 import type { ChatPlace, ChatTurn } from './chat-turn.ts'
 import { beginChat, placeFor } from './chat-turn.ts'
 import { enterTemporary } from './temporary-users.ts'
+import { enterStream } from './enter-stream.ts'
 import type { GatewayDeps } from './gateway-deps.ts'
 import { requireModel } from './models.ts'
 import { refusal } from './openai-error.ts'
@@ -97,16 +98,6 @@ async function cleanUp({ manager }: GatewayDeps, { hashBody }: ChatAsk, { log }:
   const onFailure = (err: unknown, id?: string) =>
     log.warn({ err, conversation_id: id }, 'a conversation without a thread could not be removed')
   await removeLeftovers(manager, { hashBody, onFailure }).catch(onFailure)
-}
-
-/** The stream is one of those of its conversation. */
-function enterStream({ streamSlots, metrics }: GatewayDeps, id: string): () => void {
-  const leave = streamSlots.take(id)
-  const countEnd = metrics.streamOpened('sse')
-  return () => {
-    countEnd({ lagged: false })
-    leave()
-  }
 }
 
 type End = {

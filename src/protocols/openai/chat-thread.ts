@@ -5,7 +5,7 @@ import type { GatewayDeps } from './gateway-deps.ts'
 
 type ThreadName = { readonly thread: string | undefined; readonly access: Access }
 
-/** Returns the id of the conversation; undefined if there is none. */
+/** Returns the id of the conversation; undefined for a new thread. */
 export async function threadId({ manager }: GatewayDeps, { thread, access }: ThreadName): Promise<string | undefined> {
   if (thread === undefined) return undefined
   const { findExternal } = await import('../../conversations/profiles/external-ids.ts')

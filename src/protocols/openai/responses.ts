@@ -15,6 +15,7 @@ import { ResponseBuilder } from './response-builder.ts'
 import type { ResponseEvent } from './response-builder.ts'
 import type { ResponseId } from './response-id.ts'
 import { formatResponseId, parseResponseId } from './response-id.ts'
+import { enterStream } from './enter-stream.ts'
 import type { GatewayDeps } from './gateway-deps.ts'
 import { inputItems } from './input-items.ts'
 import { responseObject } from './response-object.ts'
@@ -232,17 +233,15 @@ type ResponseStream = { readonly request: FastifyRequest; readonly reply: Fastif
 
 /** It takes the place of one stream of the conversation. */
 async function stream(
-  { streamSlots, metrics }: GatewayDeps,
+  deps: GatewayDeps,
   response: FoundResponse,
   echo: Echo,
   place: ResponseStream,
 ): Promise<ResponseObject | undefined> {
-  const leave = streamSlots.take(response.conversation.id)
-  const countEnd = metrics.streamOpened('sse')
+  const leave = enterStream(deps, response.conversation.id)
   try {
     return await sendStream(response, echo, place)
   } finally {
-    countEnd({ lagged: false })
     leave()
   }
 }
