@@ -3,8 +3,8 @@ import { execFileSync } from 'node:child_process'
 import { afterAll, describe, expect, test } from 'vitest'
 import type { CreateKey } from '../../src/contract/key.ts'
 import { Scope } from '../../src/contract/key.ts'
-import type { RequestKind } from '../../src/contract/values/request-kinds.ts'
-import { ANSWER_SCOPES, REQUEST_KINDS } from '../../src/contract/values/request-kinds.ts'
+import type { RequestKind } from '../../src/contract/events/request-kinds.ts'
+import { REQUESTS, REQUEST_KINDS } from '../../src/contract/events/request-kinds.ts'
 import { scopedRoutes } from '../../src/http/guards/route-scopes.ts'
 import { uuid7 } from '../../src/lib/uuid7.ts'
 import { realShells } from '../conversations/fixtures.ts'
@@ -464,9 +464,9 @@ describe('an answer needs the scope of its kind, over HTTP and sockets, and chan
     const answer = { kind, ...ANSWERS[kind] }
     const key = keys.get(scope)!
     const { status, body } = await http.call('POST', `/conversations/${own}/requests/${uuid7()}`, answer, key)
-    const isAllowed = ANSWER_SCOPES[kind] === scope
+    const isAllowed = REQUESTS[kind].scope === scope
     expect([status, body.error]).toEqual(isAllowed ? [404, 'request_not_found'] : [403, 'forbidden'])
-    if (!isAllowed) expect(body.details.missing_scopes).toEqual([ANSWER_SCOPES[kind]])
+    if (!isAllowed) expect(body.details.missing_scopes).toEqual([REQUESTS[kind].scope])
     const reader = await keyFor(['read', scope])
     const socket = await connectAs(url, `/conversations/${own}/ws`, { headers: reader })
     socket.say({ type: 'answer', request_id: uuid7(), answer })

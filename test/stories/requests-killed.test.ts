@@ -6,8 +6,8 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import type { Event } from '../../src/contract/events/event.ts'
-import type { RequestKind } from '../../src/contract/values/request-kinds.ts'
-import { ANSWER_SCOPES, REQUEST_KINDS } from '../../src/contract/values/request-kinds.ts'
+import type { RequestKind } from '../../src/contract/events/request-kinds.ts'
+import { REQUESTS, REQUEST_KINDS } from '../../src/contract/events/request-kinds.ts'
 import type { AnswerRequest, OpenRequest } from '../../src/contract/request.ts'
 import { canonicalJson } from '../../src/lib/json/canonical-json.ts'
 import type { Script, ScriptedTurn } from '../../src/llm/scripted/script.ts'
@@ -280,7 +280,7 @@ class World {
   async #answer(id: string, request: OpenRequest, client: 0 | 1): Promise<void> {
     const { kind, request_id } = request
     const body = answerTo(request, client)
-    const key = ANSWER_SCOPES[kind] === 'write' ? 'writes' : 'approves'
+    const key = REQUESTS[kind].scope === 'write' ? 'writes' : 'approves'
     const answered = await this.#call('POST', `/conversations/${id}/requests/${request_id}`, body, key)
     if (answered?.status === 200) {
       const accepted = this.#accepted.get(request_id) ?? new Set()
@@ -293,7 +293,10 @@ class World {
   async #misuse(id: string): Promise<void> {
     for (const request of await this.#requests(id)) {
       const path = `/conversations/${id}/requests/${request.request_id}`
-      const key = this.#random.pick(['reads', ANSWER_SCOPES[request.kind] === 'write' ? 'approves' : 'writes'] as const)
+      const key = this.#random.pick([
+        'reads',
+        REQUESTS[request.kind].scope === 'write' ? 'approves' : 'writes',
+      ] as const)
       const refused = await this.#call('POST', path, answerTo(request, 0), key)
       expect(refused?.status).toBe(403)
       const other =
@@ -322,7 +325,7 @@ class World {
     expect(openIn(events)).toEqual([])
     for (const event of events)
       if (event.type === 'RequestAnswered' && event.answered_by === 'user' && event.key_name !== undefined)
-        expect([event.kind, event.key_name]).toEqual([event.kind, `${ANSWER_SCOPES[event.kind]}s`])
+        expect([event.kind, event.key_name]).toEqual([event.kind, `${REQUESTS[event.kind].scope}s`])
     this.#expectAccepted(events)
     const allowed = new Map<string, number>()
     const commands = new Map(

@@ -1,8 +1,8 @@
 /** Prints events live, for a person at a terminal. */
-import { describeEvent, inputText } from '../../contract/events/describe-event.ts'
+import { describeEvent } from '../../contract/events/describe-event.ts'
 import type { Event, EventOf } from '../../contract/events/event.ts'
 import type { TransientEvent } from '../../contract/events/transient-event.ts'
-import { partsOfOutput, textOfParts } from '../../contract/events/output-text.ts'
+import { inputText, partsOfOutput, textOfParts } from '../../contract/events/output-text.ts'
 import { plainText } from '../../telemetry/plain-text.ts'
 
 export type EventPrinter = {

@@ -6,7 +6,7 @@ import { describeEvent } from '../../contract/events/describe-event.ts'
 import { Status } from '../../contract/events/status.ts'
 import type { OpenRequest } from '../../contract/request.ts'
 import { AskedToolUse } from '../../contract/values/permission.ts'
-import { ANSWER_SCOPES, RequestKindName } from '../../contract/values/request-kinds.ts'
+import { REQUESTS, RequestKindName } from '../../contract/events/request-kinds.ts'
 import { timerMs } from '../../lib/bounded-wait.ts'
 import { oneLine } from '../../telemetry/plain-text.ts'
 
@@ -71,7 +71,7 @@ type OtherRequest = Exclude<OpenRequest, { kind: 'permission' | 'question' }>
 export function waitingFor(conversationId: string, request: OtherRequest): AgentReport['waiting'][number] {
   const { request_id, kind } = request
   const path = `POST /conversations/${conversationId}/requests/${request_id}`
-  const scope = ANSWER_SCOPES[kind]
+  const scope = REQUESTS[kind].scope
   const answer = `${WHO[kind]} (${path}, with a key that has the scope ${scope}). stop_agent ends the wait.`
   return { request_id, kind, about: aboutOf(request), answer }
 }

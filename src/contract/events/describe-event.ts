@@ -1,6 +1,7 @@
 /** Describes an event in one line, for the terminal and the server's log. */
 import type { Event, EventOf } from './event.ts'
-import { outputText, textOf } from './output-text.ts'
+import { inputText, outputText, textOf } from './output-text.ts'
+import { lineOfAnswer, lineOfRequest } from './request-kinds.ts'
 
 /** Longer lines are cut: the log has the rest. */
 const MAX_CHARS = 200
@@ -31,9 +32,9 @@ export function describeEvent(event: Event): string {
         ? `failed (${event.error_type}): ${short(event.error_message ?? '')}`
         : `result: ${short(outputText(event.output)) || 'no output'}`
     case 'RequestOpened':
-      return describeRequest(event)
+      return short(lineOfRequest(event))
     case 'RequestAnswered':
-      return `${describeAnswer(event)} (${event.answered_by})`
+      return `${short(lineOfAnswer(event))} (${event.answered_by})`
     case 'RequestClosed':
       return `the ${event.kind} request ${event.request_id} was closed (${event.reason})`
     case 'StatusUpdate':
@@ -77,43 +78,7 @@ export function describeEvent(event: Event): string {
   }
 }
 
-function describeRequest({ kind, payload }: EventOf<'RequestOpened'>): string {
-  switch (kind) {
-    case 'permission':
-      return `waits for a decision: ${short(payload.tool_uses.map((use) => `${use.name}: ${inputText(use.input)}`).join('; '))}`
-    case 'question':
-    case 'elicitation':
-      return `asks the user: ${short(payload.questions.map(({ question }) => question).join('; '))}`
-    case 'client_tool':
-      return `waits for a client: ${payload.name}: ${short(inputText(payload.input))}`
-    case 'network':
-      return `waits for a decision: ${payload.host}:${payload.port}`
-  }
-}
-
-function describeAnswer({ kind, answer }: EventOf<'RequestAnswered'>): string {
-  switch (kind) {
-    case 'permission':
-      return answer.decisions.map(({ behavior, tool_use_id }) => `${behavior} ${tool_use_id}`).join(', ')
-    case 'question':
-    case 'elicitation':
-      return `answered: ${short(Object.values(answer.answers).flat().join('; '))}`
-    case 'client_tool':
-      return `a client ${answer.is_error ? 'reported an error' : 'answered'}: ${short(textOf(answer.output))}`
-    case 'network':
-      return answer.behavior
-  }
-}
-
 const progressOf = ({ progress }: EventOf<'TaskUpdate'>) => (progress ? ` ${progress.done}/${progress.total}` : '')
-
-/** Returns the most relevant part of a call's input: its command, if any, with its path, otherwise all of it. */
-export function inputText(input: unknown): string {
-  const { command, path } =
-    typeof input === 'object' && input !== null ? (input as { command?: unknown; path?: unknown }) : {}
-  if (typeof command !== 'string') return textOf(input)
-  return typeof path === 'string' ? `${command} ${path}` : command
-}
 
 function short(text: string): string {
   // The beginning is enough, and no pattern begins with spaces: each position in a long run of them would be a separate

@@ -50,3 +50,11 @@ function isPart(value: unknown): value is UserPart {
 export function textOfParts(parts: readonly UserPart[]): string {
   return parts.map((part) => (part.type === 'text' ? part.text : `[image: ${part.media_type}]`)).join('\n')
 }
+
+/** Returns the most relevant part of a call's input: its command, if any, with its path, otherwise all of it. */
+export function inputText(input: unknown): string {
+  const { command, path } =
+    typeof input === 'object' && input !== null ? (input as { command?: unknown; path?: unknown }) : {}
+  if (typeof command !== 'string') return textOf(input)
+  return typeof path === 'string' ? `${command} ${path}` : command
+}

@@ -1,9 +1,7 @@
 /** The events of requests to the outside: what waits for a user or a program, the answer, or the end without one. */
 import { z } from 'zod'
-import { Decision, Hash } from '../values/permission.ts'
-import type { StoredKind } from '../values/request-kinds.ts'
-import { OfRequest, STORED_KINDS, STORED_PAYLOADS } from '../values/request-kinds.ts'
-import { Answers } from '../values/question.ts'
+import type { OneOf, StoredKind } from './request-kinds.ts'
+import { OfRequest, partOf, REQUESTS, STORED_KINDS } from './request-kinds.ts'
 import { byEnvironment, Envelope, InRun, InSubagent } from './envelope.ts'
 
 const openedOf = <K extends StoredKind>(kind: K) =>
@@ -14,17 +12,15 @@ const openedOf = <K extends StoredKind>(kind: K) =>
     type: z.literal('RequestOpened'),
     kind: z.literal(kind),
     ...OfRequest,
-    payload: STORED_PAYLOADS[kind],
-  })
+    payload: partOf(kind, 'opened'),
+  }).meta({ id: `${REQUESTS[kind].name}Opened` })
 
+type Opened = { [K in StoredKind]: ReturnType<typeof openedOf<K>> }
+
+// oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the schema of each kind
+const schemasOfOpened = STORED_KINDS.map(openedOf) as OneOf<Opened>
 export const RequestOpened = z
-  .discriminatedUnion('kind', [
-    openedOf('permission').meta({ id: 'PermissionOpened' }),
-    openedOf('question').meta({ id: 'QuestionOpened' }),
-    openedOf('elicitation').meta({ id: 'ElicitationOpened' }),
-    openedOf('client_tool').meta({ id: 'ClientToolOpened' }),
-    openedOf('network').meta({ id: 'NetworkOpened' }),
-  ])
+  .discriminatedUnion('kind', schemasOfOpened)
   .meta({ id: 'RequestOpened' })
   .describe(
     'The conversation waits for a user or a program: answer with POST requests/{request_id}. It ends with its `RequestAnswered` or its `RequestClosed`. Where the server stopped in between, the results of its calls end it.',
@@ -32,7 +28,7 @@ export const RequestOpened = z
 
 const { request_id, tool_use_ids } = OfRequest
 
-const answeredOf = <K extends StoredKind, A extends z.ZodType>(kind: K, answer: A) =>
+const answeredOf = <K extends StoredKind>(kind: K) =>
   Envelope.extend({
     source: z.enum(['user', 'environment']),
     ...InRun,
@@ -43,31 +39,21 @@ const answeredOf = <K extends StoredKind, A extends z.ZodType>(kind: K, answer: 
     tool_use_ids: tool_use_ids.describe(
       'The tool calls that the answer is about. Empty if an earlier version wrote it.',
     ),
-    answer,
+    answer: partOf(kind, 'answered'),
     answered_by: z
       .enum(['user', 'hook', 'mode', 'policy'])
       .describe(
         '`user`: a client. `hook`: a PermissionRequest hook. `mode`: the permission mode, because no hook answered. `policy`: a change of the network policy.',
       ),
     key_name: z.string().optional().describe('The name of the API key of the client. Absent for the master key.'),
-  })
+  }).meta({ id: `${REQUESTS[kind].name}Answered` })
 
+type Answered = { [K in StoredKind]: ReturnType<typeof answeredOf<K>> }
+
+// oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the schema of each kind
+const schemasOfAnswered = STORED_KINDS.map(answeredOf) as OneOf<Answered>
 export const RequestAnswered = z
-  .discriminatedUnion('kind', [
-    answeredOf(
-      'permission',
-      z.object({
-        decisions: z.array(z.object({ tool_use_id: z.string(), input_hash: Hash, ...Decision.shape })),
-      }),
-    ).meta({ id: 'PermissionAnswered' }),
-    answeredOf('question', z.object({ answers: Answers })).meta({ id: 'QuestionAnswered' }),
-    answeredOf('elicitation', z.object({ answers: Answers })).meta({ id: 'ElicitationAnswered' }),
-    answeredOf(
-      'client_tool',
-      z.object({ output: z.unknown().describe('As the client sent it, without secrets.'), is_error: z.boolean() }),
-    ).meta({ id: 'ClientToolAnswered' }),
-    answeredOf('network', z.object({ behavior: z.enum(['allow', 'deny']) })).meta({ id: 'NetworkAnswered' }),
-  ])
+  .discriminatedUnion('kind', schemasOfAnswered)
   .meta({ id: 'RequestAnswered' })
   .describe('An answer. A permission request can have several, each about some of its calls.')
 

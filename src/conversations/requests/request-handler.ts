@@ -1,5 +1,5 @@
 /** What each kind of request provides. */
-import type { RequestKind } from '../../contract/values/request-kinds.ts'
+import type { RequestKind } from '../../contract/events/request-kinds.ts'
 import type { AnswerOf, OpenRequestOf } from '../../contract/request.ts'
 
 /** How an answer compares with what the log, or the memory, has of a request that is not open any more. */

@@ -2,8 +2,8 @@
  * The requests of one conversation to the outside: which wait for a user or a program, and how they are answered. The
  * first answer counts; the same one again changes nothing, even long afterwards.
  */
-import type { RequestKind } from '../../contract/values/request-kinds.ts'
-import { REQUEST_KINDS } from '../../contract/values/request-kinds.ts'
+import type { RequestKind } from '../../contract/events/request-kinds.ts'
+import { REQUEST_KINDS } from '../../contract/events/request-kinds.ts'
 import type { AnswerOf, AnswerRequest, ListOpenRequests, OpenRequest, RequestAccepted } from '../../contract/request.ts'
 import { withoutHookInput } from '../../state/open-requests.ts'
 import { answeredBefore, isOfAnotherKind, requestClosed, requestNotFound } from '../../state/request-problems.ts'

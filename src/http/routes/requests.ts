@@ -2,7 +2,7 @@
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { ConversationId } from '../../contract/conversation.ts'
-import { ANSWER_SCOPES } from '../../contract/values/request-kinds.ts'
+import { REQUESTS } from '../../contract/events/request-kinds.ts'
 import {
   AnswerRequest,
   ListAllRequests,
@@ -81,7 +81,7 @@ export const requestRoutes: FastifyPluginAsyncZod<{ manager: ConversationManager
     },
     async (request) => {
       const access = accessOf(request)
-      access.require(ANSWER_SCOPES[request.body.kind])
+      access.require(REQUESTS[request.body.kind].scope)
       const { requests } = await manager.open(request.params.id)
       return await requests.answer(request.params.request_id, request.body, access.key?.name)
     },

@@ -3,7 +3,7 @@
  */
 import type { z } from 'zod'
 import type { Access } from '../../access/access.ts'
-import { ANSWER_SCOPES } from '../../contract/values/request-kinds.ts'
+import { REQUESTS } from '../../contract/events/request-kinds.ts'
 import { describeIssue, Problem } from '../../contract/problem.ts'
 import type { AckFrame, ProblemFrame } from '../../contract/socket.ts'
 import { CommandFrame } from '../../contract/socket.ts'
@@ -46,7 +46,7 @@ const FRAME_ROUTES = {
 /** The same as for a request of the equivalent route. Throws `forbidden`. */
 function authorizeFrame(access: Access, frame: CommandFrame): void {
   const route = FRAME_ROUTES[frame.type]
-  access.require(...(frame.type === 'answer' ? [ANSWER_SCOPES[frame.answer.kind]] : scopesOfRoute(route)))
+  access.require(...(frame.type === 'answer' ? [REQUESTS[frame.answer.kind].scope] : scopesOfRoute(route)))
   limitAs(access, route, requestOf(frame).body)
   if (frame.type === 'task') mayPostTask(access, frame)
   if (frame.type === 'run') mayRun(access, frame)

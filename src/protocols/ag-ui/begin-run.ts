@@ -3,7 +3,7 @@ import type { Access } from '../../access/access.ts'
 import { Problem } from '../../contract/problem.ts'
 import type { OpenRequest } from '../../contract/request.ts'
 import { AnswerRequest } from '../../contract/request.ts'
-import { ANSWER_SCOPES } from '../../contract/values/request-kinds.ts'
+import { REQUESTS } from '../../contract/events/request-kinds.ts'
 import type { UserPart } from '../../contract/values/message.ts'
 import { UserInput } from '../../contract/values/message.ts'
 import type { Conversation } from '../../conversations/conversation.ts'
@@ -126,7 +126,7 @@ async function begin(
 ): Promise<BegunRun> {
   const { access, input } = ask
   const tools = frontendToolsOf(input)
-  access.require(...answers.map(({ answer }) => ANSWER_SCOPES[answer.kind]))
+  access.require(...answers.map(({ answer }) => REQUESTS[answer.kind].scope))
   const messages = toPost.map(({ id, parts }, at) => ({
     id,
     message: parseField(UserInput, { role: 'user', content: at === 0 ? [...before(ask, context), ...parts] : parts }),

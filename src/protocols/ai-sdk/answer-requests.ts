@@ -4,7 +4,7 @@ import { Problem } from '../../contract/problem.ts'
 import type { OpenRequest } from '../../contract/request.ts'
 import { AnswerRequest } from '../../contract/request.ts'
 import { AnswerQuestion } from '../../contract/values/question.ts'
-import { ANSWER_SCOPES } from '../../contract/values/request-kinds.ts'
+import { REQUESTS } from '../../contract/events/request-kinds.ts'
 import type { Conversation } from '../../conversations/conversation.ts'
 import { matchOrThrow } from '../../conversations/requests/match-answers.ts'
 import { readPages } from '../../events/read-pages.ts'
@@ -61,7 +61,7 @@ export async function answerQuestions(
 }
 
 async function answerAllOf(conversation: Conversation, access: Access, answers: readonly RequestAnswer[]) {
-  access.require(...answers.map(({ answer }) => ANSWER_SCOPES[answer.kind]))
+  access.require(...answers.map(({ answer }) => REQUESTS[answer.kind].scope))
   for (const { requestId, answer } of answers) await conversation.requests.answer(requestId, answer, access.key?.name)
 }
 
@@ -98,7 +98,7 @@ function answersTo(request: OpenRequest, { approvals, outputs }: UiAnswers): rea
 
 const MAX_REASON_CHARS = 10_000
 
-const REQUESTS: ReadonlySet<string> = new Set(['RequestOpened', 'RequestAnswered', 'RequestClosed'])
+const REQUEST_PARTS: ReadonlySet<string> = new Set(['RequestOpened', 'RequestAnswered', 'RequestClosed'])
 
 /**
  * Returns the seq of the last event that the client has: its stream has ended where the newest request that it answers waited.
@@ -110,7 +110,7 @@ async function seenThrough({ log }: Conversation, start: number, { approvals, ou
   const calls = new Set(outputs.map(({ toolCallId }) => toolCallId))
   let isAsked = false
   let answeredSeq: number | undefined
-  for await (const { events } of readPages(log, { afterSeq: start - 1, types: REQUESTS, limit: PAGE }))
+  for await (const { events } of readPages(log, { afterSeq: start - 1, types: REQUEST_PARTS, limit: PAGE }))
     for (const { event, seq } of events) {
       if (event.type !== 'RequestOpened') {
         if (isAsked) answeredSeq ??= seq

@@ -8,7 +8,7 @@ import type { EventType } from '../../contract/events/event.ts'
 import type { OpenRequestOf } from '../../contract/request.ts'
 import { AnswerRequest } from '../../contract/request.ts'
 import { UserInput } from '../../contract/values/message.ts'
-import { ANSWER_SCOPES } from '../../contract/values/request-kinds.ts'
+import { REQUESTS } from '../../contract/events/request-kinds.ts'
 import type { Conversation } from '../../conversations/conversation.ts'
 import { accessOf } from '../../http/guards/authorize.ts'
 import { mayConfigure, mayCreate, ownKey } from '../../http/guards/limited-requests.ts'
@@ -131,7 +131,7 @@ async function continueIn(
   const tools = clientToolsOf(body)
   const answers = answersTo(conversation, input)
   if (answers.length === 0 && input.parts.length === 0) throw refusal('input', 'has no text, no image and no answer')
-  access.require(...answers.map(({ answer }) => ANSWER_SCOPES[answer.kind]))
+  access.require(...answers.map(({ answer }) => REQUESTS[answer.kind].scope))
   if (input.parts.length > 0) parseBody(UserInput, { role: 'user', content: input.parts }, 'input')
   const update = toolsUpdate(conversation, access, tools)
   if (update) await conversation.configure(update)

@@ -4,7 +4,7 @@ import { Problem } from '../../contract/problem.ts'
 import type { RewindRequest } from '../../contract/rewind.ts'
 import { UserInput } from '../../contract/values/message.ts'
 import type { UserPart } from '../../contract/values/message.ts'
-import { ANSWER_SCOPES } from '../../contract/values/request-kinds.ts'
+import { REQUESTS } from '../../contract/events/request-kinds.ts'
 import type { Conversation } from '../../conversations/conversation.ts'
 import { createOrFind } from '../../http/guards/create-or-find.ts'
 import { busy, takeTurn, toolsUpdate } from './begin-turn.ts'
@@ -123,7 +123,7 @@ async function begin(
   const isUnseen = target === undefined && !results && hasUnseen(conversation, messages)
   if (target === undefined && !isUnseen) refuseWaiting(conversation, results)
   const update = toolsUpdate(conversation, access, tools)
-  if (results) access.require(ANSWER_SCOPES.client_tool)
+  if (results) access.require(REQUESTS.client_tool.scope)
   if (update) await conversation.configure(update)
   if (target !== undefined) await rewind(conversation, access, { to_seq: target, last_seq: head })
   if (isUnseen) await conversation.pause({ interrupt: true })

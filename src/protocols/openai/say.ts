@@ -7,7 +7,7 @@ import type { RunOptions } from '../../contract/run.ts'
 import { UserInput } from '../../contract/values/message.ts'
 import type { UserPart } from '../../contract/values/message.ts'
 import type { ToolChoice } from '../../contract/values/llm-config.ts'
-import { ANSWER_SCOPES } from '../../contract/values/request-kinds.ts'
+import { REQUESTS } from '../../contract/events/request-kinds.ts'
 import type { Conversation } from '../../conversations/conversation.ts'
 import type { Idempotency } from '../../state/idempotency.ts'
 import { readsMessages } from '../../state/run-overrides.ts'
@@ -28,7 +28,7 @@ type Words = {
 /** Returns the seq of the message, or of the first answer. Throws a `Problem`, and an `OpenAiError` for a wrong message. */
 export async function say(conversation: Conversation, access: Access, words: Words): Promise<number> {
   const { answers, content } = words
-  access.require(...answers.map(({ answer }) => ANSWER_SCOPES[answer.kind]))
+  access.require(...answers.map(({ answer }) => REQUESTS[answer.kind].scope))
   const message = content.length > 0 ? parseBody(UserInput, { role: 'user', content }) : undefined
   const run_options = optionsOf(words)
   if (message && answers.length === 0) {

@@ -1,7 +1,7 @@
 /** What the chat shows, as plain data: `reduce.ts` makes it from events, and `render/` draws it. */
 import type { Status } from '../../../contract/events/status.ts'
 import type { UsageByModel } from '../../../contract/values/message.ts'
-import type { RequestKind } from '../../../contract/values/request-kinds.ts'
+import type { RequestKind } from '../../../contract/events/request-kinds.ts'
 import type { OpenRequest, OpenRequestOf } from '../../../contract/request.ts'
 import type { Starts } from './diff-numbers.ts'
 
