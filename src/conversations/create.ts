@@ -18,7 +18,6 @@ import { refuseSecretsIn } from '../security/refuse-secrets.ts'
 import { ConversationSecrets } from './config/secrets.ts'
 import type { ParsedLlm } from './config/settings.ts'
 import { llmSecrets, newSettings, parseNewLlm, rulesIn, shownFields } from './config/settings.ts'
-import { offeredTools } from './project/offered-tools.ts'
 import { loadForConversation } from './project/load-for-conversation.ts'
 import { joinMcp } from './project/join-mcp.ts'
 import { redactProject } from './project/redact-project.ts'
@@ -37,6 +36,8 @@ import { joinHooks } from './hooks/join-hooks.ts'
 import { NO_CALLBACKS } from '../webhooks/callback-record.ts'
 import { enterAsGuest, leaveAsGuest } from '../workspace/workdirs/guest-workdirs.ts'
 import { checkDirectories, prepareWorkdir } from '../workspace/workdirs/workdir.ts'
+import type { ProjectSettings } from '../contract/project/project-settings.ts'
+import { projectTools } from '../project/project-prompt.ts'
 
 export type CreateOptions = {
   readonly id: string
@@ -192,3 +193,22 @@ const guestsOf = ({ storage, workspace }: ConversationDeps) => ({
   storage,
   workdirBase: workspace.workdirRules.base,
 })
+
+const OF_PROJECTS: readonly string[] = ['Skill', 'SlashCommand']
+
+/** `Skill`, `SlashCommand` and `Task` are offered if the agent can use something with them. A list of no tools stays empty. */
+function offeredTools(
+  requestedTools: readonly string[],
+  { tools, agents }: Pick<CreateConversation, 'tools' | 'agents'>,
+  settings: ProjectSettings | undefined,
+): { readonly tools: readonly string[]; readonly warnings: readonly string[] } {
+  const foundTools = settings && requestedTools.length > 0 ? projectTools(settings) : []
+  const hasAgents = Object.keys(agents ?? {}).length > 0 || settings?.agents.some(({ definition }) => definition)
+  const task = hasAgents && requestedTools.length > 0 ? ['Task'] : []
+  const missing = OF_PROJECTS.filter((name) => requestedTools.includes(name) && !foundTools.includes(name))
+  const isNamed = Array.isArray(tools)
+  return {
+    tools: [...new Set([...requestedTools, ...foundTools, ...task])].filter((name) => !missing.includes(name)),
+    warnings: isNamed ? missing.map((name) => `${name} is not offered: the project settings have nothing for it.`) : [],
+  }
+}

@@ -23,12 +23,12 @@ import { commandsIn, contextUsageOf, replaceMcpServers } from './session/session
 import { openSession } from './session/open-session.ts'
 import type { RewindFilesOptions } from './session/rewind-files.ts'
 import { rewindFiles } from './session/rewind-files.ts'
-import { stopTask } from './session/stop-task.ts'
 import type { ServerLink } from './local/server-link.ts'
 import type { FunctionHook } from './options/hooks-option.ts'
 import type { FunctionHooksOptions } from './hooks/function-hooks.ts'
 import type { AttachedHooks } from './hooks/attached-hooks.ts'
 import { FunctionHooks } from './hooks/function-hooks.ts'
+import { AgentServerError } from '../client/request/agent-server-error.ts'
 
 export type QueryEvent = Event | TransientEvent
 
@@ -266,4 +266,14 @@ async function attachHooks(
   const here = link.callbackHooks
   if (!here) return await FunctionHooks.register(hooks, options)
   return here.add(options.conversation.id, hooks)
+}
+
+/** Returns the task, or the end of the subagent. */
+async function stopTask(conversation: ConversationHandle, id: string) {
+  try {
+    return await conversation.tasks.cancel(id)
+  } catch (error) {
+    if (!(error instanceof AgentServerError) || error.code !== 'task_not_found') throw error
+    return await conversation.stopSubagent(id)
+  }
 }

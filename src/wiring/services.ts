@@ -24,10 +24,12 @@ import type { HashBody } from '../security/body-hash.ts'
 import { createBodyHash } from '../security/body-hash.ts'
 import type { LoginSupport } from '../http/guards/find-login.ts'
 import { createLoginSupport } from './login-support.ts'
-import { openCatalog } from './model-catalog.ts'
 import { findSandbox } from './sandbox.ts'
 import { createServerRedactor, warnOfGuessableKeys } from './server-redactor.ts'
 import { USER_AGENT, VERSION } from './version.ts'
+import { MODEL_CATALOG, readAsset } from '../http/assets.ts'
+import { EndpointLimits } from '../llm/catalog/endpoint-limits.ts'
+import { ModelCatalog } from '../llm/catalog/model-catalog.ts'
 
 /** The dependencies of conversations and of the HTTP server. */
 export type Services = ManagerParts & {
@@ -173,4 +175,12 @@ async function openStorage(
     onAway: warn('the database cannot be reached: the start waits for it'),
     onFault,
   })
+}
+
+/** Throws a `ConfigError` if the file of the operator cannot be used. */
+async function openCatalog({ modelCatalog: path }: Config): Promise<ModelCatalog> {
+  const file =
+    path === undefined ? undefined : await (await import('../config/model-catalog.ts')).readModelCatalog(path)
+  const readBundled = () => readAsset(MODEL_CATALOG).toString()
+  return new ModelCatalog({ readBundled, file, limits: new EndpointLimits() })
 }

@@ -2,7 +2,7 @@
  * Projects the events of a conversation to the updates of an ACP session. Live events and those of a log give the same
  * messages and calls: what was already sent of a message is left out when the whole message arrives.
  */
-import type { ContentBlock, SessionUpdate, ToolCallContent, ToolCallStatus } from '@agentclientprotocol/sdk'
+import type { ContentBlock, SessionUpdate, ToolCallContent, ToolCallStatus, PlanEntry } from '@agentclientprotocol/sdk'
 import type { Event, EventOf } from '../../contract/events/event.ts'
 import { describeEvent } from '../../contract/events/describe-event.ts'
 import { partsOfOutput } from '../../contract/events/output-text.ts'
@@ -11,7 +11,7 @@ import type { UserPart } from '../../contract/values/message.ts'
 import { resultOf } from '../chat/state/tool-text.ts'
 import type { EditorCall } from './call-form.ts'
 import { fence, formOfCall, textContent } from './call-form.ts'
-import { planOf } from './plan.ts'
+import { z } from 'zod'
 
 type Options = {
   readonly workdir: string
@@ -227,4 +227,22 @@ function changesOfSession({ changes: { title, permission_mode: mode } }: EventOf
     ...(typeof title === 'string' ? [{ sessionUpdate: 'session_info_update', title } as const] : []),
     ...(typeof mode === 'string' ? [{ sessionUpdate: 'current_mode_update', currentModeId: mode } as const] : []),
   ]
+}
+
+const TaskList = z.object({
+  task_list: z.array(z.object({ title: z.string(), status: z.enum(['todo', 'in_progress', 'done']).catch('todo') })),
+})
+
+const STATUSES = { todo: 'pending', in_progress: 'in_progress', done: 'completed' } as const
+
+/** `output`: that of the tool `TaskTracker`. */
+function planOf(output: unknown): SessionUpdate[] {
+  const { success, data } = TaskList.safeParse(output)
+  if (!success) return []
+  const entries = data.task_list.map(({ title, status }): PlanEntry => ({
+    content: title,
+    status: STATUSES[status],
+    priority: 'medium',
+  }))
+  return [{ sessionUpdate: 'plan', entries }]
 }

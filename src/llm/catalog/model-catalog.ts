@@ -14,13 +14,13 @@ import type { Fetch } from '../connection/pooled-fetch.ts'
 import { vendorOfPrefix } from '../endpoints/vendors.ts'
 import type { Bundle } from './bundled-form.ts'
 import { readBundle } from './bundled-form.ts'
-import { effortWithin, isRareEffort } from './efforts.ts'
 import { windowOfFamily } from './families.ts'
 import type { EndpointLimits } from './endpoint-limits.ts'
 import type { ModelEntries, ModelFacts, ModelPrice } from './model-facts.ts'
 import { costAt, wholePrice } from './model-facts.ts'
 import { baseName, keyOf, keysOf } from './model-names.ts'
 import { providersAt, reportsCost } from './providers-of-hosts.ts'
+import { REASONING_EFFORTS } from '../../contract/values/llm-config.ts'
 
 /** A value, and where it is from. */
 export type KnownFact<T> = { readonly value: T; readonly source: CatalogSource }
@@ -218,4 +218,17 @@ function windowsByName(entries: ModelEntries): ReadonlyMap<string, number> {
     for (const [key, window] of foundCounts) if (!windows.has(key)) windows.set(key, window)
   }
   return windows
+}
+
+/** Levels that only some models have. */
+const HIGHEST: ReadonlySet<ReasoningEffort> = new Set(['xhigh', 'max'])
+
+/** True for a level that models without it refuse: what is known of the model decides. */
+const isRareEffort = (effort: ReasoningEffort | undefined): effort is ReasoningEffort =>
+  effort !== undefined && HIGHEST.has(effort)
+
+/** Returns the highest level of the model that is not above the wanted one. */
+function effortWithin(wantedEffort: ReasoningEffort, has: readonly ReasoningEffort[]): ReasoningEffort {
+  const most = REASONING_EFFORTS.indexOf(wantedEffort)
+  return has.findLast((level) => REASONING_EFFORTS.indexOf(level) <= most) ?? wantedEffort
 }

@@ -2,15 +2,17 @@
 import { nearestName } from '../../../contract/nearest-name.ts'
 import type { ProjectSettings } from '../../../contract/project/project-settings.ts'
 import type { CompletedCommand } from '../input/completion.ts'
-import type { ChatCommand } from './command.ts'
+import type { ChatCommand, ChatContext } from './command.ts'
 import { exportConversation } from './export.ts'
 import { copyAnswer, init } from './prompt-text.ts'
-import { addDirectory } from './add-directory.ts'
 import { changeTheme, compact, showCost, showMcp, showModel, showPermissions, showStatus, showTools } from './facts.ts'
 import { rewind, showChanges, undo } from './rewinding.ts'
 import { THEMES } from '../render/theme.ts'
 import { fork, newConversation, rename, resume } from './switching.ts'
 import { PermissionMode } from '../../../contract/values/permission.ts'
+import { homedir } from 'node:os'
+import { resolve } from 'node:path'
+import { cleanLine } from '../state/clean-text.ts'
 
 export const COMMANDS: readonly ChatCommand[] = [
   { name: 'help', description: 'Shows the commands and the keys.', run: ({ session }) => session.say(helpText()) },
@@ -145,4 +147,14 @@ export function readCommand(text: string, knownCommands: readonly CompletedComma
   // The server also finds `/push` for a command that is named `git:push`.
   if (names.some((each) => each === name || each.endsWith(`:${name}`))) return undefined
   return { unknown: name, nearest: nearestName(name, names) }
+}
+
+/** Throws if it is not a directory that the server allows, or while the agent works. */
+async function addDirectory({ session, options }: ChatContext, path: string): Promise<void> {
+  if (path === '') throw new Error('Give the directory: /add-dir DIRECTORY.')
+  const { workdir, additional_directories: former = [] } = await session.conversation.get()
+  const isHere = options.server === undefined
+  const directory = isHere ? resolve(workdir, path.replace(/^~(?=\/|$)/, homedir)) : path
+  const newView = await session.conversation.updateConfig({ additional_directories: [...former, directory] })
+  session.say(`The agent works in ${(newView.additional_directories ?? []).map(cleanLine).join(', ')}, too.`)
 }

@@ -1,7 +1,7 @@
 /** Finds the files of a conversation that complete a word, without those of git and those that git ignores. */
+import { opendir } from 'node:fs/promises'
 import { fuzzyFilter } from '@earendil-works/pi-tui'
 import type { ConversationHandle } from '../../../client/conversation/conversation-handle.ts'
-import { findAddedFiles } from './added-files.ts'
 import { IgnoredFiles } from './ignored-files.ts'
 
 const FOUND_FILES = 20
@@ -83,3 +83,21 @@ async function entriesOf(files: Files, path: string, ignoredFiles: IgnoredFiles,
 }
 
 const nameOf = ({ path, type }: { path: string; type: string }): string => (type === 'directory' ? `${path}/` : path)
+
+/**
+ * Completes absolute paths in the additional directories of the agent, which must be on this machine. Directories end in `/`. Empty for a path elsewhere, and for one that cannot be read.
+ */
+async function findAddedFiles(part: string, directories: readonly string[]): Promise<readonly string[]> {
+  const roots = directories.map((each) => `${each}/`)
+  const parent = part.slice(0, part.lastIndexOf('/') + 1)
+  const isInside = roots.some((root) => parent.startsWith(root)) && !part.includes('/../')
+  if (!isInside) return roots.filter((root) => root.startsWith(part))
+  const foundPaths: string[] = []
+  let readCount = 0
+  for await (const entry of await opendir(parent)) {
+    if (++readCount > MAX_ENTRIES || foundPaths.length >= FOUND_FILES) break
+    const path = parent + entry.name
+    if (path.startsWith(part)) foundPaths.push(entry.isDirectory() ? `${path}/` : path)
+  }
+  return foundPaths.toSorted()
+}

@@ -5,7 +5,8 @@
 import { Markdown } from '@earendil-works/pi-tui'
 import { wrapText } from './lines.ts'
 import type { Theme } from './theme.ts'
-import { markdownTheme } from './markdown-theme.ts'
+import type { MarkdownTheme } from '@earendil-works/pi-tui'
+import { highlightedLines } from './highlighted-code.ts'
 
 export type MarkdownOptions = {
   readonly width: number
@@ -90,4 +91,25 @@ function blocksOf(text: string): { text: string; isCode: boolean }[] {
 const isClosing = (line: string, fence: string): boolean => {
   const mark = line.trim()
   return mark.startsWith(fence) && mark === fence.charAt(0).repeat(mark.length) && !/^ {4}/.test(line)
+}
+
+function markdownTheme(theme: Theme): MarkdownTheme {
+  return {
+    heading: (text) => theme.bold(theme.cyan(text)),
+    link: theme.underline,
+    linkUrl: theme.dim,
+    code: theme.cyan,
+    codeBlock: theme.green,
+    codeBlockBorder: theme.dim,
+    highlightCode: (code, info = '') =>
+      highlightedLines(code, info, theme) ?? code.split('\n').map((line) => theme.green(line)),
+    quote: theme.italic,
+    quoteBorder: theme.dim,
+    hr: theme.dim,
+    listBullet: theme.cyan,
+    bold: theme.bold,
+    italic: theme.italic,
+    strikethrough: theme.strike,
+    underline: theme.underline,
+  }
 }

@@ -12,7 +12,6 @@ import { addLine } from './event-lines.ts'
 import { add, addNotice, changeAnswer, changeCall, dropAnswer, hasAnswer, hasCall } from './items.ts'
 import { nameOfMessage } from './conversation-name.ts'
 import { addDelta, addToolOutput } from './live.ts'
-import { afterRewind } from './rewound.ts'
 import { withoutMessage } from './unread.ts'
 import { addRequest, afterAnswer, afterCallResult, afterClosing } from './pending.ts'
 import { reduceLocal } from './reduce-local.ts'
@@ -193,4 +192,19 @@ function endRun(state: ChatState, event: EventOf<'Result'>): ChatState {
   const text = ENDS[event.stop_reason]
   const endedState = { ...state, lastRunMs: event.duration_ms, runningSince: undefined, activity: undefined }
   return text === undefined ? endedState : addNotice(endedState, 'warning', text)
+}
+
+/** The messages before that event stay. The note says it if nothing that is shown has a place in the log, because no message comes after the event. */
+function afterRewind(state: ChatState, { to_seq, seq, restored }: EventOf<'Rewound'>): ChatState {
+  const at = state.items.findIndex((item) => item.kind === 'user' && (item.event?.seq ?? 0) > to_seq)
+  const items = at < 0 ? state.items : state.items.slice(0, at)
+  const { context_tokens: contextTokens } = restored
+  const back = { ...state, items, contextTokens, requests: [], readThrough: seq, activity: undefined }
+  return addNotice(
+    back,
+    'info',
+    at < 0
+      ? `The conversation is back at event ${to_seq}: what came after it does not hold.`
+      : 'The conversation is back at this point.',
+  )
 }
