@@ -6,7 +6,7 @@ import { once } from 'node:events'
 import http from 'node:http'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises'
+import { setImmediate as yieldToLoop, setTimeout as sleep } from 'node:timers/promises'
 import type { Exchange, ModelReport, Plan } from './model-process.ts'
 
 type Message = { readonly role: string; readonly content?: unknown; readonly tool_calls?: readonly unknown[] }
@@ -61,7 +61,7 @@ async function answer(request: IncomingMessage, response: ServerResponse): Promi
 async function talk({ pieces = 1, gapMs = 0 }: Plan, say: (delta: object) => void): Promise<void> {
   for (let i = 0; i < pieces; i++) {
     say({ content: `${i}@${now()};` })
-    await (gapMs ? sleep(gapMs) : nextTurn())
+    await (gapMs ? sleep(gapMs) : yieldToLoop())
   }
 }
 

@@ -8,7 +8,7 @@ import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
-import { setImmediate as nextTurn } from 'node:timers/promises'
+import { setImmediate as yieldToLoop } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { App } from '../src/wiring/start-server.ts'
 import { startApp } from '../src/app.ts'
@@ -277,7 +277,7 @@ test.each(Object.entries(TESTS))(
 
 /** What is in use once all that ends by itself has ended. */
 async function settledHeap(): Promise<number> {
-  for (let turn = 0; turn < 20; turn++) await nextTurn()
+  for (let turn = 0; turn < 20; turn++) await yieldToLoop()
   collectGarbage()
   collectGarbage()
   return process.memoryUsage().heapUsed

@@ -1,5 +1,5 @@
 /** The open conversations: each at most once, opened on demand, closed when idle or when the server stops. */
-import { setImmediate as nextTurn } from 'node:timers/promises'
+import { setImmediate as yieldToLoop } from 'node:timers/promises'
 import { Problem } from '../contract/problem.ts'
 import { mapBounded } from '../lib/map-bounded.ts'
 import type { Conversation } from './conversation.ts'
@@ -186,7 +186,7 @@ export class OpenConversations {
     for (const [at, [id, phase]] of phases.entries()) {
       ending.push('ended' in phase ? phase.ended : this.#close(id, phase.conversation))
       // All at once, none would be closed before all have begun, and no timer could end the wait for them.
-      if (at % CLOSED_AT_ONCE === CLOSED_AT_ONCE - 1) await nextTurn()
+      if (at % CLOSED_AT_ONCE === CLOSED_AT_ONCE - 1) await yieldToLoop()
     }
     await Promise.allSettled(ending)
   }

@@ -4,7 +4,7 @@
  */
 import { Slots, type SlotLimits } from './slots.ts'
 
-export type QueueTurn = {
+export type QueueOptions = {
   readonly key?: string
   /**
    * Aborted while the work waits: it leaves the queue immediately. Work that has begun must handle its signal itself.
@@ -54,7 +54,7 @@ export class Queue {
    * Settles as the work does, or rejects with the signal's reason if the work did not begin. The work never begins
    * before `run` has returned. A failure only affects its caller: the next work runs nevertheless.
    */
-  async run<T>(work: () => Promise<T>, { key = '', signal }: QueueTurn = {}): Promise<T> {
+  async run<T>(work: () => Promise<T>, { key = '', signal }: QueueOptions = {}): Promise<T> {
     signal?.throwIfAborted()
     // `take` would cost as much again: this is on the hottest paths.
     const isGiven = await (this.#slots.enter(key) || this.#wait(key, signal).entry)
@@ -67,7 +67,7 @@ export class Queue {
   }
 
   /** Never throws. Gives a free slot even if the signal is already aborted. */
-  take({ key = '', signal }: QueueTurn = {}): SlotRequest {
+  take({ key = '', signal }: QueueOptions = {}): SlotRequest {
     const isFree = this.#slots.enter(key)
     const { entry, giveUp } = isFree ? AT_ONCE : this.#wait(key, signal)
     let isLeft = false

@@ -1,5 +1,5 @@
 /** Splits long work on the event loop into slices: between two of them other work gets a turn. */
-import { setImmediate as nextTurn } from 'node:timers/promises'
+import { setImmediate as yieldToLoop } from 'node:timers/promises'
 
 /** How long the loop may be blocked at a time, in milliseconds. */
 const SLICE_MS = 20
@@ -16,7 +16,7 @@ export function createSlices(): Slices {
   return {
     rest() {
       if (performance.now() - began < SLICE_MS) return undefined
-      return nextTurn().then(() => void (began = performance.now()))
+      return yieldToLoop().then(() => void (began = performance.now()))
     },
   }
 }

@@ -5,7 +5,7 @@
 import { readdir, statfs } from 'node:fs/promises'
 import { readFileSync } from 'node:fs'
 import { endianness } from 'node:os'
-import { setImmediate as nextTurn } from 'node:timers/promises'
+import { setImmediate as yieldToLoop } from 'node:timers/promises'
 import { lazily } from '../lib/lazily.ts'
 import { readIfAny } from './cgroup-roots.ts'
 
@@ -43,7 +43,7 @@ export async function sampleProcesses(): Promise<ProcessSamples> {
   const samples = new Map<number, ProcessSample>()
   const pids = (await readdir('/proc')).map(Number).filter(Number.isInteger)
   for (const [at, pid] of pids.entries()) {
-    if (at % SLICE === SLICE - 1) await nextTurn()
+    if (at % SLICE === SLICE - 1) await yieldToLoop()
     const sample = sampleOf(pid)
     if (sample) samples.set(pid, sample)
   }
@@ -74,7 +74,7 @@ export async function memoryOf(members: readonly ProcessSample[], limit: number)
   if (upperBound <= limit) return upperBound
   let exact = 0
   for (const [at, { pid, residentBytes }] of members.entries()) {
-    if (at % SLICE === SLICE - 1) await nextTurn()
+    if (at % SLICE === SLICE - 1) await yieldToLoop()
     const proportional = /^Pss:\s+(\d+) kB$/m.exec(readIfAny(`/proc/${pid}/smaps_rollup`))?.[1]
     exact += proportional === undefined ? residentBytes : Number(proportional) * 1024
   }

@@ -1,5 +1,5 @@
 /** The YAML at the beginning of a Markdown file, between two lines `---`. The only file that parses YAML. */
-import { setImmediate as nextTurn } from 'node:timers/promises'
+import { setImmediate as yieldToLoop } from 'node:timers/promises'
 import { MAX_FRONTMATTER_BRACKETS, MAX_FRONTMATTER_BYTES } from './project-limits.ts'
 
 /** A `Map`: a key may be `__proto__`. */
@@ -23,7 +23,7 @@ export async function readFrontmatter(text: string): Promise<Frontmatter | strin
   let fields = await parseYaml(source)
   if (!fields) {
     // Each attempt may take long.
-    await nextTurn()
+    await yieldToLoop()
     fields = await parseYaml(withQuotedValues(source))
   }
   return fields ? { fields, body } : 'The frontmatter is not YAML with a value for each name.'

@@ -2,7 +2,7 @@
 import { execFile } from 'node:child_process'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { setImmediate as nextTurn } from 'node:timers/promises'
+import { setImmediate as yieldToLoop } from 'node:timers/promises'
 import { describe, expect, test } from 'vitest'
 import { SchemaThread } from '../../src/agent/output/schema-thread.ts'
 import { until } from '../support/until.ts'
@@ -96,7 +96,7 @@ describe('a schema', () => {
     const answer = new SchemaThread({ cpuMs: 50 }).check({ schema, text })
     // A blocked event loop would have had a few turns before the answer.
     for (let turn = 0; turn < 100; turn++)
-      expect(await Promise.race([answer, nextTurn('not yet')]), `in turn ${turn}`).toBe('not yet')
+      expect(await Promise.race([answer, yieldToLoop('not yet')]), `in turn ${turn}`).toBe('not yet')
     expect(await answer).toEqual({ fault: 'takes too long' })
   })
 })

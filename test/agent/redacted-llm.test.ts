@@ -1,4 +1,4 @@
-import { setImmediate as nextTurn } from 'node:timers/promises'
+import { setImmediate as yieldToLoop } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { createRedactedLlm } from '../../src/agent/model/redacted-llm.ts'
 import { NO_USAGE } from '../../src/contract/values/message.ts'
@@ -231,7 +231,7 @@ test('arguments of many fields are redacted in slices: other work has its turns'
   const text = JSON.stringify({ ...fields, last: SECRET })
   const loop = { turns: 0, isOver: false }
   const counting = (async () => {
-    for (; !loop.isOver; loop.turns++) await nextTurn()
+    for (; !loop.isOver; loop.turns++) await yieldToLoop()
   })()
   const call = { id: 'a', name: 'Think', arguments: text }
   const { answer: said } = await listen(model([], answer({ toolCalls: [call] })))

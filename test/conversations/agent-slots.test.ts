@@ -1,4 +1,4 @@
-import { setImmediate as nextTurn } from 'node:timers/promises'
+import { setImmediate as yieldToLoop } from 'node:timers/promises'
 import { describe, expect, test } from 'vitest'
 import type { AgentSlots } from '../../src/conversations/subagents/agent-slots.ts'
 import { lendSlot, SubagentSlots } from '../../src/conversations/subagents/agent-slots.ts'
@@ -38,7 +38,7 @@ class Work {
 
   async #step(): Promise<void> {
     this.most = Math.max(this.most, ++this.working)
-    await nextTurn()
+    await yieldToLoop()
     this.working--
   }
 }
@@ -78,7 +78,7 @@ test('an agent that is stopped while it waits for one slot gives back the other 
   const stop = new AbortController()
   const stopped = work.in(all.inBackground(), [], stop.signal)
   const next = work.in(all.inBackground(), [])
-  await nextTurn()
+  await yieldToLoop()
   expect(server.waiting).toBe(1)
   stop.abort()
   await stopped

@@ -1,5 +1,5 @@
 /** A call gets one result, whoever stores one: its tool, late, or the actor, which says that the call has ended. */
-import { setImmediate as nextTurn } from 'node:timers/promises'
+import { setImmediate as yieldToLoop } from 'node:timers/promises'
 import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { Event, EventDraft } from '../../src/contract/events/event.ts'
@@ -61,7 +61,7 @@ const writing: fc.Arbitrary<Writing> = fc.record({
 })
 
 async function pass(turns: number): Promise<void> {
-  for (let turn = 0; turn < turns; turn++) await nextTurn()
+  for (let turn = 0; turn < turns; turn++) await yieldToLoop()
 }
 
 test('property: in whatever order tools and the actor store results, a call has one, unless all were refused', async () => {

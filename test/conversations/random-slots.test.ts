@@ -3,7 +3,7 @@
  * decisions, and end by themselves, by a failure or because they are stopped. What gives and takes the slots is the real code;
  * the agents are this file.
  */
-import { setImmediate as nextTurn } from 'node:timers/promises'
+import { setImmediate as yieldToLoop } from 'node:timers/promises'
 import { describe, expect, test } from 'vitest'
 import type { AgentSlots } from '../../src/conversations/subagents/agent-slots.ts'
 import { lendSlot, SubagentSlots } from '../../src/conversations/subagents/agent-slots.ts'
@@ -81,7 +81,7 @@ class Tree {
     const ended = this.#run(plan, stop.signal).finally(() => (run.isOver = true))
     for (let turn = 0; turn < MOST_TURNS && !run.isOver; turn++) {
       if (turn === stopAfter) stop.abort()
-      await nextTurn()
+      await yieldToLoop()
     }
     if (run.isOver) await ended
     else this.#faults.push(`${this.#open} agents never end`)
@@ -205,7 +205,7 @@ class Tree {
     await this.#rests.end(call)
     for (let turn = 0; turn < 4 && !slot.signal.aborted; turn++) {
       this.#checkAbove(slot)
-      await nextTurn()
+      await yieldToLoop()
     }
   }
 
@@ -224,7 +224,7 @@ class Tree {
     if (run + foreground + background > ofServer) this.#faults.push('more agents work than the server allows')
     if (foreground > ofConversation) this.#faults.push('more subagents work than the conversation allows')
     if (background > ofConversation) this.#faults.push('more work in the background than the conversation allows')
-    await nextTurn()
+    await yieldToLoop()
     this.#working[kind]--
   }
 
@@ -250,7 +250,7 @@ type Agent = {
 
 /** Resolves after so many turns of the event loop, or when the signal is aborted. */
 async function turns(count: number, signal: AbortSignal): Promise<void> {
-  for (let turn = 0; turn < count && !signal.aborted; turn++) await nextTurn()
+  for (let turn = 0; turn < count && !signal.aborted; turn++) await yieldToLoop()
 }
 
 function randomPlan(random: Random, depth: number): Plan {

@@ -2,7 +2,7 @@
 import { connect } from 'node:net'
 import type { Socket } from 'node:net'
 import { text } from 'node:stream/consumers'
-import { setImmediate as nextTurn, setInterval as every } from 'node:timers/promises'
+import { setImmediate as yieldToLoop, setInterval as every } from 'node:timers/promises'
 
 export function openSocket(url: string): Socket {
   const { port, hostname } = new URL(url)
@@ -33,7 +33,7 @@ export async function drip(url: string, beginning: string): Promise<string> {
   try {
     for await (const _ of every(40, undefined, { signal: over.signal })) {
       // What the server has said by now is read first.
-      await nextTurn()
+      await yieldToLoop()
       if (!over.signal.aborted) socket.write('x')
     }
   } catch {

@@ -3,7 +3,7 @@ import http from 'node:http'
 import type { ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
-import { setImmediate as nextTurn } from 'node:timers/promises'
+import { setImmediate as yieldToLoop } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { createStreamWriter } from '../../src/http/streams/stream-writer.ts'
 
@@ -31,7 +31,7 @@ test('pieces of one turn of the event loop leave together at its end', async () 
     const writer = createStreamWriter(response)
     for (const piece of ['one ', 'two ', 'three ']) writer.write(piece)
     expect(socket.writableCorked).toBe(1)
-    await nextTurn()
+    await yieldToLoop()
     expect(socket.writableCorked).toBe(0)
     writer.write('four')
   })

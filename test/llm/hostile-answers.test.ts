@@ -4,7 +4,7 @@ import { createServer } from 'node:http'
 import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
 import { Readable } from 'node:stream'
-import { setImmediate as nextTurn } from 'node:timers/promises'
+import { setImmediate as yieldToLoop } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { AnswerAssembly } from '../../src/llm/answer/answer-assembly.ts'
 import { readAnswer } from '../../src/llm/answer/answer-stream.ts'
@@ -154,7 +154,7 @@ test('the event loop runs between the deltas of one read, however slow their rea
   const calls = callsOf(Array.from({ length: 100 }, (_, index) => [index, '{}']))
   const loop = { turns: 0, isOver: false }
   const counting = (async () => {
-    for (; !loop.isOver; loop.turns++) await nextTurn()
+    for (; !loop.isOver; loop.turns++) await yieldToLoop()
   })()
   const turnsAt: number[] = []
   await deltasOf([calls, toolCalls].map(event).join(''), () => {

@@ -1,5 +1,5 @@
 /** Redacts everything that a model returns: text, reasoning, calls and errors, before anything else reads them. */
-import { setImmediate as nextTurn } from 'node:timers/promises'
+import { setImmediate as yieldToLoop } from 'node:timers/promises'
 import { uuid7 } from '../../lib/uuid7.ts'
 import { parseJsonObject } from '../../lib/json/untrusted-json.ts'
 import { mapStrings, stringsIn } from '../../lib/json/map-strings.ts'
@@ -41,7 +41,7 @@ export function createRedactedLlm(llm: Llm, redactor: Redactor): Llm {
             // `yield*` would cost each piece two more microtasks.
             for (const slice of slicesOf(next.value)) {
               for (const piece of parts.add(slice)) yield piece
-              if (slice !== next.value) await nextTurn()
+              if (slice !== next.value) await yieldToLoop()
             }
           }
         }

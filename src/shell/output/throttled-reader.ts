@@ -1,5 +1,5 @@
 /** Reads a pipe in few large pieces: pauses briefly while many small pieces are written to it. */
-import { setImmediate as nextTurn } from 'node:timers/promises'
+import { setImmediate as yieldToLoop } from 'node:timers/promises'
 import type { Readable } from 'node:stream'
 
 const HOLD_MS = 20
@@ -33,7 +33,7 @@ export class ThrottledReader {
   async catchUp(): Promise<void> {
     this.resume()
     // The event loop polls the pipe between two turns.
-    await nextTurn()
-    await nextTurn()
+    await yieldToLoop()
+    await yieldToLoop()
   }
 }

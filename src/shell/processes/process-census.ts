@@ -3,7 +3,7 @@
  * cost one scan of /proc per round, not a thousand. Remembers processes without marks.
  */
 import { readdir, readFile } from 'node:fs/promises'
-import { setImmediate as nextTurn } from 'node:timers/promises'
+import { setImmediate as yieldToLoop } from 'node:timers/promises'
 import { mapBounded } from '../../lib/map-bounded.ts'
 import { settlesWithin } from '../../lib/bounded-wait.ts'
 import { findProcess, type ProcessEntry } from './process-table.ts'
@@ -95,7 +95,7 @@ export class ProcessCensus<Marks, Arranged> {
     })
     await mapBounded(due, READ_CONCURRENCY, async (pid) => {
       const knownProcess = this.#unmarked.get(pid)
-      if (++looks % SLICE === 0) await nextTurn()
+      if (++looks % SLICE === 0) await yieldToLoop()
       const entry = findProcess(pid)
       if (!entry || entry.isZombie || entry.isKernelThread || this.#hanging.has(pid)) return
       if (knownProcess && knownProcess.startTime === entry.startTime)

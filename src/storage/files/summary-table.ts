@@ -6,7 +6,7 @@
  * which is then made again.
  */
 import { closeSync, openSync, rmSync } from 'node:fs'
-import { setImmediate as nextTurn } from 'node:timers/promises'
+import { setImmediate as yieldToLoop } from 'node:timers/promises'
 import { Status } from '../../contract/events/status.ts'
 import { createSlices } from '../../lib/time-slices.ts'
 import type { Summary } from '../storage.ts'
@@ -140,13 +140,13 @@ export class SummaryTable {
     this.#opened = undefined
   }
 
-  /** Writes all that is noted in this turn. Never rejects: the next start detects missing entries. */
+  /** Writes all that is noted until the event loop continues. Never rejects: the next start detects missing entries. */
   #write(): Promise<void> {
-    return (this.#writing ??= this.#writeInNextTurn())
+    return (this.#writing ??= this.#writeLater())
   }
 
-  async #writeInNextTurn(): Promise<void> {
-    await nextTurn()
+  async #writeLater(): Promise<void> {
+    await yieldToLoop()
     this.#writing = undefined
     const changes = this.#changes
     this.#changes = new Map()

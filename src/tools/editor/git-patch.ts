@@ -3,7 +3,7 @@
  * difference is compared line by line: the rest of a file of megabytes costs one comparison.
  */
 import { isUtf8 } from 'node:buffer'
-import { setImmediate as nextTurn } from 'node:timers/promises'
+import { setImmediate as yieldToLoop } from 'node:timers/promises'
 import { formatPatch, structuredPatch } from 'diff'
 import type { StructuredPatchHunk } from 'diff'
 import type { Content } from './edit-history.ts'
@@ -61,7 +61,7 @@ async function hunksOf(
   maxChars: number,
 ): Promise<readonly StructuredPatchHunk[] | undefined> {
   // Each step takes a while for a file of many megabytes: yield between them.
-  await nextTurn()
+  await yieldToLoop()
   const { start, end, replacement } = difference(before, after)
   if (start === end && replacement === '') return []
   const from = contextStart(before, start)
@@ -74,7 +74,7 @@ async function hunksOf(
   const shortest = structuredPatch('', '', old, now, '', '', options)
   if (!shortest && length > maxChars) return undefined
   const { hunks } = shortest ?? { hunks: [replacedWhole(old, now)] }
-  await nextTurn()
+  await yieldToLoop()
   const linesBefore = countLines(before.slice(0, from))
   return hunks.map((hunk) => ({
     ...hunk,

@@ -3,7 +3,7 @@
  * each so that it can be undone. The tools decide what to show and what to write.
  */
 import { isAbsolute, join } from 'node:path'
-import { setImmediate as nextTurn } from 'node:timers/promises'
+import { setImmediate as yieldToLoop } from 'node:timers/promises'
 import type { FileChangeKind } from '../../contract/files.ts'
 import type { EditorFiles, FoundEntry, FoundFile, Missing } from '../../files/editor-files.ts'
 import { FileRefusal } from '../../files/jail/file-refusal.ts'
@@ -96,7 +96,7 @@ export class AgentFiles {
     const file = asFile(path, await this.look(path))
     const decodedText = decode(path, file.bytes)
     // Each step takes a while for a file of many megabytes: yield between them.
-    await nextTurn()
+    await yieldToLoop()
     return { file, decoded: decodedText }
   }
 

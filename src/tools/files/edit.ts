@@ -1,5 +1,5 @@
 /** The `Edit` and `MultiEdit` tools: replace texts in a file that the model knows. */
-import { setImmediate as nextTurn } from 'node:timers/promises'
+import { setImmediate as yieldToLoop } from 'node:timers/promises'
 import { z } from 'zod'
 import { EditorError } from '../editor/editor-faults.ts'
 import { showEdit, viewOutcome } from '../editor/file-view.ts'
@@ -74,7 +74,7 @@ async function edit(files: AgentFiles, path: string, wantedEdit: WantedEdit): Pr
   const { file, decoded } = await openKnown(files, path)
   const { text, change, count } = await replace(path, decoded.text, wantedEdit)
   await files.writeText(path, file, { ...decoded, text })
-  await nextTurn()
+  await yieldToLoop()
   const snippet = await showEdit(path, text, change, files.redact)
   const times = wantedEdit.replace_all ? ` ${count} occurrences were replaced.` : ''
   return viewOutcome({ ...snippet, text: `The file ${path} has been edited.${times} ${snippet.text}` })

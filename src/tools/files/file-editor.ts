@@ -2,7 +2,7 @@
  * The `FileEditor` tool. Its commands, rules and messages follow the editor that models are trained with (Anthropic's
  * text editor tool, and OpenHands' version of it), so that what they have learnt applies here.
  */
-import { setImmediate as nextTurn } from 'node:timers/promises'
+import { setImmediate as yieldToLoop } from 'node:timers/promises'
 import { z } from 'zod'
 import { UserPart } from '../../contract/values/message.ts'
 import { imageType } from '../editor/image-type.ts'
@@ -86,7 +86,7 @@ const COMMANDS: Readonly<Record<FileEditorInput['command'], Command>> = {
     const type = imageType(file.bytes)
     const text = type ? '' : decode(path, file.bytes).text
     await files.noteRead(file)
-    await nextTurn()
+    await yieldToLoop()
     return type ? showImage(path, type, file.bytes) : viewOutcome(await showText(path, text, view_range, files.redact))
   },
 
@@ -141,7 +141,7 @@ const COMMANDS: Readonly<Record<FileEditorInput['command'], Command>> = {
     if (!last.before)
       return { output: `Last edit to ${path} undone successfully. It had created the file, which is removed now.` }
     const text = decode(path, last.before).text
-    await nextTurn()
+    await yieldToLoop()
     const snippet = await showEdit(path, text, difference(now ? decode(path, now).text : '', text), files.redact)
     return viewOutcome({ ...snippet, text: `Last edit to ${path} undone successfully. ${snippet.text}` })
   },
@@ -153,10 +153,10 @@ async function editText(
   { file, decoded }: OpenText,
   edit: Edit,
 ): Promise<ToolOutcome> {
-  await nextTurn()
+  await yieldToLoop()
   const text = applyEdit(decoded.text, edit)
   await files.writeText(path, file, { ...decoded, text })
-  await nextTurn()
+  await yieldToLoop()
   const snippet = await showEdit(path, text, edit, files.redact)
   const advice = 'Review the changes and make sure they are as expected. Edit the file again if necessary.'
   return viewOutcome({ ...snippet, text: `The file ${path} has been edited. ${snippet.text}${advice}` })

@@ -1,5 +1,5 @@
 /** The `Read` tool: shows a text file with line numbers, an image as an image, a notebook and a PDF as text. */
-import { setImmediate as nextTurn } from 'node:timers/promises'
+import { setImmediate as yieldToLoop } from 'node:timers/promises'
 import { z } from 'zod'
 import { UserPart } from '../../contract/values/message.ts'
 import { asFile, decode, MAX_FILE_BYTES, showImage } from '../editor/editor-content.ts'
@@ -107,7 +107,7 @@ async function show(
   { first, limit }: WantedLines,
 ): Promise<View> {
   const { text: writtenText, encoding } = decode(path, bytes)
-  await nextTurn()
+  await yieldToLoop()
   const notebook = path.endsWith('.ipynb') ? notebookText(writtenText) : undefined
   const text = notebook ?? writtenText
   const count = countLines(text)

@@ -1,6 +1,6 @@
 /** Runs with few file descriptors: uses them all up, starts a process, and prints what it is refused with. */
 import { closeSync, openSync } from 'node:fs'
-import { setImmediate as nextTurn } from 'node:timers/promises'
+import { setImmediate as yieldToLoop } from 'node:timers/promises'
 import { HostEnvironment, startProcess } from '../../../src/lib/start-process.ts'
 
 const taken: number[] = []
@@ -17,5 +17,5 @@ try {
 }
 for (const fd of taken) closeSync(fd)
 // What fails later fails by then.
-for (let turn = 0; turn < 20; turn++) await nextTurn()
+for (let turn = 0; turn < 20; turn++) await yieldToLoop()
 console.log(code)

@@ -1,4 +1,4 @@
-import { setImmediate as nextTurn } from 'node:timers/promises'
+import { setImmediate as yieldToLoop } from 'node:timers/promises'
 import { describe, expect, test, vi } from 'vitest'
 import { HttpLlm } from '../../../src/llm/http-llm.ts'
 import { retryWaitMs } from '../../../src/llm/pacing/retry.ts'
@@ -204,7 +204,7 @@ describe('time', () => {
       await ask(llm)
       sockets.add(model.requests.at(-1)?.clientPort)
       // The end of the response follows its last event.
-      for (let turn = 0; turn < 200; turn++) await nextTurn()
+      for (let turn = 0; turn < 200; turn++) await yieldToLoop()
     }
     expect(sockets.size).toBe(1)
   })

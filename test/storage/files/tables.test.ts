@@ -3,7 +3,7 @@ import { execFile } from 'node:child_process'
 import { cp, mkdir, readFile, readdir, rename, rm, truncate, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { setImmediate as nextTurn } from 'node:timers/promises'
+import { setImmediate as yieldToLoop } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { describe, expect, test } from 'vitest'
 import { openFileStorage } from '../../../src/storage/files/file-storage.ts'
@@ -180,7 +180,7 @@ describe('tables', () => {
       storage.deletions.mark(beside),
     ])
     void all.then(() => (isWritten = true))
-    for (let turn = 0; turn < 1000; turn++) await nextTurn()
+    for (let turn = 0; turn < 1000; turn++) await yieldToLoop()
     expect(isWritten, 'another has the lock').toBe(false)
     other.exec('COMMIT')
     expect((await all).map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled'])

@@ -13,7 +13,7 @@ import { client, ndJsonStream } from '@agentclientprotocol/sdk'
 import type { ChildProcess } from 'node:child_process'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { setImmediate as nextTurn } from 'node:timers/promises'
+import { setImmediate as yieldToLoop } from 'node:timers/promises'
 import { Readable, Writable } from 'node:stream'
 import { commandLine } from '../../../support/server.ts'
 import { until } from '../../../support/until.ts'
@@ -88,13 +88,13 @@ export class Editor implements AsyncDisposable {
   /** Its updates come before the answer, but their handlers run next to whoever waits for the answer. */
   prompt = async (sessionId: string, text: string) => {
     const end = await this.agent.request('session/prompt', { sessionId, prompt: [{ type: 'text', text }] })
-    await nextTurn()
+    await yieldToLoop()
     return end
   }
 
   load = async (sessionId: string, cwd: string) => {
     const loaded = await this.agent.request('session/load', { sessionId, cwd, mcpServers: [] })
-    await nextTurn()
+    await yieldToLoop()
     return loaded
   }
 
