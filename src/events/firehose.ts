@@ -49,7 +49,7 @@ export class Firehose {
   #isListening = false
   readonly #subscribers = new FirehoseSubscribers()
   /** One at a time: opening, completing and closing the order. */
-  readonly #turns = new Queue({ limit: 1 })
+  readonly #queue = new Queue({ limit: 1 })
   #order: FirehoseOrder | undefined
   #isComplete = false
   /** What the order does not have yet. */
@@ -97,7 +97,7 @@ export class Firehose {
       isOpen = false
     }
     try {
-      return this.#readerOf(await this.#turns.run(() => this.#ready()), release)
+      return this.#readerOf(await this.#queue.run(() => this.#ready()), release)
     } catch (error) {
       release()
       throw error
@@ -107,7 +107,7 @@ export class Firehose {
   /** Call it after the logs are closed: notifies the readers and closes the order. */
   async close(): Promise<void> {
     this.#ended = 'closing'
-    await this.#turns.run(async () => {
+    await this.#queue.run(async () => {
       await this.#flushing
       this.#subscribers.endAll('closing')
       await this.#letGo()

@@ -73,7 +73,7 @@ export function createBubblewrapLauncher(sandbox: SandboxMaker): ShellLauncher {
   const places = shownPlaces(sandbox)
   // If files are listed, nothing is mounted over the home itself.
   const toolchains = sandbox.readable ? [] : TOOLCHAINS.filter((name) => existsSync(join(sandbox.home, name)))
-  const preparedParts = { sandbox, shown: places, toolchains, turns: new Queue({ perKey: 1 }) }
+  const preparedParts = { sandbox, shown: places, toolchains, queue: new Queue({ perKey: 1 }) }
   return {
     isolation: 'bubblewrap',
     isolatesNetwork: sandbox.features.isolatesNetwork,
@@ -111,11 +111,11 @@ type PreparedSandbox = {
    * One queue per private directory: a directory that was just created and is open must not be replaced by another
    * shell's.
    */
-  readonly turns: Queue
+  readonly queue: Queue
 }
 
 async function launchInSandbox(
-  { sandbox, shown, toolchains, turns }: PreparedSandbox,
+  { sandbox, shown, toolchains, queue }: PreparedSandbox,
   argv: readonly string[],
   { workdir, isWorkdirReadOnly, additionalDirectories = [], visible, privateDir, network, ...of }: LaunchOptions,
 ): Promise<Launch> {
@@ -137,8 +137,8 @@ async function launchInSandbox(
     additionalDirectories: (
       await inOrder(additionalDirectories, async (path) => openedParts.use(await openAdditional(path)))
     ).filter((place) => place !== undefined),
-    home: openedParts.use(await turns.run(() => openLinked(home, { sandbox, toolchains, view }), { key: privateDir })),
-    scratch: openedParts.use(await turns.run(() => openScratch(join(privateDir, 'tmp')), { key: privateDir })),
+    home: openedParts.use(await queue.run(() => openLinked(home, { sandbox, toolchains, view }), { key: privateDir })),
+    scratch: openedParts.use(await queue.run(() => openScratch(join(privateDir, 'tmp')), { key: privateDir })),
     visible: await inOrder(visible, async (path) => openedParts.use(await openOwnDirectory(path))),
     shown: await inOrder([...shown, ...(view?.readable ?? [])], async ({ at, real }) => ({
       at,

@@ -37,7 +37,7 @@ export class BashSession implements Shell {
   readonly #background: BackgroundOutputs
   #bash: BashProcess | undefined
   readonly #starter: BashStarter
-  readonly #turns = new Queue({ limit: 1 })
+  readonly #queue = new Queue({ limit: 1 })
   #closing: Promise<void> | undefined
   #isClosed = false
   /** Number of commands that run or wait. */
@@ -45,7 +45,7 @@ export class BashSession implements Shell {
   #isRunning = false
   #pendingRestarts = 0
   /** If the state cannot be saved, the shell stays open, and closing is tried again later. */
-  readonly #idle = new IdleClose(() => this.#turns.run(() => this.#closeIdle()))
+  readonly #idle = new IdleClose(() => this.#queue.run(() => this.#closeIdle()))
   /** Events since the last result, for the note of the next one. */
   #news: string[] = []
 
@@ -63,7 +63,7 @@ export class BashSession implements Shell {
       onBash: (bash) => (this.#bash = bash),
     })
     this.stand = { cwd: options.workdir, evaluates: [], path: options.env.path }
-    if (options.after) this.#turns.run(async () => options.after).catch(() => {})
+    if (options.after) this.#queue.run(async () => options.after).catch(() => {})
   }
 
   get cwd(): string {
@@ -91,7 +91,7 @@ export class BashSession implements Shell {
   async run(command: string, options: CommandOptions): Promise<ShellResult> {
     if (this.#isClosed) throw new Error(`Shell session ${this.id} is closed.`)
     this.#commands++
-    const turn = this.#turns.take({ signal: options.signal })
+    const turn = this.#queue.take({ signal: options.signal })
     try {
       if (!(await turn.entry) || !(await mayStart(this.#options.limits, options.signal))) return notStarted(this.cwd)
       return await this.#runExclusive(command, options)
@@ -106,7 +106,7 @@ export class BashSession implements Shell {
     const ending = this.#endProcesses()
     // The result is awaited below, in turn.
     ending.catch(() => {})
-    await this.#turns.run(async () => {
+    await this.#queue.run(async () => {
       try {
         await ending
         await this.#beginAnew()
@@ -119,7 +119,7 @@ export class BashSession implements Shell {
   /** Resolves when the state after the last finished command is on disk. */
   async keepState(): Promise<void> {
     if (this.#commands > 0) return await this.#state.save(this.#bash)
-    await this.#turns.run(async () => {
+    await this.#queue.run(async () => {
       // The state follows the report that ended the command, so another report comes after the state.
       await this.bash?.send('')
       await this.#state.save(this.#bash)
@@ -142,7 +142,7 @@ export class BashSession implements Shell {
     this.#idle.end()
     this.#state.stop()
     if (kills) void this.#kill()
-    await this.#turns.run(async () => {
+    await this.#queue.run(async () => {
       await this.#endShell()
       this.#background.close()
     })

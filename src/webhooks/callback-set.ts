@@ -56,7 +56,7 @@ export class CallbackSet {
   readonly #deps: CallbackSetDeps
   readonly #entries = new Map<string, Entry>()
   readonly #working = new Map<string, { readonly abort: AbortController; readonly done: Promise<void> }>()
-  readonly #turns = new Queue({ limit: 1 })
+  readonly #queue = new Queue({ limit: 1 })
   readonly #over = new AbortController()
   #goneKeys: readonly CreationKey[]
   /** True if there is progress that is not stored. */
@@ -99,7 +99,7 @@ export class CallbackSet {
   /** Starts the deliveries. Call it once, when the conversation is open. */
   async start(): Promise<void> {
     if (this.#entries.size === 0) return
-    await this.#turns.run(async () => {
+    await this.#queue.run(async () => {
       if (this.#isBehind()) await this.#deps.mark.raise()?.catch(this.#report)
       for (const entry of this.#entries.values()) this.#deliver(entry)
       this.#storeLater(this.#deps.dispatcher.timing.storeAfterMs)
@@ -111,7 +111,7 @@ export class CallbackSet {
    * its new state; if it throws, nothing changes.
    */
   async put(id: string, change: (before: Entry | undefined) => Entry | undefined): Promise<Entry | undefined> {
-    return await this.#turns.run(async () => {
+    return await this.#queue.run(async () => {
       if (this.#over.signal.aborted) throw new Problem('unavailable', 'The conversation is being closed; try again.')
       if (!this.#isGuarded) await this.#guardLog()
       // This precedes the change: it may leave something to deliver.
@@ -145,7 +145,7 @@ export class CallbackSet {
 
   /** Stores pending progress, and clears the dirty flag if nothing is pending. */
   async settle(): Promise<void> {
-    await this.#turns.run(async () => {
+    await this.#queue.run(async () => {
       if (!this.#over.signal.aborted) await this.#settle()
     })
   }
@@ -153,7 +153,7 @@ export class CallbackSet {
   /** Aborts deliveries in progress; nothing is delivered when this resolves. */
   async close(end: LogEnd): Promise<void> {
     this.#over.abort()
-    await this.#turns.run(async () => {
+    await this.#queue.run(async () => {
       clearTimeout(this.#timer)
       await Promise.all([...this.#working.keys()].map((id) => this.#stop(id)))
       if (end === 'closing' && this.#entries.size > 0) await this.#settle().catch(this.#report)

@@ -13,7 +13,7 @@ export class DirtyFlag {
   #isSet = false
   #raising: Promise<void> | undefined
   #running = 0
-  readonly #turns = new Queue({ limit: 1 })
+  readonly #queue = new Queue({ limit: 1 })
   #callbacks: { readonly hasEnabled: boolean } = { hasEnabled: false }
 
   /** `set` and `clear` are never called at the same time. */
@@ -37,7 +37,7 @@ export class DirtyFlag {
    */
   raise(): Promise<void> | undefined {
     if (this.#isSet || this.#raising) return this.#raising
-    this.#raising = this.#turns.run(() => this.#storage.set().catch(refuse))
+    this.#raising = this.#queue.run(() => this.#storage.set().catch(refuse))
     const settle = (hasWorked: boolean) => () => {
       this.#isSet = hasWorked
       this.#raising = undefined
@@ -62,7 +62,7 @@ export class DirtyFlag {
   async lower(): Promise<boolean> {
     if (this.#raising || this.#running > 0) return false
     this.#isSet = false
-    await this.#turns.run(() => this.#storage.clear())
+    await this.#queue.run(() => this.#storage.clear())
     return true
   }
 }

@@ -39,7 +39,7 @@ export class SchemaThread {
   readonly #idleMs: number
   readonly #cpuMs: number
   /** One question at a time: what ends the thread is then the fault of that question. */
-  readonly #turns = new Queue({ limit: 1 })
+  readonly #queue = new Queue({ limit: 1 })
   #worker: Worker | undefined
   #idle: NodeJS.Timeout | undefined
   /** The answer to the present question. */
@@ -56,7 +56,7 @@ export class SchemaThread {
 
   /** What cannot be answered is a fault. Throws a `Problem` only while the machine has no room for the thread. */
   async check(question: SchemaQuestion): Promise<SchemaAnswer> {
-    return await this.#turns.run(() => this.#answer(question))
+    return await this.#queue.run(() => this.#answer(question))
   }
 
   async #answer(question: SchemaQuestion): Promise<SchemaAnswer> {

@@ -61,7 +61,7 @@ export type HookedAgent = { readonly id: string; readonly name: string }
 
 export class HookCaller {
   readonly #deps: HookCallerDeps
-  readonly #turns = new Queue({ limit: MAX_RUNNING })
+  readonly #queue = new Queue({ limit: MAX_RUNNING })
   readonly #background = new Queue({ limit: MAX_IN_BACKGROUND })
   readonly #closing = new AbortController()
   #running = 0
@@ -129,7 +129,7 @@ export class HookCaller {
     }
     const deps = {
       ...this.#deps,
-      turns: inBackground ? this.#background : this.#turns,
+      turns: inBackground ? this.#background : this.#queue,
       workdir: () => settings.workdir,
     }
     this.#running++

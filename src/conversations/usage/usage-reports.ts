@@ -30,7 +30,7 @@ export class UsageReports {
    */
   #counted: Map<string, number> | undefined
   /** Counts one after the other: who waits finds it done. */
-  readonly #turns = new Queue({ perKey: 1 })
+  readonly #queue = new Queue({ perKey: 1 })
 
   constructor(deps: UsageReportsDeps) {
     this.#deps = deps
@@ -66,7 +66,7 @@ export class UsageReports {
 
   /** Counts what is about to be deleted: what it cost stays known. */
   async countLast(summary: Summary): Promise<void> {
-    await this.#turns.run(async () => await this.#count([summary], new AbortController().signal))
+    await this.#queue.run(async () => await this.#count([summary], new AbortController().signal))
   }
 
   #idsOf(isVisible: IsVisible): string[] {
@@ -94,7 +94,7 @@ export class UsageReports {
         signal,
       )
     }
-    await this.#turns.run(count, { signal })
+    await this.#queue.run(count, { signal })
   }
 
   async #count(summaries: readonly Summary[], signal: AbortSignal): Promise<void> {

@@ -13,9 +13,9 @@ export type TerminalApprover = { readonly canUseTool: CanUseTool; readonly answe
 export function createTerminalApprover(option: true | Terminal): TerminalApprover {
   const terminal = option === true ? terminalOfProcess() : option
   // One reader of the terminal at a time.
-  const turns = new Queue({ limit: 1 })
+  const queue = new Queue({ limit: 1 })
   const ask = (question: string, signal: AbortSignal) =>
-    turns.run(() => readAnswer(terminal, question, signal), { signal })
+    queue.run(() => readAnswer(terminal, question, signal), { signal })
   return {
     async canUseTool(name, input, { signal, reason, rules }) {
       const always = rules?.length ? `/a (always: ${visible(rules.join(', '))})` : ''

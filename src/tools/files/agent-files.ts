@@ -52,7 +52,7 @@ export class AgentFiles {
   readonly #history: EditHistory
   readonly #seenFiles: SeenFiles
   readonly #onChanged: AgentFilesDeps['onFileChanged']
-  readonly #turns = new Queue({ limit: 1 })
+  readonly #queue = new Queue({ limit: 1 })
   /** The files that the current call has changed. */
   #changedFiles: ChangedFile[] = []
 
@@ -69,7 +69,7 @@ export class AgentFiles {
     { workdir, signal }: Pick<ToolContext, 'workdir' | 'signal'>,
     work: () => Promise<ToolOutcome>,
   ): Promise<ToolOutcome> {
-    return this.#turns
+    return this.#queue
       .run(async () => {
         const outcome = await toOutcome(work)
         const changedFiles = this.#changedFiles

@@ -44,7 +44,7 @@ export type PdfReaderOptions = {
 export class PdfReader {
   readonly #program: string | undefined
   readonly #timeoutMs: number
-  readonly #turns = new Queue({ limit: CONCURRENT_PDFS })
+  readonly #queue = new Queue({ limit: CONCURRENT_PDFS })
 
   constructor({ program, timeoutMs = PDF_TIMEOUT_MS }: PdfReaderOptions = {}) {
     this.#program = program
@@ -60,7 +60,7 @@ export class PdfReader {
     const most = range === undefined ? MAX_PAGES_WITHOUT_RANGE : 0
     const command = commandOf(this.#program, [first, last, most].map(String))
     const work = () => withinTime(this.#timeoutMs, signal, (both) => run(command, pdf, both))
-    const answer = await this.#turns.run(work, { signal })
+    const answer = await this.#queue.run(work, { signal })
     signal.throwIfAborted()
     return answer
   }

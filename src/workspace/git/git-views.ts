@@ -24,7 +24,7 @@ export type GitViewsDeps = {
 export class GitViews {
   readonly #deps: GitViewsDeps
   /** One at a time: all use the same directory. */
-  readonly #turns = new Queue({ limit: 1 })
+  readonly #queue = new Queue({ limit: 1 })
 
   constructor(deps: GitViewsDeps) {
     this.#deps = deps
@@ -90,7 +90,7 @@ export class GitViews {
     if (access.program() === undefined)
       throw new Problem('git_unavailable', 'This server has no git. Ask the operator to install it.')
     try {
-      return await this.#turns.run(
+      return await this.#queue.run(
         () =>
           inJail(signal, async (jail) => {
             const gitDir = join(stateDirectory, 'git', 'view')

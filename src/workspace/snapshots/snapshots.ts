@@ -54,7 +54,7 @@ export class WorkspaceSnapshots {
   readonly #store: GitStore | undefined
   readonly #closing = new AbortController()
   /** One snapshot or restore at a time. */
-  readonly #turns = new Queue({ limit: 1 })
+  readonly #queue = new Queue({ limit: 1 })
   readonly #keys: RootKeys
   readonly #shown: ShownPaths
   readonly #looks: WorkdirLooks | undefined
@@ -89,7 +89,7 @@ export class WorkspaceSnapshots {
   /** Nothing is in progress when it resolves. */
   async close(): Promise<void> {
     this.#closing.abort(new Problem('unavailable', 'The conversation is being closed; try again.'))
-    await this.#turns.run(async () => {})
+    await this.#queue.run(async () => {})
   }
 
   /**
@@ -97,7 +97,7 @@ export class WorkspaceSnapshots {
    * files are the result of. Returns the snapshot that has the files of now.
    */
   take(asOf: number, runId?: string): Promise<KnownSnapshot> {
-    return this.#turns.run(() => this.#take(asOf, runId))
+    return this.#queue.run(() => this.#take(asOf, runId))
   }
 
   /** Returns the snapshot with the files as they were after this event. Throws a `Problem` if it does not exist or was deleted. */
@@ -119,7 +119,7 @@ export class WorkspaceSnapshots {
   /** Returns the commit for `differences`: as of an event, or of now. */
   async commitFor(moment: number | 'now'): Promise<string> {
     if (moment !== 'now') return await this.#commitOf(await this.at(moment))
-    return (await this.#turns.run(() => this.#looked())).written.commit
+    return (await this.#queue.run(() => this.#looked())).written.commit
   }
 
   /** The directories of now. */
@@ -152,7 +152,7 @@ export class WorkspaceSnapshots {
   /** Returns what restoring the files as of this event would change now. Changes nothing. */
   async planRestore(seq: number): Promise<RestoreReport> {
     const target = await this.at(seq)
-    return await this.#turns.run(async () => {
+    return await this.#queue.run(async () => {
       const look = await this.#looked()
       return await this.#report(target, look, await this.#plan(target, look))
     })
@@ -168,7 +168,7 @@ export class WorkspaceSnapshots {
     mayProceed: (plan: RestoreReport) => void,
   ): Promise<RestoreReport> {
     const target = typeof moment === 'number' ? await this.at(moment) : moment
-    return await this.#turns.run(async () => {
+    return await this.#queue.run(async () => {
       const before = await this.#looked()
       const plans = await this.#plan(target, before)
       const report = await this.#report(target, before, plans)
@@ -184,7 +184,7 @@ export class WorkspaceSnapshots {
   /** Restores the workdir of a fork that has no log yet: nothing is stored. Undefined if the snapshot has no such directory. */
   async restoreCopy(seq: number): Promise<RestoreReport | undefined> {
     const target = await this.at(seq)
-    return await this.#turns.run(async () => {
+    return await this.#queue.run(async () => {
       const plans = await this.#plan(target, await this.#looked())
       if (plans.length === 0) return undefined
       const report = await this.#shown.report(target.id, plans, [])
@@ -194,7 +194,7 @@ export class WorkspaceSnapshots {
 
   /** Removes all of them; their events stay. */
   async purge(): Promise<void> {
-    await this.#turns.run(async () => {
+    await this.#queue.run(async () => {
       await this.#store?.remove()
       this.#looks?.forget()
     })
@@ -202,7 +202,7 @@ export class WorkspaceSnapshots {
 
   /** Removes those that are not kept; `runStart`: all since then are. */
   async prune(runStart: number): Promise<void> {
-    await this.#turns.run(async () => {
+    await this.#queue.run(async () => {
       const messages = () => readMessageSeqs(this.#deps.log)
       const keeping = { messages, last: this.#looks?.lastCommit, limits: this.#deps.limits }
       await pruneSnapshots(this.git, await this.#list(), { runStart, ...keeping })
@@ -212,7 +212,7 @@ export class WorkspaceSnapshots {
 
   /** Copies the store for a fork, whose workdir has another path. */
   async copyTo(directory: string, movedPaths: ReadonlyMap<string, string>): Promise<void> {
-    await this.#turns.run(async () => {
+    await this.#queue.run(async () => {
       if (this.#store && (await this.#store.exists()))
         await copyStore(this.#store, snapshotsOf(directory), await this.#keys.moved(movedPaths))
     })

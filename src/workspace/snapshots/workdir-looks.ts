@@ -30,7 +30,7 @@ const TIMEOUT_MS = 60_000
 
 export class WorkdirLooks {
   readonly #deps: LookDeps
-  readonly #turns = new Queue({ limit: 1 })
+  readonly #queue = new Queue({ limit: 1 })
   readonly #stored = new StoredNames()
   #last: WrittenTrees | undefined
   /** The key is that of the root. */
@@ -44,7 +44,7 @@ export class WorkdirLooks {
 
   /** Rejects with an `UnreadableTree`, and with what git or the disk reports. */
   look(): Promise<WrittenTrees> {
-    return this.#turns.run(() => this.#look())
+    return this.#queue.run(() => this.#look())
   }
 
   get lastCommit(): string | undefined {
@@ -53,7 +53,7 @@ export class WorkdirLooks {
 
   /** Saves the look for the next process; otherwise it reads all files once more. */
   async save(): Promise<void> {
-    await this.#turns.run(async () => {
+    await this.#queue.run(async () => {
       if (this.#isSaved || !this.#last) return
       await saveLook(this.#deps.store, this.#last)
       this.#isSaved = true

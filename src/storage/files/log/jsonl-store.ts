@@ -43,8 +43,8 @@ export function createJsonlStore(options: JsonlStoreOptions): EventStore & LogVi
   // Two objects writing one file would overwrite each other's events. So opening a log takes it over from the previous
   // holder, and per conversation that happens strictly in turn.
   const current = new Map<string, JsonlLog>()
-  const turns = new Queue({ perKey: 1 })
-  const enqueue = <T>(key: string, work: () => Promise<T>) => turns.run(work, { key })
+  const queue = new Queue({ perKey: 1 })
+  const enqueue = <T>(key: string, work: () => Promise<T>) => queue.run(work, { key })
   let lastEpoch = 0
   // Many creates at the same time wait for the same directory.
   const syncNames = shareNext(() => syncDirectory(directory))
