@@ -34,7 +34,9 @@ export class CreateOnce<T> {
     const earlier = await claims.claimKey({ key, bodyHash, id })
     if (earlier) {
       if (!earlier.isMade) throw keyInFlight()
-      return await this.#answer(idempotency, [earlier], make)
+      // It was made a moment ago: a repetition is forwarded there.
+      const again = earlier.isElsewhere ? () => Promise.reject(keyInFlight()) : this.#again
+      return await this.#answer(idempotency, [earlier], make, again)
     }
     try {
       return await make()
@@ -44,11 +46,12 @@ export class CreateOnce<T> {
     }
   }
 
-  async #answer(idempotency: Idempotency, rememberedKeys: readonly CreationKey[], make: () => Promise<T>): Promise<T> {
-    return await answerOnce(idempotency, {
-      remembered: rememberedKeys,
-      make,
-      again: (earlier) => this.#again(earlier.id),
-    })
+  async #answer(
+    idempotency: Idempotency,
+    rememberedKeys: readonly CreationKey[],
+    make: () => Promise<T>,
+    again = this.#again,
+  ): Promise<T> {
+    return await answerOnce(idempotency, { remembered: rememberedKeys, make, again: ({ id }) => again(id) })
   }
 }

@@ -55,6 +55,8 @@ export type ClaimedKey = {
   readonly at: string
   /** Its conversation exists, or was deleted. */
   readonly isMade: boolean
+  /** Another instance that lives has its conversation. */
+  readonly isElsewhere: boolean
 }
 
 /** The idempotency keys of creates at all instances. */

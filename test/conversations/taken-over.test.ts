@@ -1,6 +1,7 @@
 /** Conversations of two instances on one PostgreSQL: one that another instance has taken over, or has closed at rest. */
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
+import { CreateConversation } from '../../src/contract/conversation.ts'
 import { uuid7 } from '../../src/lib/uuid7.ts'
 import { openPostgresStorage } from '../../src/storage/postgres/postgres-storage.ts'
 import { tempDirectory } from '../events/fixtures.ts'
@@ -88,4 +89,16 @@ test('a conversation that an instance has closed at rest continues in another on
   expect(await endOf(second, await second.run())).toMatchObject({ final_text: 'Done.' })
   expect(only(await eventsOf(second), 'ToolResult').map(({ output }) => output)).toEqual(['through', 'ran'])
   await expect(here.bench.manager.open(first.id)).rejects.toMatchObject({ code: 'storage_unavailable' })
+})
+
+test('a create that another instance has executed a moment ago is in flight here, because only that one has its response', async () => {
+  await using database = await createDatabase()
+  await using there = await setInstance(database, {})
+  await using here = await setInstance(database, {})
+  const request = CreateConversation.parse({ llm_config: { model: 'scripted', base_url: 'http://127.0.0.1:9' } })
+  const at = ({ bench }: typeof here, bodyHash = 'hash') => bench.manager.create(request, { key: 'key', bodyHash })
+  const { id } = await at(there)
+  await expect(at(here)).rejects.toMatchObject({ code: 'idempotency_in_flight' })
+  await expect(at(here, 'other')).rejects.toMatchObject({ code: 'idempotency_mismatch' })
+  expect((await at(there)).id).toBe(id)
 })

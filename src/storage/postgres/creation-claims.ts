@@ -11,12 +11,17 @@ export async function claimKey(
 ): Promise<ClaimedKey | undefined> {
   for (;;) {
     if ((await database.write(CLAIM, [key, bodyHash, id, incarnation])).length > 0) return undefined
-    const [row] = await database.read(FIND, [key])
+    const [row] = await database.read(FIND, [key, incarnation])
     // It was released since.
     if (!row) continue
-    const { body_hash, conversation_id, at, is_made } = row
-    const foundClaim = { key, bodyHash: String(body_hash), id: String(conversation_id), isMade: is_made === true }
-    return { ...foundClaim, at: new Date(Number(at)).toISOString() }
+    return {
+      key,
+      bodyHash: String(row['body_hash']),
+      id: String(row['conversation_id']),
+      at: new Date(Number(row['at'])).toISOString(),
+      isMade: row['is_made'] === true,
+      isElsewhere: row['is_elsewhere'] === true,
+    }
   }
 }
 
@@ -44,7 +49,10 @@ const CLAIM = `
   where k.conversation_id = $3 or k.at < now() - interval '1 day' or (has_ended(k.owner) and not ${IS_MADE})
   returning key`
 const FIND = `
-  select body_hash, conversation_id, (extract(epoch from at) * 1000)::bigint as at, ${IS_MADE} as is_made
+  select body_hash, conversation_id, (extract(epoch from at) * 1000)::bigint as at, ${IS_MADE} as is_made,
+    exists (
+      select from conversations c where c.id = k.conversation_id and c.owner <> $2 and not has_ended(c.owner)
+    ) as is_elsewhere
   from creation_claims k where key = $1`
 const RELEASE = `delete from creation_claims k where key = $1 and conversation_id = $2 and not ${IS_MADE}`
 const OWNER = `

@@ -197,3 +197,16 @@ test('what a living instance is just making is nothing that another one finds, a
   }
   expect(await other.ids()).toContain(id)
 })
+
+test('a key whose create another instance has executed says where its conversation is, while that one lives', async () => {
+  const former = await start(SILENT)
+  await using asking = await start(SILENT)
+  const { id } = await create(former)
+  const claim = { key: 'key', bodyHash: 'hash', id }
+  expect(await former.shared!.claimKey(claim)).toBeUndefined()
+  const asked = { ...claim, id: uuid7() }
+  expect(await asking.shared!.claimKey(asked)).toMatchObject({ id, isMade: true, isElsewhere: true })
+  expect(await former.shared!.claimKey(asked)).toMatchObject({ id, isMade: true, isElsewhere: false })
+  await former[Symbol.asyncDispose]()
+  expect(await asking.shared!.claimKey(asked)).toMatchObject({ id, isMade: true, isElsewhere: false })
+})
