@@ -9,7 +9,7 @@ import { IdleWatch } from './idle/idle-watch.ts'
 import { Uses } from './idle/uses.ts'
 import { openConversation } from './open.ts'
 import type { KnownConversations } from './registry/known-conversations.ts'
-import { Phases, deletedProblem, logIsGone } from './registry/phases.ts'
+import { Phases, deletedProblem, isNotFound, logIsGone } from './registry/phases.ts'
 import { PendingRequests } from './registry/pending-requests.ts'
 import { watchOrphans } from './registry/orphans.ts'
 import { Recovery } from './registry/recovery.ts'
@@ -252,9 +252,11 @@ export class OpenConversations {
       this.#watch(conversation)
       return conversation
     } catch (error) {
-      const isKnown = registry.has(id)
-      const failure = isKnown && isNotFound(error) ? logIsGone(error) : error
-      if (isKnown && failure instanceof Problem && failure.code === 'conversation_damaged') registry.setDamaged(id)
+      // Another instance may have deleted it.
+      if (isNotFound(error)) await registry.upToDate()
+      if (!registry.has(id)) throw isNotFound(error) ? await this.missingProblem(id) : error
+      const failure = isNotFound(error) ? logIsGone(error) : error
+      if (failure instanceof Problem && failure.code === 'conversation_damaged') registry.setDamaged(id)
       throw failure
     }
   }
@@ -296,5 +298,3 @@ export class OpenConversations {
 }
 
 const stoppingProblem = () => new Problem('unavailable', 'The server is stopping; try again when it is running.')
-
-const isNotFound = (error: unknown) => error instanceof Problem && error.code === 'conversation_not_found'

@@ -102,3 +102,14 @@ test('a create that another instance has executed a moment ago is in flight here
   await expect(at(here, 'other')).rejects.toMatchObject({ code: 'idempotency_mismatch' })
   expect((await at(there)).id).toBe(id)
 })
+
+test('a conversation that was known here when another instance deleted it is deleted here, and not damaged', async () => {
+  await using database = await createDatabase()
+  await using there = await setInstance(database, {})
+  await using here = await setInstance(database, {})
+  const { id } = await there.bench.converse()
+  await here.bench.manager.upToDate()
+  expect(here.bench.manager.ownerOf(id)).toMatchObject({ id })
+  await there.bench.manager.delete(id)
+  await expect(here.bench.manager.open(id)).rejects.toMatchObject({ code: 'conversation_deleted' })
+})

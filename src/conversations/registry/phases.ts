@@ -164,6 +164,9 @@ export class Phases {
 export const deletedProblem = (id: string) =>
   new Problem('conversation_deleted', `Conversation ${id} has been deleted.`, { details: { conversation_id: id } })
 
+export const isNotFound = (error: unknown): boolean =>
+  error instanceof Problem && error.code === 'conversation_not_found'
+
 /** The conversation is known, but its file was removed. */
 export const logIsGone = (cause: unknown) =>
   new Problem(
