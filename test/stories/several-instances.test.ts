@@ -163,19 +163,6 @@ test('of the same create at two instances one is executed, and repetitions get i
   expect((await at(asked, 'again')).status).toBe(201)
 })
 
-test('of the same deletion and the same id at two instances one wins, and the other gets the documented answer', async () => {
-  const id = randomUUID()
-  const llm_config = { model: 'scripted', base_url: stage.model.baseUrl, api_key: 'a-model-key' }
-  const created = await Promise.all(
-    [owner, asked].map((server) => server.call('POST', '/conversations', { id, llm_config })),
-  )
-  expect(created.map(({ status }) => status).sort((a, b) => a - b)).toEqual([201, 409])
-  expect(created.find(({ status }) => status === 409)!.body.error).toBe('conversation_exists')
-  const deleted = await Promise.all([owner, asked].map((server) => server.call('DELETE', `/conversations/${id}`)))
-  expect(deleted.map(({ status }) => status).sort((a, b) => a - b)).toEqual([204, 410])
-  expect(deleted.find(({ status }) => status === 410)!.body.error).toBe('conversation_deleted')
-})
-
 test('a limited key has the same rights through another instance', async () => {
   const path = await create()
   const key = await asked.call('POST', '/keys', { name: 'reader', scopes: ['read'] })

@@ -1,0 +1,218 @@
+/** What two clients get who want the same thing at the same time, at two servers on one database. */
+import { randomUUID } from 'node:crypto'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type { Stage } from '../support/agent.ts'
+import { bash, setStage } from '../support/agent.ts'
+import { effort } from '../support/patience.ts'
+import type { TestDatabase } from '../support/postgres.ts'
+import { createDatabase } from '../support/postgres.ts'
+import type { Random } from '../support/random.ts'
+import { createRandom } from '../support/random.ts'
+import type { RacingRequest } from '../support/send-together.ts'
+import { sendTogether } from '../support/send-together.ts'
+import type { TestServer } from '../support/server.ts'
+import { KEY, startServer } from '../support/server.ts'
+import { until } from '../support/until.ts'
+import { requestsOf } from './requests.ts'
+
+const ROUNDS = effort(12, 300)
+/** A client with more wrong tickets is refused for a while. */
+const TICKET_ROUNDS = 18
+
+let database: TestDatabase
+let stage: Stage
+let servers: readonly [TestServer, TestServer]
+
+beforeAll(async () => {
+  database = await createDatabase()
+  const env = {
+    OPENHANDS_DATABASE_URL: database.url,
+    OPENHANDS_CLUSTER_LISTEN: '127.0.0.1:0',
+    OPENHANDS_ISOLATION: 'none',
+  }
+  const script = {
+    replies: [
+      { when: 'ask', turns: [bash('echo approved >> approved.txt'), { text: 'Done.' }] },
+      { turns: [{ text: 'Done.' }] },
+    ],
+  }
+  stage = await setStage(script, { env })
+  servers = [stage.server, await startServer({ env })]
+})
+afterAll(async () => {
+  await servers[1][Symbol.asyncDispose]()
+  await stage[Symbol.asyncDispose]()
+  await database[Symbol.asyncDispose]()
+})
+
+/** The same requests again with each seed: which server has the conversation, and which request comes first. */
+function eachRound(name: string, round: (random: Random) => Promise<void>, rounds = ROUNDS): void {
+  test(name, async () => {
+    expect.hasAssertions()
+    for (let seed = 0; seed < rounds; seed++)
+      await round(createRandom(seed)).catch((cause: unknown) => {
+        throw new Error(`seed ${seed}: ${String(cause)}`, { cause })
+      })
+  })
+}
+
+const llmConfig = () => ({ model: 'scripted', base_url: stage.model.baseUrl, api_key: 'scripted-model-key' })
+
+async function create(random: Random, fields: object = {}): Promise<string> {
+  const { status, body } = await random
+    .pick(servers)
+    .call('POST', '/conversations', { llm_config: llmConfig(), ...fields })
+  expect(status, JSON.stringify(body)).toBe(201)
+  return body.id
+}
+
+const atBoth = (random: Random, request: (which: number) => Omit<RacingRequest, 'at'>) =>
+  sendTogether(
+    random,
+    servers.map((at, which) => ({ at, ...request(which) })),
+  )
+
+const outcome = ({ status, body }: { status: number; body?: any }) => [status, body?.error] // eslint-disable-line typescript/no-explicit-any
+const byStatus = (one: { status: number }, other: { status: number }) => one.status - other.status
+
+describe('of two requests at two instances', () => {
+  eachRound(
+    'the decision about a call that comes first counts, and the other one is already_answered',
+    async (random) => {
+      const id = await create(random, { confirmation_mode: true })
+      const path = `/conversations/${id}`
+      const message = { role: 'user', content: 'ask' }
+      await random.pick(servers).call('POST', `${path}/messages`, { message, run: true })
+      const { call } = random.pick(servers)
+      const [open] = await until('the request', async () => {
+        const found = await requestsOf(call, id, 'permission')
+        return found.length > 0 && found
+      })
+      const { tool_use_id, input_hash } = open.payload.tool_uses[0]
+      const first = random.below(2)
+      const behaviorAt = (which: number) => (which === first ? 'allow' : 'deny')
+      const answers = await atBoth(random, (which) => ({
+        method: 'POST',
+        path: `${path}/requests/${open.request_id}`,
+        body: { kind: 'permission', decisions: [{ tool_use_id, input_hash, behavior: behaviorAt(which) }] },
+      }))
+      expect(answers.toSorted(byStatus).map(outcome)).toEqual([
+        [200, undefined],
+        [409, 'already_answered'],
+      ])
+      const behavior = behaviorAt(answers.findIndex(({ status }) => status === 200))
+      await until('the end', async () => (await call('GET', path)).body.status === 'idle')
+      const events = await stage.events(id)
+      const answered = events.filter(({ type }) => type === 'RequestAnswered')
+      expect(answered).toMatchObject([{ answer: { decisions: [{ behavior }] } }])
+      const { items } = (await call('GET', `${path}/files`)).body
+      expect(items.map(({ path: name }: { path: string }) => name)).toEqual(
+        behavior === 'allow' ? ['approved.txt'] : [],
+      )
+    },
+  )
+
+  eachRound(
+    'one creates the conversation of an Idempotency-Key, and the other gets it or is in flight',
+    async (random) => {
+      const headers = { 'idempotency-key': randomUUID() }
+      const request = { method: 'POST', path: '/conversations', headers, body: { llm_config: llmConfig() } }
+      const answers = await atBoth(random, () => request)
+      const made = new Set(answers.flatMap(({ status, body }) => (status === 201 ? [body.id as string] : [])))
+      expect(made.size, JSON.stringify(answers)).toBe(1)
+      for (const answer of answers)
+        if (answer.status !== 201) expect(outcome(answer)).toEqual([409, 'idempotency_in_flight'])
+      for (const { call } of servers) {
+        const again = await call(request.method, request.path, request.body, headers)
+        expect([again.status, again.body.id]).toEqual([201, ...made])
+      }
+    },
+  )
+
+  eachRound('one stores the message of an Idempotency-Key, and both get it, or one is in flight', async (random) => {
+    const path = `/conversations/${await create(random)}`
+    const headers = { 'idempotency-key': randomUUID() }
+    const isSame = random.below(2) === 0
+    const contentOf = (which: number) => (isSame ? 'Hello' : `Hello ${which}`)
+    const answers = await atBoth(random, (which) => ({
+      method: 'POST',
+      path: `${path}/messages`,
+      headers,
+      body: { message: { role: 'user', content: contentOf(which) } },
+    }))
+    const stored = answers.filter(({ status }) => status === 202)
+    expect(stored.length, JSON.stringify(answers)).toBeGreaterThan(0)
+    if (!isSame) expect(stored).toHaveLength(1)
+    for (const answer of answers)
+      if (answer.status !== 202)
+        expect([[409, 'idempotency_in_flight'], ...(isSame ? [] : [[422, 'idempotency_mismatch']])]).toContainEqual(
+          outcome(answer),
+        )
+    const events = await stage.events(path.split('/').at(-1)!, 'types=UserMessage')
+    expect(events).toHaveLength(1)
+    for (const { body } of stored) expect(body).toEqual(stored[0]!.body)
+  })
+
+  eachRound('one creates the conversation of an id, and the other is conversation_exists', async (random) => {
+    const id = randomUUID()
+    const answers = await atBoth(random, (which) => ({
+      method: 'POST',
+      path: '/conversations',
+      body: { id, title: `of ${which}`, llm_config: llmConfig() },
+    }))
+    expect(answers.toSorted(byStatus).map(outcome)).toEqual([
+      [201, undefined],
+      [409, 'conversation_exists'],
+    ])
+    const title = `of ${answers.findIndex(({ status }) => status === 201)}`
+    for (const { call } of servers) expect((await call('GET', `/conversations/${id}`)).body.title).toBe(title)
+  })
+
+  eachRound(
+    'one opens the stream of a ticket, and the other is unauthorized',
+    async (random) => {
+      const id = await create(random)
+      const isFirehose = random.below(3) === 0
+      const wanted = isFirehose ? { firehose: true } : { conversation_id: id }
+      const { body } = await random.pick(servers).call('POST', '/stream-tickets', wanted)
+      const stream = isFirehose ? '/firehose' : `/conversations/${id}/events/stream`
+      const answers = await atBoth(random, () => ({
+        method: 'GET',
+        path: `${stream}?ticket=${body.ticket}`,
+        headers: { authorization: '', accept: 'text/event-stream' },
+      }))
+      expect(answers.toSorted(byStatus).map(outcome)).toEqual([
+        [200, undefined],
+        [401, 'unauthorized'],
+      ])
+    },
+    TICKET_ROUNDS,
+  )
+
+  eachRound(
+    'one deletes the conversation, and the other, and a message that comes too late, are conversation_deleted',
+    async (random) => {
+      const id = await create(random)
+      const path = `/conversations/${id}`
+      const message: RacingRequest = {
+        at: random.pick(servers),
+        method: 'POST',
+        path: `${path}/messages`,
+        body: { message: { role: 'user', content: 'Hello' }, run: random.below(2) === 0 },
+      }
+      const deletions = servers.map((at): RacingRequest => ({ at, method: 'DELETE', path }))
+      const [first, second, sent] = await sendTogether(random, [...deletions, message])
+      expect([first!, second!].toSorted(byStatus).map(outcome)).toEqual([
+        [204, undefined],
+        [410, 'conversation_deleted'],
+      ])
+      if (sent!.status !== 202) expect(outcome(sent!)).toEqual([410, 'conversation_deleted'])
+      for (const server of servers) {
+        const got = await server.call('GET', path)
+        expect([got.status, got.body.error], JSON.stringify(got.body)).toEqual([410, 'conversation_deleted'])
+        const list = await server.call('GET', '/conversations?limit=100', undefined, { authorization: `Bearer ${KEY}` })
+        expect(list.body.items.map((one: { id: string }) => one.id)).not.toContain(id)
+      }
+    },
+  )
+})
