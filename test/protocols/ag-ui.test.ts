@@ -8,6 +8,7 @@ import type { ScriptedQuestion, ScriptedTurn } from '../../src/llm/scripted/scri
 import type { Ran } from '../support/ag-ui-page.ts'
 import { Page } from '../support/ag-ui-page.ts'
 import { setStage } from '../support/agent.ts'
+import { ASKS } from '../support/asked-question.ts'
 import { KEY } from '../support/server.ts'
 
 const stage = await setStage(({ body }) => turnFor(body), {})
@@ -15,16 +16,6 @@ afterAll(() => stage[Symbol.asyncDispose]())
 const { server } = stage
 const LLM = { model: 'scripted', base_url: stage.model.baseUrl, api_key: 'scripted-model-key' }
 let failures = 0
-
-const question = {
-  question: 'Which database?',
-  header: 'Database',
-  multiSelect: false,
-  options: [
-    { label: 'SQLite', description: 'A file.' },
-    { label: 'PostgreSQL', description: 'A server.' },
-  ],
-}
 
 const textIn = ({ content }: { content?: unknown }) => (typeof content === 'string' ? content : JSON.stringify(content))
 
@@ -51,7 +42,7 @@ function turnFor({ messages }: ScriptedQuestion['body']): ScriptedTurn {
       text: 'Now.',
       calls: [...said.matchAll(/touch \w+/g)].map(([command]) => ({ name: 'Bash', arguments: { command } })),
     }
-  if (said.includes('which one')) return { calls: [{ name: 'AskUserQuestion', arguments: { questions: [question] } }] }
+  if (said.includes('which one')) return ASKS
   if (said.includes('look up')) return { calls: [{ name: 'look_up', arguments: { number: '17' } }] }
   if (said.includes('flaky') && failures++ === 0)
     return { reasoning: 'Thinking wrongly.', text: 'torn off '.repeat(20), cut_after: 15, chunk_delay_ms: 60 }

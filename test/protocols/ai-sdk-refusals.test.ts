@@ -120,9 +120,9 @@ test('answers to questions are all stored, or none', async () => {
     data: { request_id, answers: { [question]: choice } },
   })
   const answer = (...parts: object[]) => post({ id, messages: [{ id: 'm-2', role: 'user', parts }] })
-  const twice = await answer(answered(first, 'Red'), answered(first, 'Blue'))
+  const twice = await answer(answered(first, 'SQLite'), answered(first, 'PostgreSQL'))
   expect(twice).toMatchObject({ status: 400, text: expect.stringContaining('is answered twice') })
-  const wrong = await answer(answered(first, 'Red'), answered(second, 'Red', '7'))
+  const wrong = await answer(answered(first, 'SQLite'), answered(second, 'SQLite', '7'))
   expect(wrong).toMatchObject({ status: 400, text: expect.stringContaining('index of a question') })
   expect(await storedMessages({ url, id })).toEqual(before)
 })

@@ -144,9 +144,9 @@ test('a question is a part, and a part answers it', async () => {
   const part = chat.messages[1]!.parts.find(({ type }) => type === 'data-request')
   expect(part).toMatchObject({ data: { kind: 'question', status: 'open' } })
   const { request_id } = (part as { data: { request_id: string } }).data
-  const answer = { type: 'data-answer' as const, data: { request_id, answers: { '0': 'Blue' } } }
+  const answer = { type: 'data-answer' as const, data: { request_id, answers: { '0': 'PostgreSQL' } } }
   await chat.sendMessage({ role: 'user', parts: [answer] })
-  expect(uiTextOf(chat.messages[1])).toContain('Blue')
+  expect(uiTextOf(chat.messages[1])).toContain('PostgreSQL')
   expect(chat.messages[1]!.parts).toContainEqual(
     expect.objectContaining({ data: expect.objectContaining({ status: 'answered' }) }),
   )

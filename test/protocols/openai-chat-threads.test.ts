@@ -6,6 +6,7 @@ import type { ChatCompletionMessageParam } from 'openai/resources/chat/completio
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { ScriptedQuestion, ScriptedTurn } from '../../src/llm/scripted/script.ts'
 import { setStage } from '../support/agent.ts'
+import { ASKS } from '../support/asked-question.ts'
 import { LOOK_UP } from '../support/chat-completions.ts'
 import { KEY } from '../support/server.ts'
 
@@ -28,27 +29,7 @@ function turnFor({ messages }: ScriptedQuestion['body']): ScriptedTurn {
       text: 'Now.',
       calls: [{ name: 'Bash', arguments: { command: said.replaceAll(/.*(touch \w+).*/gs, '$1') } }],
     }
-  if (said.includes('which one'))
-    return {
-      calls: [
-        {
-          name: 'AskUserQuestion',
-          arguments: {
-            questions: [
-              {
-                question: 'Which database?',
-                header: 'Database',
-                multiSelect: false,
-                options: [
-                  { label: 'SQLite', description: 'A file.' },
-                  { label: 'PostgreSQL', description: 'A server.' },
-                ],
-              },
-            ],
-          },
-        },
-      ],
-    }
+  if (said.includes('which one')) return ASKS
   if (said.includes('look up')) return { calls: [{ name: 'look_up', arguments: { number: '17' } }] }
   if (said.includes('slowly')) return { text: 'one two three four five six', chunk_delay_ms: 100 }
   const all = messages.flatMap((message) => (message.role === 'user' ? [textIn(message)] : []))

@@ -1,5 +1,6 @@
 /** What the scripted model says in the tests of the AI SDK. */
 import type { ScriptedQuestion, ScriptedTurn } from '../../src/llm/scripted/script.ts'
+import { ASKS } from './asked-question.ts'
 
 export const LOOK_UP_BY_PAGE = {
   name: 'look_up',
@@ -17,7 +18,7 @@ export function uiChatTurn({ messages }: ScriptedQuestion['body']): ScriptedTurn
   if (said.includes('touch')) return { text: 'Now.', calls: [bash('echo run >> made'), bash('touch other')] }
   if (said.includes('wait')) return { text: 'I wait.', calls: [bash('until [ -e go ]; do sleep 0.1; done; echo over')] }
   if (said.includes('look up')) return { calls: [{ name: 'look_up', arguments: { number: '17' } }] }
-  if (said.includes('which')) return { calls: [{ name: 'AskUserQuestion', arguments: { questions: [QUESTION] } }] }
+  if (said.includes('which')) return ASKS
   if (said.includes('slowly')) return { text: 'one two three four five six seven', chunk_delay_ms: 60 }
   if (said.includes('endless')) return { text: 'word '.repeat(300), chunk_delay_ms: 60 }
   if (said.includes('cut off') && cuts++ === 0) return { text: 'lost words', chunk_delay_ms: 60, cut_after: 1 }
@@ -27,12 +28,3 @@ export function uiChatTurn({ messages }: ScriptedQuestion['body']): ScriptedTurn
 }
 
 const bash = (command: string) => ({ name: 'Bash', arguments: { command } })
-const QUESTION = {
-  question: 'Which one?',
-  header: 'Choice',
-  multi_select: false,
-  options: [
-    { label: 'Red', description: 'The red one.' },
-    { label: 'Blue', description: 'The blue one.' },
-  ],
-}
