@@ -66,6 +66,7 @@ describe('the rules find', () => {
     'http/server.ts': '',
     'storage/files/file-storage.ts': '',
     'tools/tool.ts': '',
+    'protocols/openai/x.ts': '',
   }
 
   test.each([
@@ -125,6 +126,12 @@ describe('the rules find', () => {
       'which lives in agent and storage',
     ],
     ['a cluster', 'http/a.ts', "import cluster from 'node:cluster'", 'which lives in no file of src'],
+    [
+      'a protocol that stands on another one',
+      'protocols/ag-ui/a.ts',
+      "import { x } from '../openai/x.ts'",
+      'protocols/shared',
+    ],
     [
       'the client reaching into the server',
       'client/client.ts',

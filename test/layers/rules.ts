@@ -124,6 +124,8 @@ function breachOfImport(from: string, to: string, known: ReadonlySet<string>): s
     return [
       `${from} imports ${to}; use storage/storage.ts, for only wiring/services.ts chooses what a storage is made of`,
     ]
+  if (isOfOtherProtocol(from, to))
+    return [`${from} imports ${to}; what protocols have in common is in protocols/shared and protocols/items`]
   if (unitOf(from) === unitOf(to)) return []
   if (unitOf(from) === 'ui' && !['client', 'contract'].includes(unitOf(to)))
     return [`${from} imports ${to}; the dashboard is a client of the API, and knows client and contract only`]
@@ -131,6 +133,14 @@ function breachOfImport(from: string, to: string, known: ReadonlySet<string>): s
     return [`${from} imports ${to}; the core imports contract, lib and the rules of the policy only`]
   if (levelOf(to) < levelOf(from)) return []
   return [`${from} imports ${to}, which is ${levelOf(to) === levelOf(from) ? 'beside' : 'above'} it`]
+}
+
+const COMMON_TO_PROTOCOLS = new Set(['protocols/shared', 'protocols/items'])
+
+function isOfOtherProtocol(from: string, to: string): boolean {
+  const [own, other] = [dirname(from), dirname(to)]
+  const areBothProtocols = own.startsWith('protocols/') && other.startsWith('protocols/')
+  return areBothProtocols && own !== other && !COMMON_TO_PROTOCOLS.has(other)
 }
 
 /** A folder is made of its subfolders: these take types of it, and know nothing of what it makes of them. */

@@ -4,7 +4,7 @@ import type { EventDraft } from '../../src/contract/events/event.ts'
 import type { UserPart } from '../../src/contract/values/message.ts'
 import type { Conversation } from '../../src/conversations/conversation.ts'
 import { formatMark, marksOf, placeOf } from '../../src/protocols/openai/chat-history.ts'
-import type { ChatMessage } from '../../src/protocols/openai/chat-request.ts'
+import type { ChatMessage } from '../../src/protocols/shared/earlier-messages.ts'
 import { createBodyHash } from '../../src/security/body-hash.ts'
 import { sharedLog } from '../events/fixtures.ts'
 

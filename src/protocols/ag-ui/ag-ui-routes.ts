@@ -1,7 +1,7 @@
 /** The routes of AG-UI. What they do is loaded with the first request. */
 import type { FastifyPluginAsync, FastifyRequest } from 'fastify'
-import type { GatewayDeps } from '../openai/gateway-deps.ts'
-import { redactorOf } from '../openai/redactor-of.ts'
+import type { GatewayDeps } from '../shared/gateway-deps.ts'
+import { redactorOf } from '../shared/redactor-of.ts'
 
 export const agUiRoutes: FastifyPluginAsync<GatewayDeps> = async (app, deps) => {
   const load = () => import('./ag-ui.ts')

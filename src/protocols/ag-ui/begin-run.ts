@@ -4,13 +4,15 @@ import { Problem } from '../../contract/problem.ts'
 import type { OpenRequest } from '../../contract/request.ts'
 import { AnswerRequest } from '../../contract/request.ts'
 import { REQUESTS } from '../../contract/events/request-kinds.ts'
+import type { RunOptions } from '../../contract/run.ts'
 import type { UserPart } from '../../contract/values/message.ts'
 import { UserInput } from '../../contract/values/message.ts'
 import type { Conversation } from '../../conversations/conversation.ts'
 import type { HashBody } from '../../security/body-hash.ts'
 import { findSubagent, isDetached } from '../../state/subagents.ts'
-import { takeTurn, toolsUpdate, useTools } from '../openai/begin-turn.ts'
-import { ensureRun } from '../openai/say.ts'
+import { ensureRun } from '../shared/ensure-run.ts'
+import { takeTurn } from '../shared/take-turn.ts'
+import { optionsForTools, toolsUpdate, useTools } from '../shared/use-tools.ts'
 import { keyOfMessage } from './ag-ui-event.ts'
 import type { InterruptAnswer } from './interrupts.ts'
 import { answersToInterrupts, isInterrupt } from './interrupts.ts'
@@ -18,7 +20,8 @@ import { lastTurnStart } from './last-turn.ts'
 import type { NewMessages, UserInputs } from './new-messages.ts'
 import { newMessagesOf } from './new-messages.ts'
 import type { InputMessage, RunInput } from './run-input.ts'
-import { frontendToolsOf, invalid, parseField, partsIn } from './run-input.ts'
+import { invalid, parseField } from '../shared/fields.ts'
+import { frontendToolsOf, partsIn } from './run-input.ts'
 
 export type RunAsk = {
   readonly input: RunInput
@@ -139,12 +142,10 @@ async function begin(
   await useTools(conversation, access, tools)
   const start = conversation.log.head + 1
   for (const { requestId, answer } of answers) await conversation.requests.answer(requestId, answer, access.key?.name)
-  // The client executes its tools itself: it needs no decision about them. Rules that ask or deny hold.
-  const own = tools.flatMap(({ name }) => (/^[A-Za-z_]/.test(name) ? [name] : []))
-  if (answers.length > 0 && conversation.state.status === 'paused')
-    await ensureRun(conversation, own.length > 0 ? { allowed_tools: own } : {})
+  const options = optionsForTools(tools.map(({ name }) => name))
+  if (answers.length > 0 && conversation.state.status === 'paused') await ensureRun(conversation, options)
   // A run that continues has its rules.
-  const [first, last] = await post(conversation, messages, answers.length > 0 ? [] : own, ask.hashBody)
+  const [first, last] = await post(conversation, messages, answers.length > 0 ? {} : options, ask.hashBody)
   const answeredCalls = new Set(input.messages.flatMap((message) => resultOf(message) ?? []))
   return {
     start: answers.length > 0 ? start : (first ?? start),
@@ -165,7 +166,7 @@ type WantedMessage = { readonly id: string; readonly message: UserInput }
 async function post(
   conversation: Conversation,
   messages: readonly WantedMessage[],
-  own: readonly string[],
+  runOptions: RunOptions,
   hashBody: HashBody,
 ): Promise<readonly [number | undefined, number | undefined]> {
   const postedIds: string[] = []
@@ -173,7 +174,7 @@ async function post(
   try {
     for (const [at, { id, message }] of messages.entries()) {
       const run = at === messages.length - 1
-      const options = run && own.length > 0 && { run_options: { allowed_tools: [...own] } }
+      const options = run && Object.keys(runOptions).length > 0 && { run_options: runOptions }
       const mark = { key: keyOfMessage(id), ...hashBody('ag-ui message', message) }
       const { seq, event_id } = await conversation.post({ message, run, ...options }, mark)
       postedIds.push(event_id)

@@ -7,7 +7,7 @@ import type { AskedQuestion } from '../../contract/values/question.ts'
 import { DECLINE } from '../../mcp/calls/elicitation.ts'
 import { argumentsOf } from './ag-ui-event.ts'
 import type { ResumeEntry } from './run-input.ts'
-import { invalid, parseField } from './run-input.ts'
+import { invalid, parseField } from '../shared/fields.ts'
 
 export type AgUiInterrupt = { readonly id: string; readonly reason: string; readonly [field: string]: unknown }
 

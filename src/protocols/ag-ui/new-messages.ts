@@ -2,11 +2,12 @@
 import type { UserPart } from '../../contract/values/message.ts'
 import type { Conversation } from '../../conversations/conversation.ts'
 import { readPages } from '../../events/read-pages.ts'
-import { importOf } from '../openai/chat-import.ts'
-import type { ChatMessage } from '../openai/chat-request.ts'
+import { importOf } from '../shared/earlier-messages.ts'
+import type { ChatMessage } from '../shared/earlier-messages.ts'
 import { idOfUserMessage, isContext } from './ag-ui-event.ts'
 import type { InputMessage, RunInput } from './run-input.ts'
-import { contextPartOf, invalid, partsIn } from './run-input.ts'
+import { invalid } from '../shared/fields.ts'
+import { contextPartOf, partsIn } from './run-input.ts'
 
 export type NewMessages = {
   readonly toPost: readonly UserInputMessage[]

@@ -7,17 +7,20 @@ import { findExternal } from '../../conversations/profiles/external-ids.ts'
 import { accessOf } from '../../http/guards/authorize.ts'
 import { createOrFind } from '../../http/guards/create-or-find.ts'
 import { closeSignal } from '../../http/request/close-signal.ts'
-import { createRequestFor, mayNotInstruct } from '../openai/create-request.ts'
-import { enterStream } from '../openai/enter-stream.ts'
-import type { GatewayDeps } from '../openai/gateway-deps.ts'
-import { streamResponse } from '../openai/stream-response.ts'
+import { problemFor } from '../../http/request/problem-handler.ts'
+import { createRequestFor, mayNotInstruct } from '../shared/create-request.ts'
+import { enterStream } from '../shared/enter-stream.ts'
+import { parseField } from '../shared/fields.ts'
+import { findThread } from '../shared/find-thread.ts'
+import type { GatewayDeps } from '../shared/gateway-deps.ts'
+import { streamResponse } from '../shared/stream-response.ts'
 import type { AgUiEvent } from './ag-ui-event.ts'
 import type { RunAsk } from './begin-run.ts'
 import { beginRun, nothingToDo } from './begin-run.ts'
 import { instructionsOf, userInputsOf } from './new-messages.ts'
 import { RunStream } from './run-stream.ts'
 import type { RunInput } from './run-input.ts'
-import { StopInput, frontendToolsOf, parseField, parseRunInput } from './run-input.ts'
+import { StopInput, frontendToolsOf, parseRunInput } from './run-input.ts'
 
 export async function runAgent(deps: GatewayDeps, request: FastifyRequest, reply: FastifyReply): Promise<undefined> {
   const input = parseRunInput(request.body)
@@ -47,11 +50,14 @@ export async function runAgent(deps: GatewayDeps, request: FastifyRequest, reply
     const run = await beginRun(conversation, ask)
     const stream = new RunStream(conversation, input, run)
     await streamResponse(
-      { request, reply, signal, redact: conversation.redact },
+      { request, reply, signal },
       async function* () {
         for await (const events of stream.events(signal)) yield events.map(frameOf)
       },
-      ({ message, code }) => frameOf({ type: 'RUN_ERROR', message, code }),
+      (error) => {
+        const { message, code } = problemFor(error, request, conversation.redact)
+        return frameOf({ type: 'RUN_ERROR', message, code })
+      },
     )
   } finally {
     leave?.()
@@ -106,17 +112,6 @@ async function threadFor(
   })
   const { view, isNew } = await createOrFind(deps.manager, access, wish)
   return { conversation: await deps.manager.open(view.id), isNew }
-}
-
-/** Undefined for a thread that the key does not see. */
-async function findThread(
-  { manager }: GatewayDeps,
-  access: Access,
-  threadId: string,
-): Promise<Conversation | undefined> {
-  const id = await findExternal(manager, { external_id: threadId, user_id: access.limits.userId })
-  const owner = id === undefined ? undefined : manager.ownerOf(id)
-  return id !== undefined && owner && access.sees(owner) ? await manager.open(id) : undefined
 }
 
 const frameOf = (event: AgUiEvent): string => JSON.stringify({ ...event, timestamp: Date.now() })

@@ -2,9 +2,10 @@
 import { z } from 'zod'
 import type { ClientTool } from '../../contract/client-tools/client-tool.ts'
 import { ClientTools } from '../../contract/client-tools/client-tool.ts'
-import { Problem, describeIssue } from '../../contract/problem.ts'
 import { ImagePart } from '../../contract/values/message.ts'
 import type { UserPart } from '../../contract/values/message.ts'
+import { invalid, parseField } from '../shared/fields.ts'
+import { textParts } from '../shared/input-parts.ts'
 import { CONTEXT_MARK } from './ag-ui-event.ts'
 
 const MAX_MESSAGES = 10_000
@@ -57,18 +58,6 @@ export type RunInput = z.infer<typeof RunInput>
 
 export const StopInput = z.looseObject({ threadId: Id })
 
-/** Throws a `Problem` that names the field. */
-export function parseField<T>(schema: z.ZodType<T>, value: unknown): T {
-  const { success, data, error } = schema.safeParse(value ?? {})
-  if (success) return data
-  const [issue] = error.issues
-  const { path, message } = describeIssue(issue ?? { path: [], message: 'is not valid' }, [])
-  throw invalid(path === '' ? 'body' : path, message)
-}
-
-export const invalid = (field: string, message: string): Problem =>
-  new Problem('invalid_request', `${field}: ${message}`, { details: { errors: [{ path: field, message }] } })
-
 /** Later minor versions are served, as the protocol says. */
 export function parseRunInput(body: unknown): RunInput {
   const input = parseField(RunInput, body)
@@ -106,8 +95,6 @@ export function partsIn(content: unknown): UserPart[] {
     return isText ? textParts(Buffer.from(source.value, 'base64').toString()) : [unreadable(part.type)]
   })
 }
-
-const textParts = (text: string): UserPart[] => (/\S/.test(text) ? [{ type: 'text', text: text.toWellFormed() }] : [])
 
 const unreadable = (type: string): UserPart => {
   return { type: 'text', text: `[A part of the type ${type.slice(0, 50).toWellFormed()}, which cannot be read here.]` }

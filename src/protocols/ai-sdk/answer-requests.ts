@@ -8,9 +8,9 @@ import { REQUESTS } from '../../contract/events/request-kinds.ts'
 import type { Conversation } from '../../conversations/conversation.ts'
 import { matchOrThrow } from '../../conversations/requests/match-answers.ts'
 import { readPages } from '../../events/read-pages.ts'
-import { parseBody } from '../openai/response-request.ts'
+import { parseField } from '../shared/fields.ts'
 import { formatApprovalRef, parseAnswerId } from './answer-id.ts'
-import { isAtRest } from './is-at-rest.ts'
+import { isAtRest } from '../shared/is-at-rest.ts'
 import { openTurn } from './turn-marks.ts'
 import type { UiAnswers, UiMessage, UiQuestionAnswer } from './ui-request.ts'
 import { readUiAnswers } from './ui-request.ts'
@@ -49,7 +49,7 @@ export async function answerQuestions(
   const answers = questionAnswers.flatMap(({ requestId, answers: values }): RequestAnswer[] => {
     const request = open.find(({ request_id: id }) => id === requestId)
     if (request?.kind !== 'question' && request?.kind !== 'elicitation') return []
-    const answer = parseBody(AnswerQuestion, { answers: values })
+    const answer = parseField(AnswerQuestion, { answers: values })
     // None is stored if another one is wrong.
     matchOrThrow(request.payload.questions, answer.answers)
     return [{ requestId, answer: { kind: request.kind, ...answer } }]
@@ -82,7 +82,7 @@ function answersTo(request: OpenRequest, { approvals, outputs }: UiAnswers): rea
     const sentOutput = outputs.find(({ toolCallId }) => request.tool_use_ids.includes(toolCallId))
     if (!sentOutput) return []
     const { output, isError } = sentOutput
-    return [{ requestId, answer: parseBody(AnswerRequest, { kind: 'client_tool', output, is_error: isError }) }]
+    return [{ requestId, answer: parseField(AnswerRequest, { kind: 'client_tool', output, is_error: isError }) }]
   }
   if (request.kind !== 'permission') return []
   const decisions = request.payload.tool_uses.flatMap(({ tool_use_id, input_hash, decision }) => {
@@ -93,7 +93,7 @@ function answersTo(request: OpenRequest, { approvals, outputs }: UiAnswers): rea
     return [{ tool_use_id, input_hash, behavior, ...(message !== undefined && { message }) }]
   })
   if (decisions.length === 0) return []
-  return [{ requestId, answer: parseBody(AnswerRequest, { kind: 'permission', decisions }) }]
+  return [{ requestId, answer: parseField(AnswerRequest, { kind: 'permission', decisions }) }]
 }
 
 const MAX_REASON_CHARS = 10_000

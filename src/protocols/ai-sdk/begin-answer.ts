@@ -5,13 +5,14 @@ import { Problem } from '../../contract/problem.ts'
 import type { EventOf } from '../../contract/events/event.ts'
 import type { RewindRequest } from '../../contract/rewind.ts'
 import type { UserInput } from '../../contract/values/message.ts'
-import { holds } from '../../contract/events/rewound.ts'
 import type { Conversation } from '../../conversations/conversation.ts'
 import type { RewindOptions } from '../../conversations/rewind/rewind.ts'
-import { readPages } from '../../events/read-pages.ts'
 import { uuid7 } from '../../lib/uuid7.ts'
 import type { HashBody } from '../../security/body-hash.ts'
-import { takeTurn, toolsUpdate } from '../openai/begin-turn.ts'
+import { isAtRest } from '../shared/is-at-rest.ts'
+import { takeTurn } from '../shared/take-turn.ts'
+import { optionsForTools, toolsUpdate } from '../shared/use-tools.ts'
+import { userMessages } from '../shared/user-messages.ts'
 import type { BegunAnswer } from './answer-requests.ts'
 import { answerQuestions, continueAnswer } from './answer-requests.ts'
 import { clientToolsIn } from './client-tools-in.ts'
@@ -61,7 +62,7 @@ async function answerInput(
   const update = tools && toolsUpdate(conversation, ask.access, tools)
   const { head } = conversation.log
   const refuse = () => {
-    if (isBusy(conversation)) throw busy()
+    if (!isAtRest(conversation)) throw busy()
     if (knownSeq === undefined) refuseWaiting(conversation)
   }
   refuse()
@@ -75,7 +76,7 @@ async function answerInput(
     if (target) await takeBack(conversation, { ...target, last_seq }, { by: ask.access.key?.name })
   }
   const names = tools ? tools.map(({ name }) => name) : [...clientToolsIn(conversation)]
-  const run_options = ownTools(names)
+  const run_options = optionsForTools(names)
   const options = run_options.allowed_tools && { run_options }
   const mark = { key: formatMessageKey(id, uuid7()), ...ask.hashBody('ai-sdk message', input) }
   const { seq } = await conversation.post({ message: input, run: true, ...options }, mark, prepare)
@@ -95,15 +96,11 @@ function refuseOther(message: EventOf<'UserMessage'>, input: UserInput, hashBody
 async function attach(conversation: Conversation, start: number): Promise<BegunAnswer> {
   if (conversation.state.status !== 'running' && (await openTurn(conversation)) === start) {
     const isWaiting = conversation.requests.list().length > 0
-    if (!isWaiting) await conversation.run(ownTools([...clientToolsIn(conversation)]))
+    if (!isWaiting) await conversation.run(optionsForTools([...clientToolsIn(conversation)]))
     return { start, shownThrough: 0, isNew: !isWaiting }
   }
   return { start, shownThrough: 0, isNew: false }
 }
-
-/** A call that the client executes waits within the run at first. */
-const isBusy = ({ state, requests }: Conversation): boolean =>
-  state.status === 'running' && requests.list().every(({ kind }) => kind !== 'client_tool')
 
 const busy = (): Problem =>
   new Problem('conversation_running', 'The agent is busy with an answer. Wait for its end, or stop it.', {
@@ -120,24 +117,19 @@ function refuseWaiting({ requests }: Conversation): void {
     throw new Problem('waiting_for_client', `The agent waits for the output of a tool of the page. ${advice}`)
 }
 
-const INPUTS: ReadonlySet<string> = new Set(['UserMessage', 'MessageWithdrawn'])
-const PAGE = 64
+/** Messages that a repeated request can have. */
+const MAX_COMPARED = 64
 
-/** A new message is only compared with the newest ones, which a repeated request can have. */
+/** A new message is only compared with the newest ones. */
 async function findInput(
-  { log, state }: Conversation,
+  conversation: Conversation,
   id: string,
   isAnywhere: boolean,
 ): Promise<EventOf<'UserMessage'> | undefined> {
-  const withdrawn = new Set<number>()
-  const range = { beforeSeq: log.head + 1, types: INPUTS, order: 'desc', limit: PAGE } as const
-  for await (const { events } of readPages(log, range)) {
-    for (const { event, seq } of events) {
-      if (event.type === 'MessageWithdrawn') withdrawn.add(event.message_seq)
-      if (event.type !== 'UserMessage' || withdrawn.has(seq) || !holds(state.rewound, event)) continue
-      if (userMessageId(event) === id) return event
-    }
-    if (!isAnywhere && events.length > 0) return undefined
+  let count = 0
+  for await (const event of userMessages(conversation)) {
+    if (userMessageId(event) === id) return event
+    if (!isAnywhere && ++count === MAX_COMPARED) return undefined
   }
   return undefined
 }
@@ -147,10 +139,4 @@ async function takeBack(conversation: Conversation, request: RewindRequest, opti
     if (!(error instanceof Problem && error.code === 'invalid_request')) throw error
     throw new Problem('conversation_changed', 'The agent read this message while it worked; choose an earlier one.')
   })
-}
-
-/** The client executes them itself: it needs no decision about its own tools. Rules that ask or deny hold. */
-function ownTools(names: readonly string[]): { readonly allowed_tools?: string[] } {
-  const allowed_tools = names.filter((name) => /^[A-Za-z_]/.test(name))
-  return allowed_tools.length > 0 ? { allowed_tools } : {}
 }

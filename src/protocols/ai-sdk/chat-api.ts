@@ -4,18 +4,19 @@ import type { Conversation } from '../../conversations/conversation.ts'
 import { createOrFind } from '../../http/guards/create-or-find.ts'
 import { accessOf } from '../../http/guards/authorize.ts'
 import { closeSignal } from '../../http/request/close-signal.ts'
+import { problemFor } from '../../http/request/problem-handler.ts'
 import { followTurn, readTurn } from '../items/follow-turn.ts'
-import { takeTurn } from '../openai/begin-turn.ts'
-import { createRequestFor } from '../openai/create-request.ts'
-import { enterStream } from '../openai/enter-stream.ts'
-import type { GatewayDeps } from '../openai/gateway-deps.ts'
-import { streamResponse } from '../openai/stream-response.ts'
+import { createRequestFor } from '../shared/create-request.ts'
+import { deleteUnbegun } from '../shared/delete-unbegun.ts'
+import { enterStream } from '../shared/enter-stream.ts'
+import type { GatewayDeps } from '../shared/gateway-deps.ts'
+import { streamResponse } from '../shared/stream-response.ts'
 import type { BegunAnswer } from './answer-requests.ts'
 import { beginAnswer } from './begin-answer.ts'
 import { ChunkBuilder } from './chunk-builder.ts'
 import { clientToolsFrom } from './client-tools-in.ts'
 import { findChat, requireChat } from './find-chat.ts'
-import { isAtRest } from './is-at-rest.ts'
+import { isAtRest } from '../shared/is-at-rest.ts'
 import { readHistory } from './read-history.ts'
 import { openTurn } from './turn-marks.ts'
 import type { UiChatRequest } from './ui-request.ts'
@@ -41,7 +42,7 @@ export async function submitChat(deps: GatewayDeps, request: FastifyRequest, rep
       beginAnswer(conversation, { body, input, access, hashBody: request.server.hashBody }),
     )
   } catch (error) {
-    if (isNew) await deleteEmpty(deps, conversation)
+    if (isNew) await deleteUnbegun(deps, conversation)
     throw error
   }
 }
@@ -83,19 +84,6 @@ async function findOrCreateChat(
   return { conversation: await deps.manager.open(view.id), isNew }
 }
 
-const MESSAGES: ReadonlySet<string> = new Set(['UserMessage'])
-
-/** Deletes the conversation of a message that was refused, unless another request uses it. */
-async function deleteEmpty({ manager }: GatewayDeps, { id, log }: Conversation): Promise<void> {
-  const release = takeTurn(id)
-  if (!release) return
-  try {
-    if ((await log.read({ types: MESSAGES, limit: 1 })).events.length === 0) await manager.delete(id)
-  } finally {
-    release()
-  }
-}
-
 /** The stream is one of those of its conversation. A lost connection ends it alone. */
 async function sendAnswer(
   deps: GatewayDeps,
@@ -126,7 +114,7 @@ async function streamAnswer(
   const builder = new ChunkBuilder(place, { clientToolsAt: await clientToolsFrom(conversation, start) })
   void reply.header('x-vercel-ai-ui-message-stream', 'v1')
   await streamResponse(
-    { request, reply, signal, redact: conversation.redact },
+    { request, reply, signal },
     async function* () {
       yield builder.begin().map((chunk) => JSON.stringify(chunk))
       for await (const step of stepsFor(conversation, start, signal, isNew)) {
@@ -139,7 +127,10 @@ async function streamAnswer(
       if (signal.aborted) return
       yield [...builder.end().map((chunk) => JSON.stringify(chunk)), '[DONE]']
     },
-    ({ message }) => JSON.stringify({ type: 'error', errorText: message }),
+    (error) => {
+      const { message: errorText } = problemFor(error, request, conversation.redact)
+      return JSON.stringify({ type: 'error', errorText })
+    },
   )
 }
 

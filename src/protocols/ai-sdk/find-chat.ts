@@ -4,20 +4,18 @@ import { Problem } from '../../contract/problem.ts'
 import type { Conversation } from '../../conversations/conversation.ts'
 import { findExternal } from '../../conversations/profiles/external-ids.ts'
 import { accessOf } from '../../http/guards/authorize.ts'
-import type { GatewayDeps } from '../openai/gateway-deps.ts'
+import { findThread } from '../shared/find-thread.ts'
+import type { GatewayDeps } from '../shared/gateway-deps.ts'
 
 /** Returns undefined if the key sees no such chat. */
 export async function findChat(
-  { manager }: GatewayDeps,
+  deps: GatewayDeps,
   request: FastifyRequest,
   chatId = chatIdIn(request),
 ): Promise<Conversation | undefined> {
-  const access = accessOf(request)
-  const id = await findExternal(manager, { external_id: chatId, user_id: access.limits.userId })
-  const owner = id === undefined ? undefined : manager.ownerOf(id)
-  if (id === undefined || !owner || !access.sees(owner)) return undefined
-  request.conversationId = id
-  return await manager.open(id)
+  const conversation = await findThread(deps, accessOf(request), chatId)
+  if (conversation) request.conversationId = conversation.id
+  return conversation
 }
 
 /** Throws the `Problem` `conversation_not_found`. */

@@ -1,7 +1,7 @@
 /** The routes of the AI SDK. What they do is loaded with the first request: a server without them pays for their names only. */
 import type { FastifyContextConfig, FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
-import type { GatewayDeps } from '../openai/gateway-deps.ts'
-import { redactorOf } from '../openai/redactor-of.ts'
+import type { GatewayDeps } from '../shared/gateway-deps.ts'
+import { redactorOf } from '../shared/redactor-of.ts'
 import type * as Loaded from './chat-api.ts'
 
 type Handler = (api: typeof Loaded, request: FastifyRequest, reply: FastifyReply) => Promise<unknown>

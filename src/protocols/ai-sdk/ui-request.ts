@@ -4,9 +4,8 @@ import { ClientTools } from '../../contract/client-tools/client-tool.ts'
 import { ProfileName } from '../../contract/conversations/given-fields.ts'
 import type { UserPart } from '../../contract/values/message.ts'
 import { UserInput } from '../../contract/values/message.ts'
-import { imageOf, parseBody } from '../openai/response-request.ts'
-import { refuseTwice } from '../openai/begin-turn.ts'
-import { refusal } from '../openai/openai-error.ts'
+import { invalid, parseField, refuseTwice } from '../shared/fields.ts'
+import { imageOf, textParts } from '../shared/input-parts.ts'
 
 const MAX_MESSAGES = 10_000
 
@@ -33,8 +32,8 @@ export type UiQuestionAnswer = { readonly requestId: string; readonly answers: R
 /** What the parts of an answer say about the calls in it. */
 export type UiAnswers = { readonly approvals: readonly UiApproval[]; readonly outputs: readonly UiToolOutput[] }
 
-/** Throws an `OpenAiError`, whose message clients get as text. */
-export const parseUiChat = (body: unknown): UiChatRequest => parseBody(UiChatRequest, body)
+/** Throws a `Problem`, whose message clients get as text. */
+export const parseUiChat = (body: unknown): UiChatRequest => parseField(UiChatRequest, body)
 
 /** The answer that a request continues; undefined if it begins one. */
 export function continuedAnswer({ trigger, messages, messageId }: UiChatRequest): UiMessage | undefined {
@@ -43,35 +42,33 @@ export function continuedAnswer({ trigger, messages, messageId }: UiChatRequest)
   return message?.role === 'assistant' ? message : undefined
 }
 
-/** Throws an `OpenAiError` for a request without a message. */
+/** Throws a `Problem` for a request without a message. */
 export function lastInput({ messages }: UiChatRequest): UiMessage {
   const message = messages.findLast(({ role }) => role === 'user')
   if (message) return message
-  throw refusal('messages', 'has no message of the role user')
+  throw invalid('messages', 'has no message of the role user')
 }
 
 const FilePart = z.looseObject({ mediaType: z.string(), url: z.string(), filename: z.string().max(500).nullish() })
 const TextPart = z.looseObject({ text: z.string() })
 
-/** What the user says; undefined in a request that only answers what waits. Throws an `OpenAiError`. */
+/** What the user says; undefined in a request that only answers what waits. Throws a `Problem`. */
 export function readUiInput(body: UiChatRequest): UserInput | undefined {
   if (continuedAnswer(body)) return undefined
   const message = lastInput(body)
   if (readQuestionAnswers(message).length > 0) return undefined
   const content = readInputParts(message)
-  if (content.length === 0) throw refusal('messages', 'the last one has no text and no file')
-  return parseBody(UserInput, { role: 'user', content })
+  if (content.length === 0) throw invalid('messages', 'the last one has no text and no file')
+  return parseField(UserInput, { role: 'user', content })
 }
 
-/** Throws an `OpenAiError` for files that are not in the request itself. */
+/** Throws a `Problem` for files that are not in the request itself. */
 function readInputParts({ parts }: UiMessage): readonly UserPart[] {
   return parts.flatMap((part): UserPart[] => {
-    if (part.type === 'text') return textParts(parseBody(TextPart, part).text)
-    return part.type === 'file' ? [fileOf(parseBody(FilePart, part))] : []
+    if (part.type === 'text') return textParts(parseField(TextPart, part).text)
+    return part.type === 'file' ? [fileOf(parseField(FilePart, part))] : []
   })
 }
-
-const textParts = (text: string): UserPart[] => (/\S/.test(text) ? [{ type: 'text', text: text.toWellFormed() }] : [])
 
 function fileOf({ mediaType, url, filename }: z.infer<typeof FilePart>): UserPart {
   if (!mediaType.startsWith('text/')) return imageOf(url)
@@ -86,19 +83,19 @@ function textIn(url: string): string {
   } catch {
     // It is refused below.
   }
-  throw refusal('url', 'must be a data URL; remote URLs are not fetched')
+  throw invalid('url', 'must be a data URL; remote URLs are not fetched')
 }
 
 const AnswerPart = z.looseObject({
   data: z.looseObject({ request_id: z.string(), answers: z.record(z.string(), z.unknown()) }),
 })
 
-/** Answers to questions are parts `data-answer` of a message of the user. Throws an `OpenAiError` for two answers to a request. */
+/** Answers to questions are parts `data-answer` of a message of the user. Throws a `Problem` for two answers to a request. */
 export function readQuestionAnswers({ parts }: UiMessage): readonly UiQuestionAnswer[] {
   const questionAnswers = parts
     .filter(({ type }) => type === 'data-answer')
     .map((part) => {
-      const { request_id: requestId, answers } = parseBody(AnswerPart, part).data
+      const { request_id: requestId, answers } = parseField(AnswerPart, part).data
       return { requestId, answers }
     })
   refuseTwice(
@@ -117,13 +114,13 @@ const OutputPart = z.looseObject({
   errorText: z.string().nullish(),
 })
 
-/** A call that the client says nothing about is not in it. Throws an `OpenAiError` for two answers to a call. */
+/** A call that the client says nothing about is not in it. Throws a `Problem` for two answers to a call. */
 export function readUiAnswers({ parts }: UiMessage): UiAnswers {
   const calls = parts.filter(({ type }) => type === 'dynamic-tool' || type.startsWith('tool-'))
   const approvals = calls
     .filter(({ state }) => state === 'approval-responded')
     .map((part): UiApproval => {
-      const { id, approved, reason } = parseBody(ApprovalPart, part).approval
+      const { id, approved, reason } = parseField(ApprovalPart, part).approval
       return { id, approved, reason: reason ?? undefined }
     })
   const outputs = calls
@@ -132,7 +129,7 @@ export function readUiAnswers({ parts }: UiMessage): UiAnswers {
       return isOver && providerExecuted !== true
     })
     .map((part): UiToolOutput => {
-      const { toolCallId, output, errorText } = parseBody(OutputPart, part)
+      const { toolCallId, output, errorText } = parseField(OutputPart, part)
       const isError = part['state'] === 'output-error'
       return { toolCallId, output: isError ? (errorText ?? 'The tool failed.') : (output ?? null), isError }
     })

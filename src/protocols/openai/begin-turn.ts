@@ -1,8 +1,6 @@
 /** Begins a turn for a request: in a new conversation of the profile, in that of an earlier response, or in a fork of it. */
 import type { FastifyRequest } from 'fastify'
 import type { Access } from '../../access/access.ts'
-import type { ClientTool } from '../../contract/client-tools/client-tool.ts'
-import type { UpdateConfig } from '../../contract/conversation.ts'
 import { ForkConversation } from '../../contract/conversation.ts'
 import type { EventType } from '../../contract/events/event.ts'
 import type { OpenRequestOf } from '../../contract/request.ts'
@@ -11,32 +9,27 @@ import { UserInput } from '../../contract/values/message.ts'
 import { REQUESTS } from '../../contract/events/request-kinds.ts'
 import type { Conversation } from '../../conversations/conversation.ts'
 import { accessOf } from '../../http/guards/authorize.ts'
-import { mayConfigure, mayCreate, ownKey } from '../../http/guards/limited-requests.ts'
+import { mayCreate, ownKey } from '../../http/guards/limited-requests.ts'
 import { createOrFind } from '../../http/guards/create-or-find.ts'
-import { canonicalJson } from '../../lib/json/canonical-json.ts'
 import type { Idempotency } from '../../state/idempotency.ts'
-import { Slots } from '../../lib/slots.ts'
-import { createRequestFor, mayNotInstruct } from './create-request.ts'
-import { OpenAiError, refusal } from './openai-error.ts'
+import { createRequestFor, mayNotInstruct } from '../shared/create-request.ts'
+import { invalid, parseField, refuseTwice } from '../shared/fields.ts'
+import { takeTurn } from '../shared/take-turn.ts'
+import { useTools } from '../shared/use-tools.ts'
+import { OpenAiError } from './openai-error.ts'
 import { parseApprovalId } from './response-id.ts'
 import type { ResponseInput, ResponseRequest } from './response-request.ts'
-import { clientToolsOf, outputSchemaOf, parseBody, readInput } from './response-request.ts'
+import { clientToolsOf, outputSchemaOf, readInput } from './response-request.ts'
 import { creationOf, earlierResponse, responseMark, retryOf } from './response-retries.ts'
 import type { RequestAnswerOf } from './say.ts'
 import { say } from './say.ts'
-import type { GatewayDeps } from './gateway-deps.ts'
+import type { GatewayDeps } from '../shared/gateway-deps.ts'
 
 /** `start`: seq of the first event of the turn. */
 export type BegunTurn = { readonly conversation: Conversation; readonly start: number; readonly isNew: boolean }
 
 /** `end`: seq of the last event of the response; undefined while it is in progress. */
 export type Earlier = { readonly conversation: Conversation; readonly end: number | undefined }
-
-/** One request at a time begins a turn of a conversation. */
-const beginning = new Slots({ perKey: 1 })
-
-/** Returns a release function; undefined while another request begins a turn. */
-export const takeTurn = (id: string): (() => void) | undefined => beginning.take(id)
 
 export async function createConversationFor(
   deps: GatewayDeps,
@@ -46,8 +39,8 @@ export async function createConversationFor(
 ): Promise<BegunTurn> {
   const input = readInput(body.input, true)
   if (input.outputs.length + input.approvals.length > 0)
-    throw refusal('input', 'answers something that no conversation waits for; send previous_response_id')
-  if (input.parts.length === 0) throw refusal('input', 'has no text and no image; send a message')
+    throw invalid('input', 'answers something that no conversation waits for; send previous_response_id')
+  if (input.parts.length === 0) throw invalid('input', 'has no text and no image; send a message')
   const access = accessOf(request)
   const { instructions, metadata } = body
   const fields = { profile, tools: clientToolsOf(body), metadata, instructions }
@@ -55,13 +48,13 @@ export async function createConversationFor(
     instructions && mayNotInstruct(access)
       ? [{ type: 'text' as const, text: instructions }, ...input.parts]
       : input.parts
-  parseBody(UserInput, { role: 'user', content }, 'input')
+  parseField(UserInput, { role: 'user', content }, 'input')
   const retry = retryOf(request)
   const wish = await createRequestFor(deps, access, fields)
   const idempotency = ownKey(access, creationOf(retry))
   const { view } = await createOrFind(deps.manager, access, wish, { idempotency })
   request.conversationId = view.id
-  const release = beginning.take(view.id)
+  const release = takeTurn(view.id)
   if (!release) throw busy()
   try {
     const conversation = await deps.manager.open(view.id)
@@ -83,7 +76,7 @@ export async function continueConversation(
   body: ResponseRequest,
 ): Promise<BegunTurn> {
   const access = accessOf(request)
-  const release = beginning.take(earlier.id)
+  const release = takeTurn(earlier.id)
   if (!release) throw busy()
   try {
     const retry = retryOf(request)
@@ -130,11 +123,10 @@ async function continueIn(
   if (conversation.state.status === 'running' && waitingIn(conversation).length === 0) throw busy()
   const tools = clientToolsOf(body)
   const answers = answersTo(conversation, input)
-  if (answers.length === 0 && input.parts.length === 0) throw refusal('input', 'has no text, no image and no answer')
+  if (answers.length === 0 && input.parts.length === 0) throw invalid('input', 'has no text, no image and no answer')
   access.require(...answers.map(({ answer }) => REQUESTS[answer.kind].scope))
-  if (input.parts.length > 0) parseBody(UserInput, { role: 'user', content: input.parts }, 'input')
-  const update = toolsUpdate(conversation, access, tools)
-  if (update) await conversation.configure(update)
+  if (input.parts.length > 0) parseField(UserInput, { role: 'user', content: input.parts }, 'input')
+  await useTools(conversation, access, tools)
   const words = { answers, content: input.parts, tools, outputSchema: outputSchemaOf(body), mark }
   return { conversation, start: await say(conversation, access, words), isNew }
 }
@@ -153,31 +145,6 @@ async function forkAt(
   mayCreate(access)
   const fork = await manager.fork(id, ForkConversation.parse({ at_seq: end }), ownKey(access, idempotency))
   return await manager.open(fork.id)
-}
-
-/** Returns the change that gives the agent these functions; undefined if it has them. Throws a `Problem` if the key may not do it. */
-export function toolsUpdate(
-  { state }: Conversation,
-  access: Access,
-  tools: readonly ClientTool[],
-): UpdateConfig | undefined {
-  const current = (state.settings.client_tools ?? []).map(({ name, description, input_schema }) => {
-    return { name, description, input_schema }
-  })
-  if (canonicalJson(current) === canonicalJson(tools)) return undefined
-  const update = { client_tools: [...tools] }
-  mayConfigure(access, update)
-  return update
-}
-
-/** Changes the tools of the conversation to those of a request. */
-export async function useTools(
-  conversation: Conversation,
-  access: Access,
-  tools: readonly ClientTool[],
-): Promise<void> {
-  const update = toolsUpdate(conversation, access, tools)
-  if (update) await conversation.configure(update)
 }
 
 type Waiting = OpenRequestOf<'permission'> | OpenRequestOf<'client_tool'> | OpenRequestOf<'network'>
@@ -200,7 +167,7 @@ function answersTo(conversation: Conversation, input: ResponseInput): readonly R
   for (const { id } of input.approvals) {
     const { requestId, toolUseId } = parseApprovalId(id) ?? {}
     if (!callIds.has(`${requestId} ${toolUseId}`))
-      throw refusal('approval_request_id', `${id.slice(0, 200)} does not wait for an answer`)
+      throw invalid('approval_request_id', `${id.slice(0, 200)} does not wait for an answer`)
   }
   refuseTwice(
     'approval_request_id',
@@ -212,14 +179,8 @@ function answersTo(conversation: Conversation, input: ResponseInput): readonly R
   )
   const calls = new Set(open.flatMap(({ tool_use_ids }) => tool_use_ids))
   for (const { callId } of input.outputs)
-    if (!calls.has(callId)) throw refusal('call_id', `${callId.slice(0, 200)} does not wait for an output`)
+    if (!calls.has(callId)) throw invalid('call_id', `${callId.slice(0, 200)} does not wait for an output`)
   return answers
-}
-
-/** Throws an `OpenAiError`: nobody knows which one of two answers is meant. */
-export function refuseTwice(param: string, ids: readonly string[]): void {
-  const again = ids.find((id, at) => ids.indexOf(id) !== at)
-  if (again !== undefined) throw refusal(param, `${again.slice(0, 200)} is answered twice`)
 }
 
 function answerTo(request: Waiting, { approvals, outputs }: ResponseInput): AnswerRequest {
@@ -229,7 +190,7 @@ function answerTo(request: Waiting, { approvals, outputs }: ResponseInput): Answ
     const [id = ''] = request.tool_use_ids
     const answer = outputs.find(({ callId }) => callId === id)
     if (!answer) throw new OpenAiError(400, `No tool output found for function call ${id}.`, { param: 'input' })
-    return parseBody(AnswerRequest, { kind: 'client_tool', output: answer.output })
+    return parseField(AnswerRequest, { kind: 'client_tool', output: answer.output })
   }
   const waitingCalls = request.payload.tool_uses.filter(({ decision }) => decision === undefined)
   const decisions = waitingCalls.map(({ tool_use_id, input_hash }) => {
@@ -246,7 +207,7 @@ function answerTo(request: Waiting, { approvals, outputs }: ResponseInput): Answ
       ? { tool_use_id, input_hash, behavior: 'allow' as const }
       : { tool_use_id, input_hash, behavior: 'deny' as const, ...(message !== undefined && { message }) }
   })
-  return parseBody(AnswerRequest, { kind: 'permission', decisions })
+  return parseField(AnswerRequest, { kind: 'permission', decisions })
 }
 
 const stillWaits = (message: string) => new OpenAiError(409, message, { code: 'waiting_for_decision', param: 'input' })

@@ -13,12 +13,13 @@ import { threadId } from './chat-thread.ts'
 import type { ChatPlace, ChatTurn } from './chat-turn.ts'
 import { beginChat, placeFor } from './chat-turn.ts'
 import { enterTemporary } from './temporary-users.ts'
-import { enterStream } from './enter-stream.ts'
-import type { GatewayDeps } from './gateway-deps.ts'
+import { enterStream } from '../shared/enter-stream.ts'
+import type { GatewayDeps } from '../shared/gateway-deps.ts'
 import { requireModel } from './models.ts'
-import { refusal } from './openai-error.ts'
+import { errorObject } from './openai-error.ts'
+import { invalid } from '../shared/fields.ts'
 import { clientToolsOf } from './response-request.ts'
-import { streamResponse } from './stream-response.ts'
+import { streamResponse } from '../shared/stream-response.ts'
 
 type Exchange = { readonly request: FastifyRequest; readonly reply: FastifyReply; readonly signal: AbortSignal }
 
@@ -90,7 +91,7 @@ function threadIn(headers: FastifyRequest['headers']): string | undefined {
   const id = name && headers[name]
   if (id === undefined) return undefined
   if (typeof id === 'string' && /^[\x21-\x7e]{1,200}$/.test(id)) return id
-  throw refusal(name ?? '', 'must have 1 to 200 visible ASCII characters')
+  throw invalid(name ?? '', 'must have 1 to 200 visible ASCII characters')
 }
 
 /** Never rejects. */
@@ -167,7 +168,7 @@ async function stream(
     return { ...head, choices, ...(withUsage && { usage: null }) }
   }
   await streamResponse(
-    { ...exchange, redact: conversation.redact },
+    exchange,
     async function* () {
       yield [chunk({ role: 'assistant', content: '' })]
       for await (const step of followTurn(conversation.log, start, exchange.signal)) {
@@ -181,7 +182,7 @@ async function stream(
       if (withUsage) yield [{ ...head, choices: [], usage: usageOf(builder) }]
       yield ['[DONE]']
     },
-    (error) => ({ error }),
+    (error) => ({ error: errorObject(error, exchange.request, conversation.redact).error }),
   )
 }
 

@@ -4,15 +4,14 @@
  */
 import { createHash } from 'node:crypto'
 import type { EventOf } from '../../contract/events/event.ts'
-import { holds } from '../../contract/events/rewound.ts'
 import type { UserPart } from '../../contract/values/message.ts'
 import type { Conversation } from '../../conversations/conversation.ts'
-import { readPages } from '../../events/read-pages.ts'
 import type { HashBody } from '../../security/body-hash.ts'
 import { uuid7 } from '../../lib/uuid7.ts'
 import { comparable, showsAnswer } from './chat-answer.ts'
 import type { ChatMessages } from './chat-request.ts'
-import { textIn } from './chat-request.ts'
+import { textIn } from '../shared/earlier-messages.ts'
+import { userMessages } from '../shared/user-messages.ts'
 
 /** What stands for a message of the user: `all` with everything before it, `own` alone. One for each key of the server. */
 export type MessageMarks = { readonly all: readonly string[]; readonly own: readonly string[] }
@@ -26,9 +25,6 @@ export type ChatMarks = {
 
 /** A message of this API in the log. */
 type MarkedMessage = { readonly seq: number; readonly all: string; readonly own: string }
-
-const PAGE = 64
-const MESSAGES: ReadonlySet<string> = new Set(['UserMessage', 'MessageWithdrawn'])
 
 /** Keys of clients have no space. */
 const FORM = /^chat ([0-9a-f]{32}) ([0-9a-f]{16}) \S+(?: (\S+))?$/
@@ -103,7 +99,7 @@ export async function placeOf(conversation: Conversation, marks: ChatMarks): Pro
   let count = 0
   // A client can send the newest messages of a long thread only.
   let isWindow = last !== undefined
-  for await (const event of messagesIn(conversation)) {
+  for await (const event of userMessages(conversation)) {
     if (count++ === MAX_COMPARED_MESSAGES) break
     const message = parseMark(event)
     if (!message) continue
@@ -124,7 +120,7 @@ export async function placeOf(conversation: Conversation, marks: ChatMarks): Pro
 
 /** Returns the newest message of this API that holds. */
 export async function newestMarked(conversation: Conversation): Promise<MarkedMessage | undefined> {
-  for await (const event of messagesIn(conversation)) {
+  for await (const event of userMessages(conversation)) {
     const message = parseMark(event)
     if (message) return message
   }
@@ -133,21 +129,6 @@ export async function newestMarked(conversation: Conversation): Promise<MarkedMe
 
 /** False if another client has said something since. */
 export async function newestIsMarked(conversation: Conversation): Promise<boolean> {
-  for await (const event of messagesIn(conversation)) return parseMark(event) !== undefined
+  for await (const event of userMessages(conversation)) return parseMark(event) !== undefined
   return true
-}
-
-/** Yields the messages that hold, the newest first. */
-async function* messagesIn({ log, state }: Conversation): AsyncGenerator<EventOf<'UserMessage'>, void, void> {
-  const withdrawn = new Set<number>()
-  for await (const { events } of readPages(log, {
-    beforeSeq: log.head + 1,
-    types: MESSAGES,
-    order: 'desc',
-    limit: PAGE,
-  }))
-    for (const { event } of events) {
-      if (event.type === 'MessageWithdrawn') withdrawn.add(event.message_seq)
-      if (event.type === 'UserMessage' && !withdrawn.delete(event.seq) && holds(state.rewound, event)) yield event
-    }
 }

@@ -1,7 +1,7 @@
 /** Removes conversations without a thread that outlived their answer: the server stopped before, or no result of a function came. */
 import type { ConversationManager } from '../../conversations/manager.ts'
 import type { HashBody } from '../../security/body-hash.ts'
-import { takeTurn } from './begin-turn.ts'
+import { takeTurn } from '../shared/take-turn.ts'
 import { newestIsMarked } from './chat-history.ts'
 import { isTemporaryId } from './temporary-id.ts'
 

@@ -2,9 +2,12 @@
 import { z } from 'zod'
 import type { UserPart } from '../../contract/values/message.ts'
 import type { ToolChoice } from '../../contract/values/llm-config.ts'
-import { refusal } from './openai-error.ts'
+import type { ChatMessage } from '../shared/earlier-messages.ts'
+import { textIn } from '../shared/earlier-messages.ts'
+import { invalid, parseField } from '../shared/fields.ts'
+import { imageOf, textParts } from '../shared/input-parts.ts'
 import type { CallOutput } from './response-request.ts'
-import { MAX_PARTS, imageOf, outputSchemaOf, parseBody } from './response-request.ts'
+import { MAX_PARTS, outputSchemaOf } from './response-request.ts'
 
 const MAX_MESSAGES = 10_000
 
@@ -38,14 +41,14 @@ export const ChatRequest = z.looseObject({
 })
 export type ChatRequest = z.infer<typeof ChatRequest>
 
-/** Throws an `OpenAiError` that names the field. */
+/** Throws a `Problem` that names the field. */
 export function parseChat(body: unknown): ChatRequest {
-  const request = parseBody(ChatRequest, body)
+  const request = parseField(ChatRequest, body)
   for (const [field, isMeant, advice] of REFUSED)
-    if (isMeant(request[field])) throw refusal(field, `is not supported; ${advice}`)
+    if (isMeant(request[field])) throw invalid(field, `is not supported; ${advice}`)
   const other = request.tools?.find(({ type }) => type !== 'function')
   if (other)
-    throw refusal('tools', `has a tool of the type ${other.type.slice(0, 50)}, which is not supported; send functions`)
+    throw invalid('tools', `has a tool of the type ${other.type.slice(0, 50)}, which is not supported; send functions`)
   return request
 }
 
@@ -79,13 +82,6 @@ export const chatSchemaOf = ({ response_format: format }: ChatRequest): Record<s
 export const toolChoiceOf = ({ tool_choice: choice }: ChatRequest): ToolChoice | undefined =>
   isChoice(choice) && choice !== 'auto' ? choice : undefined
 
-/** `calls`: how an earlier answer called functions, as text. */
-export type ChatMessage = {
-  readonly role: 'system' | 'user' | 'assistant' | 'tool'
-  readonly parts: readonly UserPart[]
-  readonly calls: readonly string[]
-}
-
 /** The messages of a request, cut after the last answer of the model. */
 export type ChatMessages = {
   /** What the client says to the agent before all messages. */
@@ -99,7 +95,7 @@ export type ChatMessages = {
   readonly callIds: ReadonlySet<string>
 }
 
-/** Throws an `OpenAiError`. */
+/** Throws a `Problem`. */
 export function readMessages({ messages }: ChatRequest): ChatMessages {
   const all = messages.map(readMessage)
   const first = all.findIndex(({ role }) => role !== 'system')
@@ -115,8 +111,8 @@ export function readMessages({ messages }: ChatRequest): ChatMessages {
     return [{ callId: message.tool_call_id, output: typeof message.content === 'string' ? message.content : parts }]
   })
   if (newParts.length + outputs.length === 0)
-    throw refusal('messages', 'must end with a message of the user that has text or an image, or with results of tools')
-  if (newParts.length > MAX_PARTS) throw refusal('messages', `may have ${MAX_PARTS} new parts of the user at most`)
+    throw invalid('messages', 'must end with a message of the user that has text or an image, or with results of tools')
+  if (newParts.length > MAX_PARTS) throw invalid('messages', `may have ${MAX_PARTS} new parts of the user at most`)
   const askedParts = messages.flatMap((message) => (message.role === 'assistant' ? (message.tool_calls ?? []) : []))
   const callIds = new Set(askedParts.map(({ id }) => id))
   const system = all.slice(0, begin).flatMap(({ parts }) => parts.map(textIn))
@@ -145,8 +141,8 @@ function partsIn(content: z.infer<typeof Content>): UserPart[] {
     if (part.type === 'image_url') return [imageOf(urlIn(part))]
     const text: unknown = part.type === 'refusal' ? Object(part)['refusal'] : Object(part)['text']
     if (part.type !== 'text' && part.type !== 'refusal')
-      throw refusal('messages', `has content of the type ${part.type.slice(0, 50)}, which is not supported`)
-    return typeof text === 'string' && /\S/.test(text) ? [{ type: 'text', text: text.toWellFormed() }] : []
+      throw invalid('messages', `has content of the type ${part.type.slice(0, 50)}, which is not supported`)
+    return typeof text === 'string' ? textParts(text) : []
   })
 }
 
@@ -155,8 +151,6 @@ function urlIn(part: object): unknown {
   const givenParts: unknown = Object(part)['image_url']
   return typeof givenParts === 'string' ? givenParts : Object(givenParts)['url']
 }
-
-export const textIn = (part: UserPart): string => (part.type === 'text' ? part.text : '[image]')
 
 const withRole = (role: string, part: UserPart): UserPart =>
   part.type === 'text' ? { type: 'text', text: `${role}: ${part.text}` } : part

@@ -1,5 +1,6 @@
 /** Finds what a request has said before: clients of OpenAI repeat requests whose answer was lost. */
 import type { EventOf } from '../../contract/events/event.ts'
+import type { Problem } from '../../contract/problem.ts'
 import { AnswerRequest } from '../../contract/request.ts'
 import type { Conversation } from '../../conversations/conversation.ts'
 import { readPages } from '../../events/read-pages.ts'
@@ -9,9 +10,9 @@ import { keyInMark, newestMarked } from './chat-history.ts'
 import { parseCallId } from './chat-builder.ts'
 import { earlierPost } from './earlier-post.ts'
 import type { ChatAsk } from './chat-ask.ts'
-import { OpenAiError, refusal } from './openai-error.ts'
+import { invalid, parseField } from '../shared/fields.ts'
+import { OpenAiError } from './openai-error.ts'
 import type { CallOutput } from './response-request.ts'
-import { parseBody } from './response-request.ts'
 import type { RequestAnswerOf } from './say.ts'
 
 const PAGE = 64
@@ -49,7 +50,7 @@ export async function resultsOf(
   for (const { callId, output } of outputs) {
     const id = toolUseOf(conversation, callId)
     if (id === undefined || answerById.has(id)) throw notWaiting(callId)
-    answerById.set(id, parseBody(AnswerRequest, { kind: 'client_tool', output }))
+    answerById.set(id, parseField(AnswerRequest, { kind: 'client_tool', output }))
   }
   const closedOutputs = outputs.filter(({ callId }) => !openIds.has(toolUseOf(conversation, callId) ?? ''))
   const resultById =
@@ -97,8 +98,8 @@ export function toolUseOf({ id }: Pick<Conversation, 'id'>, callId: string): str
   return call?.conversationId === id ? call.toolUseId : undefined
 }
 
-export const notWaiting = (callId: string): OpenAiError =>
-  refusal('tool_call_id', `${callId.slice(0, 200)} does not wait for a result`)
+export const notWaiting = (callId: string): Problem =>
+  invalid('tool_call_id', `${callId.slice(0, 200)} does not wait for a result`)
 
 export const missingResult = (toolUseId = ''): OpenAiError =>
   new OpenAiError(400, `A message of the role tool is missing for the call that ends with ${toolUseId}.`, {

@@ -1,7 +1,7 @@
 /** Finds which conversation the thread of a request is, before it is created. */
 import type { Access } from '../../access/access.ts'
 import { Problem } from '../../contract/problem.ts'
-import type { GatewayDeps } from './gateway-deps.ts'
+import type { GatewayDeps } from '../shared/gateway-deps.ts'
 
 type ThreadName = { readonly thread: string | undefined; readonly access: Access }
 

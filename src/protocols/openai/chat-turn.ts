@@ -7,21 +7,24 @@ import type { UserPart } from '../../contract/values/message.ts'
 import { REQUESTS } from '../../contract/events/request-kinds.ts'
 import type { Conversation } from '../../conversations/conversation.ts'
 import { createOrFind } from '../../http/guards/create-or-find.ts'
-import { busy, takeTurn, toolsUpdate } from './begin-turn.ts'
+import { isAtRest } from '../shared/is-at-rest.ts'
+import { takeTurn } from '../shared/take-turn.ts'
+import { toolsUpdate } from '../shared/use-tools.ts'
+import { busy } from './begin-turn.ts'
 import { parseCallId } from './chat-builder.ts'
 import type { ChatAsk } from './chat-ask.ts'
-import { createRequestFor, mayNotInstruct } from './create-request.ts'
+import { createRequestFor, mayNotInstruct } from '../shared/create-request.ts'
 import type { Results } from './chat-retries.ts'
 import { earlierMessageOf, missingResult, notWaiting, resultsOf, toolUseOf } from './chat-retries.ts'
-import { importOf } from './chat-import.ts'
+import { importOf } from '../shared/earlier-messages.ts'
 import type { ChatMarks, HistoryPlace } from './chat-history.ts'
 import { formatMark, marksOf, placeOf } from './chat-history.ts'
 import type { ChatMessages } from './chat-request.ts'
 import { toolChoiceOf } from './chat-request.ts'
 import { waitingWords } from './chat-words.ts'
-import type { GatewayDeps } from './gateway-deps.ts'
+import type { GatewayDeps } from '../shared/gateway-deps.ts'
 import { OpenAiError } from './openai-error.ts'
-import { parseBody } from './response-request.ts'
+import { parseField } from '../shared/fields.ts'
 import { say } from './say.ts'
 import { isTemporaryId, temporaryId } from './temporary-id.ts'
 import { limitedThread } from './chat-thread.ts'
@@ -87,16 +90,12 @@ export async function beginChat(ask: ChatAsk, place: ChatPlace): Promise<ChatTur
     const isSaid = message !== undefined || newParts.length === 0
     if (results?.answers.length === 0 && isSaid && results.since !== undefined)
       return { ...place, start: message ?? results.since }
-    if (isBusy(conversation)) throw waitingError(conversation) ?? busy()
+    if (!isAtRest(conversation)) throw waitingError(conversation) ?? busy()
     return { ...place, start: await begin(conversation, ask, { marks, message, results }) }
   } finally {
     release()
   }
 }
-
-/** A call that the client executes waits within the run at first. */
-const isBusy = ({ state, requests }: Conversation): boolean =>
-  state.status === 'running' && requests.list().every(({ kind }) => kind !== 'client_tool')
 
 type EarlierParts = {
   readonly marks: ChatMarks
@@ -117,7 +116,7 @@ async function begin(
   if (place?.kind === 'other' || (results && place && place.kind !== 'end'))
     throw otherHistory(!results && marks.before.length === 0)
   const content = place ? partsFor(ask, place) : []
-  if (content.length > 0) parseBody(UserInput, { role: 'user', content }, 'messages')
+  if (content.length > 0) parseField(UserInput, { role: 'user', content }, 'messages')
   const target = place?.kind === 'earlier' ? place.toSeq : undefined
   if (target !== undefined && ask.thread === undefined) throw otherHistory(false)
   const isUnseen = target === undefined && !results && hasUnseen(conversation, messages)

@@ -7,14 +7,14 @@ import { KeyHeader } from '../../http/request/idempotency-key.ts'
 import type { BodyHash } from '../../security/body-hash.ts'
 import { KEY_LIFETIME_MS } from '../../state/idempotency.ts'
 import type { PostedKey } from '../../state/idempotency.ts'
-import { parseBody } from './response-request.ts'
+import { parseField } from '../shared/fields.ts'
 
 /** `key`: the header `Idempotency-Key`. `isRepeated`: the client says that it has sent the request before. */
 export type RetryHeaders = { readonly key: string | undefined; readonly isRepeated: boolean }
 
-/** Throws an `OpenAiError`. */
+/** Throws a `Problem`. */
 export function retryHeadersOf({ headers }: FastifyRequest): RetryHeaders {
-  const key = parseBody(KeyHeader, { 'idempotency-key': headers['idempotency-key'] })['idempotency-key']
+  const key = parseField(KeyHeader, { 'idempotency-key': headers['idempotency-key'] })['idempotency-key']
   return { key, isRepeated: Number(headers['x-stainless-retry-count'] ?? 0) > 0 }
 }
 

@@ -2,7 +2,7 @@
 import type { FastifyRequest } from 'fastify'
 import { accessOf } from '../../http/guards/authorize.ts'
 import { listModels, requireModel } from './models.ts'
-import type { GatewayDeps } from './gateway-deps.ts'
+import type { GatewayDeps } from '../shared/gateway-deps.ts'
 import * as chat from './chat-completions.ts'
 import * as responses from './responses.ts'
 import { sendError as send } from './openai-error.ts'

@@ -1,6 +1,5 @@
 /** Profiles are the models of this API. */
 import type { Access } from '../../access/access.ts'
-import { Problem } from '../../contract/problem.ts'
 import type { Profiles, SeesProfile } from '../../conversations/profiles/profiles.ts'
 import { OpenAiError } from './openai-error.ts'
 
@@ -35,15 +34,4 @@ export async function requireModel(deps: ModelDeps, access: Access, model: strin
     code: 'model_not_found',
     param: 'model',
   })
-}
-
-/** Whether the profile says which calls need a decision. */
-export async function hasMode({ profiles }: ModelDeps, profile: string): Promise<boolean> {
-  try {
-    const { permission_mode, confirmation_mode } = await (await profiles()).get(profile)
-    return permission_mode !== undefined || confirmation_mode !== undefined
-  } catch (error) {
-    if (error instanceof Problem) return false
-    throw error
-  }
 }

@@ -1,8 +1,8 @@
 /** Errors in the form of the OpenAI API. */
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import type { ProblemCode } from '../../contract/problem.ts'
-import { Problem } from '../../contract/problem.ts'
+import type { Problem, ProblemCode } from '../../contract/problem.ts'
 import { problemFor } from '../../http/request/problem-handler.ts'
+import { retryAfterOf, sendErrorReply } from '../shared/error-reply.ts'
 
 type OpenAiErrorOptions = { readonly code?: string; readonly param?: string; readonly retryAfter?: number }
 
@@ -23,9 +23,6 @@ export class OpenAiError extends Error {
     this.retryAfter = retryAfter
   }
 }
-
-export const refusal = (param: string, message: string): OpenAiError =>
-  new OpenAiError(400, `${param}: ${message}`, { param })
 
 /** The codes that clients of OpenAI know. */
 const CODES: Partial<Record<ProblemCode, string>> = {
@@ -48,14 +45,28 @@ export function errorObject(
   error: unknown,
   request: FastifyRequest,
   redact: (text: string) => string,
-): { status: number; error: ErrorObject } {
+): { status: number; retryAfter: number | undefined; error: ErrorObject } {
   const own = error instanceof OpenAiError ? error : fromProblem(problemFor(error, request, redact))
-  const { status, message, code, param } = own
-  return { status, error: { message: redact(message), type: typeOf(status), code, param } }
+  const { status, retryAfter, message, code, param } = own
+  return { status, retryAfter, error: { message: redact(message), type: typeOf(status), code, param } }
 }
 
 function fromProblem(problem: Problem): OpenAiError {
-  return new OpenAiError(problem.status, problem.message, { code: CODES[problem.code] ?? problem.code })
+  const { status, message, code, details } = problem
+  const field = code === 'invalid_request' ? wrongFieldIn(details) : undefined
+  if (field !== undefined) return new OpenAiError(status, message, field === '' ? {} : { param: field })
+  const retryAfter = retryAfterOf(problem)
+  return new OpenAiError(status, message, {
+    code: CODES[code] ?? code,
+    ...(retryAfter !== undefined && { retryAfter }),
+  })
+}
+
+/** The body is the empty text. */
+function wrongFieldIn(details: Problem['details']): string | undefined {
+  const errors = details?.['errors']
+  const path: unknown = Array.isArray(errors) ? Object(errors[0])['path'] : undefined
+  return typeof path === 'string' ? path : undefined
 }
 
 function typeOf(status: number): string {
@@ -64,39 +75,16 @@ function typeOf(status: number): string {
   return status >= 500 ? 'server_error' : 'invalid_request_error'
 }
 
-type ErrorText = { readonly type: string; readonly body: string }
-
-const asJson = (error: ErrorObject): ErrorText => ({ type: 'application/json', body: JSON.stringify({ error }) })
-
-/** The error handler of the routes. Another protocol has another form. */
+/** The error handler of the routes. */
 export function sendError(
   error: unknown,
   request: FastifyRequest,
   reply: FastifyReply,
   redact: (text: string) => string,
-  format: (error: ErrorObject) => ErrorText = asJson,
 ): FastifyReply {
-  const { status, error: errorBody } = errorObject(error, request, redact)
-  const givenSeconds =
-    error instanceof OpenAiError ? error.retryAfter : error instanceof Problem ? retryAfterOf(error) : undefined
-  const seconds = givenSeconds ?? (status === 503 ? 1 : undefined)
-  if (seconds !== undefined) void reply.header('retry-after', seconds)
+  const { status, retryAfter, error: errorBody } = errorObject(error, request, redact)
   // Clients of OpenAI repeat requests with these statuses, and this one would be refused again.
-  else if (status === 409 || status === 507) void reply.header('x-should-retry', 'false')
-  if (status === 401) void reply.header('www-authenticate', 'Bearer realm="agent-server"').header('connection', 'close')
-  const { type, body } = format(errorBody)
-  return reply.code(status).type(type).send(body)
-}
-
-/** What another request does now, and ends soon. */
-const PASSING: ReadonlySet<ProblemCode> = new Set([
-  'already_running',
-  'conversation_changed',
-  'conversation_running',
-  'idempotency_in_flight',
-])
-
-function retryAfterOf({ code, details }: Problem): number | undefined {
-  const seconds = details?.['retry_after'] ?? (PASSING.has(code) ? 1 : undefined)
-  return typeof seconds === 'number' ? seconds : undefined
+  if (retryAfter === undefined && (status === 409 || status === 507)) void reply.header('x-should-retry', 'false')
+  const body = JSON.stringify({ error: errorBody })
+  return sendErrorReply(reply, { status, retryAfter, type: 'application/json', body })
 }

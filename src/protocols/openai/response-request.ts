@@ -2,11 +2,10 @@
 import { z } from 'zod'
 import type { ClientTool } from '../../contract/client-tools/client-tool.ts'
 import { ClientTools } from '../../contract/client-tools/client-tool.ts'
-import { ImagePart } from '../../contract/values/message.ts'
 import type { UserPart } from '../../contract/values/message.ts'
 import { OutputSchema } from '../../contract/run.ts'
-import { describeIssue } from '../../contract/problem.ts'
-import { OpenAiError, refusal } from './openai-error.ts'
+import { invalid, parseField } from '../shared/fields.ts'
+import { imageOf, textParts } from '../shared/input-parts.ts'
 
 /** The label of the tools of the server: a client that declares it answers approval requests. */
 export const SERVER_LABEL = 'agent-server'
@@ -35,15 +34,6 @@ export const ResponseRequest = z.looseObject({
 })
 export type ResponseRequest = z.infer<typeof ResponseRequest>
 
-/** Throws an `OpenAiError` that names the field. */
-export function parseBody<T>(schema: z.ZodType<T>, body: unknown, ...root: readonly string[]): T {
-  const parseResult = schema.safeParse(body ?? {})
-  if (parseResult.success) return parseResult.data
-  const [issue] = parseResult.error.issues
-  const { path, message } = describeIssue(issue ?? { path: [], message: 'is not valid' }, root)
-  throw path === '' ? new OpenAiError(400, `The body: ${message}`) : refusal(path, message)
-}
-
 export type ApprovalAnswer = { readonly id: string; readonly approve: boolean; readonly reason: string | undefined }
 export type CallOutput = { readonly callId: string; readonly output: string | readonly UserPart[] }
 export type ResponseInput = {
@@ -57,7 +47,7 @@ const ApprovalItem = z.object({ approval_request_id: z.string(), approve: z.bool
 const OutputItem = z.object({ call_id: z.string(), output: z.union([z.string(), Parts]) })
 const MessageItem = z.looseObject({ role: z.string(), content: z.union([z.string(), Parts]) })
 
-/** Answers of the model are items that a client sends back: the log has them. Throws an `OpenAiError`. */
+/** Answers of the model are items that a client sends back: the log has them. Throws a `Problem`. */
 export function readInput(input: ResponseRequest['input'], isNew: boolean): ResponseInput {
   if (input === undefined) return { parts: [], approvals: [], outputs: [] }
   if (typeof input === 'string') return { parts: textParts(input), approvals: [], outputs: [] }
@@ -65,15 +55,15 @@ export function readInput(input: ResponseRequest['input'], isNew: boolean): Resp
   const isTranscript = isNew && input.some((item) => item['role'] === 'assistant')
   for (const item of input) {
     if (item.type === 'mcp_approval_response') {
-      const { approval_request_id: id, approve, reason } = parseBody(ApprovalItem, item)
+      const { approval_request_id: id, approve, reason } = parseField(ApprovalItem, item)
       approvals.push({ id, approve, reason: reason ?? undefined })
     } else if (item.type === 'function_call_output') {
-      const { call_id: callId, output } = parseBody(OutputItem, item)
+      const { call_id: callId, output } = parseField(OutputItem, item)
       outputs.push({ callId, output: typeof output === 'string' ? output : partsOfContent(output) })
     } else if (item.type === 'message' || (item.type === undefined && item['role'] !== undefined)) {
-      parts.push(...saidBy(parseBody(MessageItem, item), isTranscript))
+      parts.push(...saidBy(parseField(MessageItem, item), isTranscript))
     } else if (item.type === 'item_reference' || item.type === undefined) {
-      throw refusal('input', 'has an item that is not supported; send messages, outputs of functions and approvals')
+      throw invalid('input', 'has an item that is not supported; send messages, outputs of functions and approvals')
     }
   }
   return { parts, approvals, outputs }
@@ -86,27 +76,14 @@ function saidBy({ role, content }: z.infer<typeof MessageItem>, isTranscript: bo
   return messageParts.map((part) => (part.type === 'text' ? { type: 'text', text: `${role}: ${part.text}` } : part))
 }
 
-const textParts = (text: string): UserPart[] => (/\S/.test(text) ? [{ type: 'text', text: text.toWellFormed() }] : [])
-
 function partsOfContent(content: readonly z.infer<typeof Part>[]): UserPart[] {
   return content.flatMap((part) => {
     const { type, text } = part
     if (['input_text', 'output_text', 'text'].includes(type)) return typeof text === 'string' ? textParts(text) : []
     if (type === 'input_image') return [imageOf(part['image_url'])]
     if (type === 'image_url') return [imageOf(ImageUrl.safeParse(part['image_url']).data?.url)]
-    throw refusal('input', `has content of the type ${type}, which is not supported; send text and images`)
+    throw invalid('input', `has content of the type ${type}, which is not supported; send text and images`)
   })
-}
-
-/** Takes only data in the request itself: the server fetches no URL for a client. */
-export function imageOf(url: unknown): UserPart {
-  const [, media_type, data] = (typeof url === 'string' && /^data:([\w/+.-]+);base64,([\s\S]*)$/.exec(url)) || []
-  const image = ImagePart.safeParse({ type: 'image', media_type, data })
-  if (image.success) return image.data
-  throw refusal(
-    'image_url',
-    'must be a data URL of a PNG, JPEG, GIF or WebP image in base64; remote URLs are not fetched',
-  )
 }
 
 const FunctionTool = z.looseObject({
@@ -119,10 +96,10 @@ const FunctionTool = z.looseObject({
 export function clientToolsOf({ tools }: Pick<ResponseRequest, 'tools'>): ClientTool[] {
   const functions = (tools ?? []).filter(({ type }) => type === 'function')
   const givenTools = functions.map((tool) => {
-    const { name, description, parameters } = parseBody(FunctionTool, tool['function'] ?? tool, 'tools')
+    const { name, description, parameters } = parseField(FunctionTool, tool['function'] ?? tool, 'tools')
     return { name, description: description ?? '', input_schema: { type: 'object', ...parameters } }
   })
-  return parseBody(ClientTools, givenTools, 'tools')
+  return parseField(ClientTools, givenTools, 'tools')
 }
 
 export const asksApproval = ({ tools }: Pick<ResponseRequest, 'tools'>): boolean =>
@@ -135,6 +112,6 @@ export function outputSchemaOf({ text }: Pick<ResponseRequest, 'text'>): Record<
   const format = text?.format
   if (!format || format.type === 'text') return undefined
   if (format.type === 'json_object') return { type: 'object' }
-  if (format.type === 'json_schema') return parseBody(JsonSchema, format).schema
-  throw refusal('text.format', `has the type ${format.type.slice(0, 50)}, which is not supported; send json_schema`)
+  if (format.type === 'json_schema') return parseField(JsonSchema, format).schema
+  throw invalid('text.format', `has the type ${format.type.slice(0, 50)}, which is not supported; send json_schema`)
 }

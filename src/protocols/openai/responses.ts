@@ -10,19 +10,20 @@ import { followTurn, readTurn } from '../items/follow-turn.ts'
 import type { TurnStep } from '../items/follow-turn.ts'
 import { continueConversation, createConversationFor, isContinuedAfter } from './begin-turn.ts'
 import { requireModel } from './models.ts'
-import { OpenAiError, refusal } from './openai-error.ts'
+import { OpenAiError, errorObject } from './openai-error.ts'
+import { invalid, parseField } from '../shared/fields.ts'
 import { ResponseBuilder } from './response-builder.ts'
 import type { ResponseEvent } from './response-builder.ts'
 import type { ResponseId } from './response-id.ts'
 import { formatResponseId, parseResponseId } from './response-id.ts'
-import { enterStream } from './enter-stream.ts'
-import type { GatewayDeps } from './gateway-deps.ts'
+import { enterStream } from '../shared/enter-stream.ts'
+import type { GatewayDeps } from '../shared/gateway-deps.ts'
 import { inputItems } from './input-items.ts'
 import { responseObject } from './response-object.ts'
 import type { Echo, ResponseObject } from './response-object.ts'
 import type { ResponseRequest } from './response-request.ts'
-import { ResponseRequest as RequestSchema, asksApproval, outputSchemaOf, parseBody } from './response-request.ts'
-import { streamResponse } from './stream-response.ts'
+import { ResponseRequest as RequestSchema, asksApproval, outputSchemaOf } from './response-request.ts'
+import { streamResponse } from '../shared/stream-response.ts'
 
 /** A response and its conversation. */
 type FoundResponse = { readonly id: ResponseId; readonly conversation: Conversation }
@@ -32,9 +33,9 @@ export async function createResponse(
   request: FastifyRequest,
   reply: FastifyReply,
 ): Promise<ResponseObject | undefined> {
-  const body = parseBody(RequestSchema, request.body)
+  const body = parseField(RequestSchema, request.body)
   if (body.conversation !== undefined && body.conversation !== null)
-    throw refusal('conversation', 'is not supported; send previous_response_id')
+    throw invalid('conversation', 'is not supported; send previous_response_id')
   const access = accessOf(request)
   const { id: profile } = await requireModel(deps, access, body.model)
   const schema = outputSchemaOf(body)
@@ -108,7 +109,7 @@ export async function getResponse(
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- parsed below
   const { stream: wantsStream, starting_after: after = '-1' } = request.query as Record<string, string | undefined>
   if (wantsStream !== 'true') return await snapshot(response, {})
-  if (!/^(-1|\d{1,16})$/.test(after)) throw refusal('starting_after', 'must be a sequence_number of this response')
+  if (!/^(-1|\d{1,16})$/.test(after)) throw invalid('starting_after', 'must be a sequence_number of this response')
   const release = deps.manager.hold(response.conversation.id)
   try {
     await stream(deps, response, {}, { request, reply, after: Number(after) })
@@ -255,7 +256,7 @@ async function sendStream(
   const builder = new ResponseBuilder(foundResponse.id)
   const firstObject = await objectOf(foundResponse, builder, echo)
   return await streamResponse(
-    { request, reply, signal, redact: foundResponse.conversation.redact },
+    { request, reply, signal },
     async function* () {
       const heads = ['response.created', 'response.in_progress'].map((type, at) => ({
         type,
@@ -271,6 +272,10 @@ async function sendStream(
       const type = response.status === 'cancelled' ? 'incomplete' : response.status
       yield [{ type: `response.${type}`, response, sequence_number: builder.lastNumber + 1 }]
       return response
+    },
+    (error) => {
+      const { error: errorBody } = errorObject(error, request, foundResponse.conversation.redact)
+      return { ...errorBody, type: 'error', sequence_number: Number.MAX_SAFE_INTEGER }
     },
   )
 }

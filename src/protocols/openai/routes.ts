@@ -1,8 +1,8 @@
 /** The routes of the OpenAI API. What they do is loaded with the first request: a server without them pays for their names only. */
 import type { FastifyContextConfig, FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
 import type * as Loaded from './gateway.ts'
-import type { GatewayDeps } from './gateway-deps.ts'
-import { redactorOf } from './redactor-of.ts'
+import type { GatewayDeps } from '../shared/gateway-deps.ts'
+import { redactorOf } from '../shared/redactor-of.ts'
 import { parseResponseId } from './response-id.ts'
 
 type Gateway = typeof Loaded

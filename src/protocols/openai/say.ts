@@ -1,7 +1,6 @@
 /** Sends what a request says: the answers to what waits, and a message. If one of them is refused, the other is not sent. */
 import type { Access } from '../../access/access.ts'
 import type { ClientTool } from '../../contract/client-tools/client-tool.ts'
-import { Problem } from '../../contract/problem.ts'
 import type { AnswerRequest } from '../../contract/request.ts'
 import type { RunOptions } from '../../contract/run.ts'
 import { UserInput } from '../../contract/values/message.ts'
@@ -11,7 +10,9 @@ import { REQUESTS } from '../../contract/events/request-kinds.ts'
 import type { Conversation } from '../../conversations/conversation.ts'
 import type { Idempotency } from '../../state/idempotency.ts'
 import { readsMessages } from '../../state/run-overrides.ts'
-import { parseBody } from './response-request.ts'
+import { ensureRun } from '../shared/ensure-run.ts'
+import { parseField } from '../shared/fields.ts'
+import { optionsForTools } from '../shared/use-tools.ts'
 
 export type RequestAnswerOf = { readonly requestId: string; readonly answer: AnswerRequest }
 
@@ -25,11 +26,11 @@ type Words = {
   readonly mark?: Idempotency
 }
 
-/** Returns the seq of the message, or of the first answer. Throws a `Problem`, and an `OpenAiError` for a wrong message. */
+/** Returns the seq of the message, or of the first answer. Throws a `Problem`. */
 export async function say(conversation: Conversation, access: Access, words: Words): Promise<number> {
   const { answers, content } = words
   access.require(...answers.map(({ answer }) => REQUESTS[answer.kind].scope))
-  const message = content.length > 0 ? parseBody(UserInput, { role: 'user', content }) : undefined
+  const message = content.length > 0 ? parseField(UserInput, { role: 'user', content }) : undefined
   const run_options = optionsOf(words)
   if (message && answers.length === 0) {
     const isPlain = Object.keys(run_options).length === 0
@@ -54,32 +55,12 @@ export async function say(conversation: Conversation, access: Access, words: Wor
 }
 
 function optionsOf({ tools, outputSchema: output_schema, toolChoice: tool_choice }: Words): RunOptions {
-  // The client executes them itself: it needs no decision about its own functions. Rules that ask or deny hold.
-  const allowed_tools = tools.flatMap(({ name }) => (/^[A-Za-z_]/.test(name) ? [name] : []))
   return {
     ...(output_schema && { output_schema }),
     ...(tool_choice && { tool_choice }),
-    ...(allowed_tools.length > 0 && { allowed_tools }),
+    ...optionsForTools(tools.map(({ name }) => name)),
   }
 }
-
-/** Starts a run for answers, unless they have continued the one that waits for them: it may have been paused. */
-export async function ensureRun(conversation: Conversation, options: RunOptions): Promise<void> {
-  if (conversation.state.status === 'running') return
-  try {
-    await conversation.run(options)
-  } catch (error) {
-    if (!(error instanceof Problem) || !CONTINUED.has(error.code)) throw error
-  }
-}
-
-/** It works already, or something else waits. */
-const CONTINUED: ReadonlySet<string> = new Set([
-  'already_running',
-  'waiting_for_confirmation',
-  'waiting_for_input',
-  'waiting_for_client',
-])
 
 const ANSWERED: ReadonlySet<string> = new Set(['RequestAnswered'])
 

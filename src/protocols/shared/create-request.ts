@@ -1,11 +1,11 @@
-/** The conversation that a request of either API creates: of a profile, with the functions and the instructions of the client. */
+/** The conversation that a request creates: of a profile, with the functions and the instructions of the client. */
 import type { Access } from '../../access/access.ts'
 import type { ClientTool } from '../../contract/client-tools/client-tool.ts'
 import { CreateConversation } from '../../contract/conversation.ts'
+import { Problem } from '../../contract/problem.ts'
 import { createAs } from '../../http/guards/limited-requests.ts'
 import type { GatewayDeps } from './gateway-deps.ts'
-import { hasMode } from './models.ts'
-import { parseBody } from './response-request.ts'
+import { parseField } from './fields.ts'
 
 type CreateFields = {
   readonly profile: string
@@ -32,8 +32,19 @@ export async function createRequestFor(
     ...(metadata && { metadata }),
   }
   return {
-    ...createAs(access, parseBody(CreateConversation, sentFields)),
+    ...createAs(access, parseField(CreateConversation, sentFields)),
     ...(!(await hasMode(deps, profile)) && { permission_mode: 'default' as const }),
     ...(instructions && !mayNotInstruct(access) && { system_prompt_extensions: [instructions] }),
+  }
+}
+
+/** Whether the profile says which calls need a decision. */
+async function hasMode({ profiles }: GatewayDeps, profile: string): Promise<boolean> {
+  try {
+    const { permission_mode, confirmation_mode } = await (await profiles()).get(profile)
+    return permission_mode !== undefined || confirmation_mode !== undefined
+  } catch (error) {
+    if (error instanceof Problem) return false
+    throw error
   }
 }

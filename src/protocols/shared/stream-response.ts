@@ -4,19 +4,11 @@ import { withinTime } from '../../lib/bounded-wait.ts'
 import type { StreamWriter } from '../../http/streams/stream-writer.ts'
 import { logChange } from '../../http/request/request-log.ts'
 import { createStreamWriter } from '../../http/streams/stream-writer.ts'
-import type { ErrorObject } from './openai-error.ts'
-import { errorObject } from './openai-error.ts'
 
 /** A text is sent as it is. */
 type Frame = string | { readonly type?: string; readonly [field: string]: unknown }
 
-type Stream = {
-  readonly request: FastifyRequest
-  readonly reply: FastifyReply
-  readonly signal: AbortSignal
-  /** Knows the secrets of the conversation. */
-  readonly redact: (text: string) => string
-}
+type Stream = { readonly request: FastifyRequest; readonly reply: FastifyReply; readonly signal: AbortSignal }
 
 /** A reader that reads nothing for this long is disconnected, in milliseconds. */
 const STALL_TIMEOUT_MS = 60_000
@@ -26,11 +18,9 @@ const STALL_TIMEOUT_MS = 60_000
  * last event. Resolves to what `frames` returns, or to undefined after an error.
  */
 export async function streamResponse<T>(
-  { request, reply, signal, redact }: Stream,
+  { request, reply, signal }: Stream,
   frames: () => AsyncGenerator<readonly Frame[], T, void>,
-  errorFrame: (error: ErrorObject) => Frame = (error) => {
-    return { ...error, type: 'error', sequence_number: Number.MAX_SAFE_INTEGER }
-  },
+  errorFrame: (error: unknown) => Frame,
 ): Promise<T | undefined> {
   const all = frames()
   // An error before the first frame is an answer with its status.
@@ -54,8 +44,7 @@ export async function streamResponse<T>(
     }
     return next.done ? next.value : undefined
   } catch (error) {
-    const { error: errorBody } = errorObject(error, request, redact)
-    if (!signal.aborted) writer.write(frameOf(errorFrame(errorBody)))
+    if (!signal.aborted) writer.write(frameOf(errorFrame(error)))
     return undefined
   } finally {
     // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- nobody reads what it returns

@@ -1,7 +1,12 @@
 /** The earlier messages that a client sends to a conversation that has none, as marked and bounded text before the last one. */
 import type { UserPart } from '../../contract/values/message.ts'
-import type { ChatMessage } from './chat-request.ts'
-import { textIn } from './chat-request.ts'
+
+/** `calls`: how an earlier answer called functions, as text. */
+export type ChatMessage = {
+  readonly role: 'system' | 'user' | 'assistant' | 'tool'
+  readonly parts: readonly UserPart[]
+  readonly calls: readonly string[]
+}
 
 const MAX_CHARS = 128 * 1024
 const MAX_IMAGES = 20
@@ -29,3 +34,5 @@ function textOf({ role, parts, calls }: ChatMessage): string {
   const texts = [...parts.map(textIn), ...calls.map((call) => `(called ${call})`)]
   return `${role}: ${texts.join('\n').replaceAll('</earlier_messages>', '<\\/earlier_messages>')}`
 }
+
+export const textIn = (part: UserPart): string => (part.type === 'text' ? part.text : '[image]')

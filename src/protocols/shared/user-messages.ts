@@ -1,0 +1,22 @@
+import type { EventOf } from '../../contract/events/event.ts'
+import { holds } from '../../contract/events/rewound.ts'
+import type { Conversation } from '../../conversations/conversation.ts'
+import { readPages } from '../../events/read-pages.ts'
+
+const PAGE = 64
+const MESSAGES: ReadonlySet<string> = new Set(['UserMessage', 'MessageWithdrawn'])
+
+/** Yields the messages of users that hold, the newest first. Keeps one page of the log at a time. */
+export async function* userMessages({ log, state }: Conversation): AsyncGenerator<EventOf<'UserMessage'>, void, void> {
+  const withdrawn = new Set<number>()
+  for await (const { events } of readPages(log, {
+    beforeSeq: log.head + 1,
+    types: MESSAGES,
+    order: 'desc',
+    limit: PAGE,
+  }))
+    for (const { event } of events) {
+      if (event.type === 'MessageWithdrawn') withdrawn.add(event.message_seq)
+      if (event.type === 'UserMessage' && !withdrawn.delete(event.seq) && holds(state.rewound, event)) yield event
+    }
+}
