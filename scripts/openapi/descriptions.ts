@@ -18,7 +18,8 @@ export const DESCRIPTIONS: Readonly<Record<string, string>> = {
   deleteLogin:
     'Ends the login at once, also for streams that are open. For your own login, the browser also removes what the page has stored.',
   createLoginCode: 'Returns a code that logs a browser in within 60 seconds, once, with the key of this request.',
-  createStreamTicket: 'Returns a ticket for the query of one stream or socket, for browsers that cannot send a header.',
+  createStreamTicket:
+    'Returns a ticket for the query of one stream, socket or download (`file`), for browsers that cannot send a header.',
   alive: 'Returns 200 as long as the process can answer. It needs no key and looks at nothing else.',
   ready: 'Returns 200 when requests are accepted, and 503 while the server starts, stops, or cannot write its data.',
   info: 'Returns what this server is and allows. The values do not change while it runs.',

@@ -1,6 +1,6 @@
 /**
- * Stream tickets: credentials for one stream, for browsers, which cannot send a header with `EventSource` or
- * `WebSocket`. They are part of URLs, which end up in logs and histories: so a ticket works once, and only for a short
+ * Stream tickets: credentials for one stream or one download, for browsers, which cannot send a header with
+ * `EventSource`, `WebSocket` or a link. They are part of URLs, which end up in logs and histories: so a ticket works once, and only for a short
  * time. Kept in memory only: after a restart clients request new ones.
  */
 import type { CreateStreamTicket, StreamTicket } from '../contract/key.ts'
@@ -12,10 +12,16 @@ const TICKET_LIFETIME_MS = 30_000
 /** Maximum number of unused tickets of one key; above it its oldest is removed. */
 const MAX_TICKETS_PER_KEY = 1000
 
-type IssuedTicket = {
-  readonly access: Access
+/** What a ticket is for. */
+export type TicketTarget = {
   /** Undefined: the firehose. */
   readonly conversationId: string | undefined
+  /** The path of a file to download. Undefined: a stream. */
+  readonly file?: string | undefined
+}
+
+type IssuedTicket = TicketTarget & {
+  readonly access: Access
   readonly expiresAt: number
 }
 
@@ -32,25 +38,26 @@ export class StreamTickets {
     this.#now = now
   }
 
-  issue(access: Access, { conversation_id, scopes }: CreateStreamTicket): StreamTicket {
+  issue(access: Access, { conversation_id, scopes, file }: CreateStreamTicket): StreamTicket {
     const ticket = makeCredential('ast_')
     const expiresAt = this.#now() + TICKET_LIFETIME_MS
     this.#forgetExpired()
-    const narrowedAccess = access.narrowedTo(scopes, conversation_id)
-    this.#add(hashCredential(ticket), { access: narrowedAccess, conversationId: conversation_id, expiresAt })
+    const narrowedAccess = access.narrowedTo(file === undefined ? scopes : ['files'], conversation_id)
+    this.#add(hashCredential(ticket), { access: narrowedAccess, conversationId: conversation_id, file, expiresAt })
     return { ticket, expires_at: new Date(expiresAt).toISOString() }
   }
 
-  /** Uses the ticket up. Throws `unauthorized` for a ticket that is used, expired, or for another stream. */
-  redeem(ticket: string, conversationId: string | undefined): Access {
+  /** Uses the ticket up. Throws `unauthorized` for a ticket that is used, expired, or for something else. */
+  redeem(ticket: string, { conversationId, file }: TicketTarget): Access {
     const hash = hashCredential(ticket)
     const issuedTicket = this.#issued.get(hash)
     if (issuedTicket) this.#remove(hash, issuedTicket)
     const isValid = issuedTicket && issuedTicket.expiresAt > this.#now() && !issuedTicket.access.ended.aborted
-    if (isValid && issuedTicket.conversationId === conversationId) return issuedTicket.access
+    const isForTarget = issuedTicket?.conversationId === conversationId && issuedTicket?.file === file
+    if (isValid && isForTarget) return issuedTicket.access
     throw new Problem(
       'unauthorized',
-      'The ticket is not valid: it was used, has expired, or is for another stream. Get a new one with POST /stream-tickets.',
+      'The ticket is not valid: it was used, has expired, or is for another stream or file. Get a new one with POST /stream-tickets.',
     )
   }
 

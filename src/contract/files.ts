@@ -1,6 +1,7 @@
 /** Files of a workdir on the wire: requests and responses. */
 import { z } from 'zod'
 import { AtSeq } from './diff.ts'
+import { Ticket } from './key.ts'
 import { Flag, PageLimit } from './values/page.ts'
 
 /** The limit of Linux. */
@@ -60,7 +61,7 @@ export type ListFiles = z.infer<typeof ListFiles>
 
 export const GetFile = z.strictObject({ format: ArchiveFormat })
 
-export const GetFileAt = GetFile.extend({ at: AtSeq })
+export const GetFileAt = GetFile.extend({ at: AtSeq, ticket: Ticket })
 
 export const DeleteFile = z.strictObject({
   recursive: Flag.default(false).describe('Delete a directory that is not empty, with its content.'),

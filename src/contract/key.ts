@@ -151,36 +151,57 @@ export const RotateKey = z
   .meta({ id: 'RotateKey', examples: [{ overlap_seconds: 3600 }] })
 export type RotateKey = z.infer<typeof RotateKey>
 
+/** Longer paths are refused as unsafe. */
+const MAX_FILE_PATH_CHARS = 4096
+
 export const CreateStreamTicket = z
   .strictObject({
     conversation_id: ConversationId.optional(),
     firehose: z.literal(true).optional(),
+    file: z
+      .string()
+      .min(1)
+      .max(MAX_FILE_PATH_CHARS)
+      .optional()
+      .describe(
+        'A path in the workdir of `conversation_id`: the ticket downloads this file or directory, and opens no stream. The key needs the scope `files`.',
+      ),
     scopes: z
       .array(z.literal('read'))
       .length(1)
       .default(['read'])
-      .describe('What the ticket allows. Only `read` exists.'),
+      .describe('What the ticket of a stream allows. Only `read` exists.'),
   })
   .refine(({ conversation_id, firehose }) => (conversation_id === undefined) !== (firehose === undefined), {
     error: 'needs either conversation_id or firehose: true',
   })
+  .refine(({ file, firehose }) => file === undefined || firehose === undefined, {
+    path: ['file'],
+    error: 'needs the conversation_id that the file belongs to',
+  })
   .meta({
     id: 'CreateStreamTicket',
-    examples: [{ conversation_id: '0199a1f0-5c3e-7d12-9b1a-2f6d8c40a7e1' }, { firehose: true }],
+    examples: [
+      { conversation_id: '0199a1f0-5c3e-7d12-9b1a-2f6d8c40a7e1' },
+      { conversation_id: '0199a1f0-5c3e-7d12-9b1a-2f6d8c40a7e1', file: 'dist/report.zip' },
+      { firehose: true },
+    ],
   })
 export type CreateStreamTicket = z.infer<typeof CreateStreamTicket>
 
 export const StreamTicket = z
   .object({
-    ticket: z.string().describe('For `?ticket=` of one stream. It can be used once.'),
-    expires_at: z.iso.datetime().describe('The stream must begin before then; it may last longer.'),
+    ticket: z.string().describe('For `?ticket=` of one stream or download. It can be used once.'),
+    expires_at: z.iso.datetime().describe('The stream or download must begin before then; it may last longer.'),
   })
   .meta({ id: 'StreamTicket', examples: [{ ticket: 'ast_example', expires_at: '2026-01-31T12:00:30.000Z' }] })
 export type StreamTicket = z.infer<typeof StreamTicket>
 
-/** The query parameter of stream routes. Not named `…token` or `…key`, which are refused in URLs. */
+/** The query parameter of streams and downloads. Not named `…token` or `…key`, which are refused in URLs. */
 export const Ticket = z
   .string()
   .max(200)
   .optional()
-  .describe('From `POST /stream-tickets`, for browsers, whose `EventSource` and `WebSocket` cannot send a header.')
+  .describe(
+    'From `POST /stream-tickets`, for browsers, whose `EventSource`, `WebSocket` and links cannot send a header.',
+  )

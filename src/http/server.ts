@@ -54,8 +54,8 @@ declare module 'fastify' {
     public?: boolean
     /** Works while the server starts, as all public routes do: it needs no conversations. */
     early?: boolean
-    /** A stream, for which browsers may send a ticket in the query. */
-    takesTicket?: boolean
+    /** A stream or a download, for which browsers may send a ticket in the query. */
+    takesTicket?: 'stream' | 'file'
     /** A page for browsers: it has separate security headers. */
     page?: boolean
     /** Its body is a file, or a form with files, of any type and size. */

@@ -27,6 +27,7 @@ const OUTPUT: Readonly<Record<string, readonly string[]>> = {
     'ToolUse',
     'hello',
     '',
+    '200',
     '1',
     ' 0',
     'conversation_deleted 410',

@@ -1,4 +1,4 @@
-/** Streams, sockets and the firehose with limited keys and with tickets: what they are sent, and when they end. */
+/** Streams, sockets, downloads and the firehose with limited keys and with tickets: what they are sent, and when they end. */
 import { afterAll, describe, expect, test } from 'vitest'
 import type { CreateKey } from '../../src/contract/key.ts'
 import type { Frame } from '../support/socket.ts'
@@ -152,6 +152,76 @@ describe('a stream ticket', () => {
     const stream = await subscribe(url, `/conversations/${mine}/events/stream?ticket=${ticket}`, NO_KEY)
     stream.close()
     await stream.ended
+    expect(http.bench.logged.join()).not.toContain(ticket)
+  })
+})
+
+describe('a ticket of a file', () => {
+  const download = (path: string, ticket: string, method = 'GET') =>
+    http.call(method, `${path}?ticket=${ticket}`, undefined, NO_KEY)
+
+  async function makeFiles() {
+    const id = await http.create()
+    for (const name of ['a.txt', 'b.txt']) await http.call('PUT', `/conversations/${id}/files/dir/${name}`, name)
+    return { id, path: `/conversations/${id}/files/dir` }
+  }
+
+  test('downloads that file, once, as an attachment', async () => {
+    const { id, path } = await makeFiles()
+    const ticket = await ticketFor({ conversation_id: id, file: './dir/a.txt' })
+    const answer = await download(`${path}%2Fa.txt`, ticket)
+    expect([answer.status, answer.headers['content-disposition']]).toEqual([200, 'attachment; filename="a.txt"'])
+    expect(answer.text).toContain('a.txt')
+    expect(await download(`${path}/a.txt`, ticket)).toEqual(isUnauthorized)
+  })
+
+  test('opens nothing else: no other file, list, stream or change', async () => {
+    const { id, path } = await makeFiles()
+    for (const [method, other] of [
+      ['GET', `${path}/b.txt`],
+      ['GET', `${path}%252Fa.txt`],
+      ['PUT', `${path}/a.txt`],
+      ['DELETE', `${path}/a.txt`],
+      ['GET', `/conversations/${id}/files`],
+      ['GET', `/conversations/${id}/events/stream`],
+      ['GET', '/firehose'],
+    ] as const) {
+      const ticket = await ticketFor({ conversation_id: id, file: 'dir/a.txt' })
+      expect(await download(other, ticket, method), `${method} ${other}`).toEqual(isUnauthorized)
+    }
+    const ticket = await ticketFor({ conversation_id: id })
+    expect(await download(`${path}/a.txt`, ticket)).toEqual(isUnauthorized)
+  })
+
+  test('downloads a directory as an archive', async () => {
+    const { id, path } = await makeFiles()
+    const ticket = await ticketFor({ conversation_id: id, file: 'dir' })
+    const answer = await http.call('GET', `${path}?format=tar.gz&ticket=${ticket}`, undefined, NO_KEY)
+    expect(answer.headers['content-type']).toBe('application/gzip')
+  })
+
+  test('needs a key that may read files of the conversation, and a path in its workdir', async () => {
+    const { id } = await makeFiles()
+    const body = { conversation_id: id, file: 'dir/a.txt' }
+    const reader = await keyFor({ scopes: ['read'] })
+    expect((await http.call('POST', '/stream-tickets', body, reader.header)).body.details).toEqual({
+      missing_scopes: ['files'],
+    })
+    const other = await keyFor({ scopes: ['read', 'files'], user_id: 'somebody-else' })
+    expect((await http.call('POST', '/stream-tickets', body, other.header)).body.error).toBe('conversation_not_found')
+    const outside = await http.call('POST', '/stream-tickets', { ...body, file: '../a.txt' })
+    expect(outside.body.error).toBe('unsafe_path')
+    const ofNothing = await http.call('POST', '/stream-tickets', { firehose: true, file: 'dir/a.txt' })
+    expect(ofNothing.body.error).toBe('invalid_request')
+  })
+
+  test('is in the log with its key', async () => {
+    const { id, path } = await makeFiles()
+    const key = await keyFor({ scopes: ['read', 'files'], conversations: [id] })
+    const ticket = await ticketFor({ conversation_id: id, file: 'dir/a.txt' }, key.header)
+    expect((await download(`${path}/a.txt`, ticket)).status).toBe(200)
+    const isDownload = (line: string) => line.includes('/conversations/:id/files/*') && line.includes('"GET"')
+    await expect.poll(() => http.bench.logged.filter(isDownload).at(-1)).toContain(`"key_id":"${key.id}"`)
     expect(http.bench.logged.join()).not.toContain(ticket)
   })
 })

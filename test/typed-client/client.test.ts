@@ -109,6 +109,9 @@ test('writes, uploads, reads and deletes files, also as streams and with any nam
   expect(await (await files.get('a b/ü#?.txt')).text()).toBe('one\ntwo\n')
   const part = await files.get('a b/ü#?.txt', { headers: { range: 'bytes=4-' } })
   expect([part.status, await part.text()]).toEqual([206, 'two\n'])
+  const link = await files.link('a b/ü#?.txt')
+  expect(await (await fetch(link)).text()).toBe('one\ntwo\n')
+  expect((await fetch(link)).status).toBe(401)
 
   const uploaded = await files.upload([
     { name: 'x.txt', content: 'x' },

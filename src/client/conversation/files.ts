@@ -3,6 +3,7 @@ import type { QueryFor, ReplyOf } from '../operations/operations.ts'
 import type { Api, CallOptions } from '../request/api.ts'
 import { listOf } from '../request/list.ts'
 import { requireContent } from '../request/sendable.ts'
+import { pathOf, queryOf } from '../request/url.ts'
 
 /** What a file can be written from. A stream is sent as it is read; browsers other than Chromium need a `Blob`. */
 export type FileContent = BlobPart | ReadableStream<Uint8Array>
@@ -40,6 +41,21 @@ export class FilesClient {
    */
   get(path: string, { at, ...options }: FileOptions & { readonly at?: number | undefined } = {}): Promise<Response> {
     return this.#api.send('getFile', { params: { id: this.#id, path }, query: { at } }, options, asResponse)
+  }
+
+  /**
+   * Returns a URL that downloads a file once, within 30 seconds, without a key: for a link of a page, which keeps nothing of
+   * the file in memory. `format`: a directory as `tar.gz`.
+   */
+  async link(
+    path: string,
+    query: Pick<QueryFor<'getFile'>, 'at' | 'format'> = {},
+    options?: CallOptions,
+  ): Promise<string> {
+    const route = pathOf('/conversations/{id}/files/{path}', { id: this.#id, path })
+    const body = { conversation_id: this.#id, file: path }
+    const { ticket } = await this.#api.call('createStreamTicket', { body }, options)
+    return this.#api.transport.urlOf(route + queryOf({ ...query, ticket }))
   }
 
   /** Downloads a directory as `tar.gz`. Default: the whole workdir. */

@@ -1,11 +1,12 @@
 /**
  * Requires a key with each request: in the header, in the first frame of a WebSocket, as a ticket in the query of a
- * stream, or by a login.
+ * stream or a download, or by a login.
  */
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import type { StreamTickets } from '../../access/stream-tickets.ts'
+import type { StreamTickets, TicketTarget } from '../../access/stream-tickets.ts'
 import { Problem } from '../../contract/problem.ts'
 import type { Metrics } from '../../telemetry/metrics.ts'
+import { pathOf } from '../files/file-path.ts'
 import type { CheckKey } from './first-frame-key.ts'
 import type { Authenticate } from './auth.ts'
 import { fingerprintIn } from './auth.ts'
@@ -45,9 +46,7 @@ export function createKeyCheck({ authenticate, tickets, logins, refuseKey }: Key
         request.keyFingerprint = fingerprint
         request.access = access
       } else {
-        // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- a parameter of a route is a string
-        const { id } = request.params as { id?: string }
-        request.access = tickets.redeem(ticket, id?.toLowerCase())
+        request.access = tickets.redeem(ticket, targetOf(request))
       }
     } catch (error) {
       request.keyFingerprint = fingerprintIn(authorization)
@@ -69,7 +68,15 @@ export function requireKey(app: FastifyInstance, checkKey: CheckKey): void {
   })
 }
 
-/** The ticket that replaces the header, on stream routes only. */
+/** Reads the path of a file in the same way as the route that sends it. */
+function targetOf(request: FastifyRequest): TicketTarget {
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- a parameter of a route is a string
+  const { id } = request.params as { id?: string }
+  const isFile = request.routeOptions.config.takesTicket === 'file'
+  return { conversationId: id?.toLowerCase(), file: isFile ? pathOf(request).text : undefined }
+}
+
+/** The ticket that replaces the header, on the routes of streams and downloads only. */
 function ticketIn({ query, headers, routeOptions: { config } }: FastifyRequest): string | undefined {
   if (!config.takesTicket || headers.authorization) return undefined
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- not validated yet

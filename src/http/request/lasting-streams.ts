@@ -17,7 +17,7 @@ export const START_TIMEOUT_MS = 25_000
 
 /** An `EventSource` accepts nothing else. A client that accepts anything can handle an error status. */
 export const wantsEventStream = ({ routeOptions, headers }: FastifyRequest): boolean =>
-  routeOptions.config.takesTicket === true && /^\s*text\/event-stream\s*$/i.test(headers.accept ?? '')
+  routeOptions.config.takesTicket === 'stream' && /^\s*text\/event-stream\s*$/i.test(headers.accept ?? '')
 
 /** True if the same request may succeed later: the server or its disk fails, or too much is open now. */
 export const isTransient = ({ status }: Problem): boolean => status >= 500 || status === 429

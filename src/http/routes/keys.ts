@@ -15,6 +15,7 @@ import {
 import type { Access } from '../../access/access.ts'
 import type { ApiKeys } from '../../access/api-keys.ts'
 import type { StreamTickets } from '../../access/stream-tickets.ts'
+import { parseJailPath } from '../../files/jail/jail-path.ts'
 import { describeRoute } from '../openapi/describe-route.ts'
 import type { Authorize } from '../guards/authorize.ts'
 import { accessOf } from '../guards/authorize.ts'
@@ -115,8 +116,9 @@ function registerTickets(app: Parameters<typeof keyRoutes>[0], { tickets, author
     '/stream-tickets',
     {
       schema: {
-        ...describeRoute('keys')('createStreamTicket', 'Get a ticket to open one stream from a browser', [
+        ...describeRoute('keys')('createStreamTicket', 'Get a ticket for one stream or one download in a browser', [
           'conversation_not_found',
+          'unsafe_path',
         ]),
         body: CreateStreamTicket,
         response: { 201: StreamTicket },
@@ -124,9 +126,12 @@ function registerTickets(app: Parameters<typeof keyRoutes>[0], { tickets, author
     },
     async (request, reply) => {
       const access = accessOf(request)
-      const { conversation_id: id } = request.body
+      const { conversation_id: id, file } = request.body
+      if (file !== undefined) access.require('files')
       if (id !== undefined) authorize.conversation(access, id)
-      return reply.code(201).header('cache-control', 'no-store').send(tickets.issue(access, request.body))
+      const path = file === undefined ? undefined : parseJailPath(file).text
+      const ticket = tickets.issue(access, { ...request.body, file: path })
+      return reply.code(201).header('cache-control', 'no-store').send(ticket)
     },
   )
 }

@@ -26,6 +26,7 @@ export const downloadRoutes: FastifyPluginAsyncZod<{ manager: ConversationManage
     '/conversations/:id/files/*',
     {
       exposeHeadRoute: false, // HEAD has a separate route, which does not read the file
+      config: { takesTicket: 'file' },
       schema: {
         ...describe('getFile', 'Download a file or a part of it; a directory as `tar.gz`', [
           ...PATH,

@@ -26,7 +26,7 @@ export const eventStreamRoutes: FastifyPluginAsyncZod<EventStreamDeps> = async (
     '/conversations/:id/events/stream',
     {
       sse: { kind: 'only', heartbeat: false },
-      config: { takesTicket: true, outlivesOwner: true },
+      config: { takesTicket: 'stream', outlivesOwner: true },
       exposeHeadRoute: false, // a HEAD request would stay open without a response
       preHandler: requireEventStream,
       schema: {

@@ -76,7 +76,7 @@ export const firehoseRoutes: FastifyPluginAsyncZod<FirehoseRouteDeps> = async (a
     method: 'GET',
     url: '/firehose',
     sse: { kind: 'only', heartbeat: false },
-    config: { socket: true, takesTicket: true },
+    config: { socket: true, takesTicket: 'stream' },
     exposeHeadRoute: false, // a HEAD request would stay open without a response
     schema: {
       ...describe('streamFirehose', 'Follow the events of all conversations live (SSE; also a WebSocket)', PROBLEMS),

@@ -44,7 +44,7 @@ export const socketRoutes: FastifyPluginAsyncZod<SocketDeps> = async (app, deps)
   app.route({
     url: '/conversations/:id/ws',
     ...socketRoute(firstFrameKey, {
-      config: { takesTicket: true, outlivesOwner: true },
+      config: { takesTicket: 'stream', outlivesOwner: true },
       schema: { params: ById, querystring: StreamEvents },
       async check({ params, query, request: { remote } }) {
         const { log, clientHooks } = remote ? await remote.glance() : await manager.open(params.id)
