@@ -3,7 +3,7 @@ import { useState } from 'preact/hooks'
 import type { FileEntry } from '../../contract/files.ts'
 import { WhenLoaded, useLoaded } from '../parts/loaded.tsx'
 import { attempt, notify } from '../parts/notices.tsx'
-import { saveBlob } from '../parts/save-blob.ts'
+import { saveFrom } from '../parts/save.ts'
 import { Output } from '../parts/output.tsx'
 import type { OpenConversation } from '../state/conversation.ts'
 import { texts } from '../state/preferences.ts'
@@ -11,7 +11,6 @@ import { size } from '../parts/amounts.ts'
 import { visible } from '../text/visible.ts'
 
 const MAX_SHOWN_BYTES = 500_000
-const MAX_DOWNLOAD_BYTES = 50_000_000
 
 export function Files({ open }: { readonly open: OpenConversation }) {
   const { up, emptyFolder, dropHere, upload } = texts.value
@@ -109,11 +108,9 @@ function FileView({ open, file, close }: ViewProps) {
         </button>
         <code>{visible(file.path)}</code>
         <span class="quiet number">{size(file.size)}</span>
-        {file.size <= MAX_DOWNLOAD_BYTES && (
-          <button type="button" onClick={() => attempt(() => save(open, file))}>
-            {download}
-          </button>
-        )}
+        <button type="button" onClick={() => attempt(() => save(open, file))}>
+          {download}
+        </button>
       </div>
       <WhenLoaded
         of={content}
@@ -129,8 +126,7 @@ function FileView({ open, file, close }: ViewProps) {
   )
 }
 
-/** Has no key in an address: the content is a blob of this page. */
+/** The browser downloads it, of any size: the page has nothing of it in memory, and the URL works once. */
 async function save(open: OpenConversation, file: FileEntry): Promise<void> {
-  const blob = await (await open.handle.files.get(file.path)).blob()
-  saveBlob(new Blob([blob], { type: 'application/octet-stream' }), nameOf(file))
+  saveFrom(await open.handle.files.link(file.path), nameOf(file))
 }
