@@ -14,6 +14,15 @@ const Binary = z.unknown().meta({ type: 'string', format: 'binary' })
 /** The type that generated clients use comes first. `contentTypeOf` always chooses one that no browser executes. */
 const DOWNLOAD_TYPES = ['application/octet-stream', 'text/plain', 'application/*', 'image/*', 'audio/*', 'video/*']
 
+const DownloadHeaders = z.object({
+  range: z.string().optional().describe('One byte range, such as `bytes=0-99`.'),
+  'if-range': z.string().optional(),
+  'if-match': z.string().optional(),
+  'if-none-match': z.string().optional(),
+  'if-modified-since': z.string().optional(),
+  'if-unmodified-since': z.string().optional(),
+})
+
 const download = (description: string) => ({
   description,
   content: Object.fromEntries(DOWNLOAD_TYPES.map((type) => [type, { schema: Binary }])),
@@ -38,14 +47,7 @@ export const downloadRoutes: FastifyPluginAsyncZod<{ manager: ConversationManage
         ]),
         params: ByPath,
         querystring: GetFileAt,
-        headers: z.object({
-          range: z.string().optional().describe('One byte range, such as `bytes=0-99`.'),
-          'if-range': z.string().optional(),
-          'if-match': z.string().optional(),
-          'if-none-match': z.string().optional(),
-          'if-modified-since': z.string().optional(),
-          'if-unmodified-since': z.string().optional(),
-        }),
+        headers: DownloadHeaders,
         response: {
           200: download(
             'The file, served as an attachment. Content that browsers could execute has the type plain text.',
