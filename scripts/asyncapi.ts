@@ -2,6 +2,7 @@
 import { z } from 'zod'
 import manifest from '../package.json' with { type: 'json' }
 import { WebhookBody, WebhookHeaders } from '../src/contract/callback.ts'
+import { ConversationSummaryFrame } from '../src/contract/conversations/summary.ts'
 import { Event } from '../src/contract/events/event.ts'
 import { TransientEvent } from '../src/contract/events/transient-event.ts'
 import { StreamEvents, StreamFirehose, StreamNewConversation } from '../src/contract/events-api.ts'
@@ -34,6 +35,11 @@ const MESSAGES = {
     title: 'Conversation deleted',
     summary: 'Sent live on the firehose.',
     payload: ConversationDeletedFrame,
+  },
+  ConversationSummary: {
+    title: 'Conversation summary',
+    summary: 'The row of a conversation that has changed, on the firehose with `summaries`.',
+    payload: ConversationSummaryFrame,
   },
   StreamError: {
     title: 'Error',
@@ -115,7 +121,7 @@ const CHANNELS: Readonly<Record<string, Channel>> = {
     description:
       'Like the events of one conversation, but `id` is a cursor of the firehose. Within a conversation, events are in the order of their seqs.',
     query: StreamFirehose,
-    sends: ['Event', 'TransientEvent', 'ConversationDeleted', 'StreamError'],
+    sends: ['Event', 'TransientEvent', 'ConversationSummary', 'ConversationDeleted', 'StreamError'],
     isWebSocket: false,
   },
   firehoseSocket: {

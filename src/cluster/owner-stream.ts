@@ -3,7 +3,7 @@ import type { Readable } from 'node:stream'
 import type { HookFrame } from '../contract/hooks/client-hooks.ts'
 import type { TransientEvent } from '../contract/events/transient-event.ts'
 import type { FeedBatch, FeedEnd } from '../events/feed-buffer.ts'
-import { requestRecord } from '../events/request-record.ts'
+import { ownRecord } from '../events/request-record.ts'
 import type { PublishedRecord } from '../events/sse-frame.ts'
 import { afterRead } from '../lib/bounded-wait.ts'
 import type { SseMessage } from '../lib/sse-decoder.ts'
@@ -50,7 +50,7 @@ function recordOf({ event: type, data }: SseMessage): PublishedRecord {
   if (seq !== undefined) return storedFromText({ seq: Number(seq), type }, data)
   if (type === 'error') throw new Error(`The stream of the owner has failed: ${data}`)
   // oxlint-disable typescript/no-unsafe-type-assertion -- another instance of this server has written it
-  if (type === 'HookRequest' || type === 'HookRequestEnded') return requestRecord(JSON.parse(data) as HookFrame)
+  if (type === 'HookRequest' || type === 'HookRequestEnded') return ownRecord(JSON.parse(data) as HookFrame)
   const event = JSON.parse(data) as TransientEvent
   // oxlint-enable typescript/no-unsafe-type-assertion
   return { seq: undefined, type: event.type, event, json: data }

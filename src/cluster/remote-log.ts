@@ -4,7 +4,7 @@
  * the last event that they have.
  */
 import type { RequestRecord, RequestSource } from '../events/request-record.ts'
-import { requestRecord } from '../events/request-record.ts'
+import { ownRecord } from '../events/request-record.ts'
 import { closedProblem } from '../events/closed-problem.ts'
 import type { LogEnd, LogSubscriber } from '../events/event-log.ts'
 import type { LogPage, LogViews, ReadOptions, StoredEvent } from '../events/event-store.ts'
@@ -159,7 +159,7 @@ export class RemoteLog {
   #take(record: PublishedRecord): void {
     if (record.seq !== undefined) this.#show(record)
     else if (isRequest(record)) this.#addRequest(record)
-    else if (record.type !== 'conversation_deleted') this.#publish(record)
+    else if (record.type !== 'conversation_deleted' && record.type !== 'ConversationSummary') this.#publish(record)
   }
 
   #show(event: StoredEvent): void {
@@ -198,7 +198,7 @@ export class RemoteLog {
     for (const { event } of this.requests.due()) {
       const { conversation_id, request_id, client } = event
       const about = { conversation_id, timestamp, request_id, client, reason: 'interrupted' as const }
-      this.#addRequest(requestRecord({ type: 'HookRequestEnded', ...about }))
+      this.#addRequest(ownRecord({ type: 'HookRequestEnded', ...about }))
     }
   }
 

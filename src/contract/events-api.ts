@@ -138,5 +138,8 @@ export const StreamFirehose = StreamEvents.omit({ after_seq: true, hook_client: 
   conversation_ids: listOf(ConversationId, MAX_CONVERSATIONS)
     .optional()
     .describe('Only events of these conversations. Repeat the parameter, or separate ids with commas.'),
+  summaries: Flag.default(false).describe(
+    'Also `ConversationSummary`: the row of `GET /conversations/summaries` of each conversation that changes, whatever `types` says; at most one of a conversation in 100 ms.',
+  ),
 })
 export type StreamFirehose = z.infer<typeof StreamFirehose>

@@ -5,6 +5,7 @@
 import { z } from 'zod'
 import { CreateConversation, IdempotencyKey } from './conversation.ts'
 import { PauseRequest, PostMessage, PostedMessage, RunRequest, RunStarted, StatusAnswer } from './run.ts'
+import { ConversationSummaryFrame } from './conversations/summary.ts'
 import { Event } from './events/event.ts'
 import { HookRequest, HookRequestEnded } from './hooks/client-hooks.ts'
 import { StatusUpdate } from './events/conversation-events.ts'
@@ -197,12 +198,13 @@ export const ConversationServerFrame = z
   ])
   .meta({ id: 'ConversationServerFrame' })
 
-/** Frames of the server on the firehose's WebSocket; `TransientEvent` only with `deltas`. */
+/** Frames of the server on the firehose's WebSocket; `TransientEvent` only with `deltas`, rows only with `summaries`. */
 export const FirehoseServerFrame = z
   .union([
     FirehoseReadyFrame,
     FirehoseEventFrame,
     TransientEvent,
+    ConversationSummaryFrame,
     ConversationDeletedFrame,
     FirehoseReachedFrame,
     HeartbeatFrame,

@@ -1,5 +1,6 @@
 /** The `data` of an event stream's (SSE) frames, one union discriminated by `type`. */
 import { z } from 'zod'
+import { ConversationSummaryFrame } from './conversations/summary.ts'
 import { Event } from './events/event.ts'
 import { TransientEvent } from './events/transient-event.ts'
 import { HookRequest, HookRequestEnded } from './hooks/client-hooks.ts'
@@ -16,10 +17,13 @@ export const StreamEvent = z
       '`data` of one frame: a stored event, a transient one (with `deltas`), a request to a client (with `hook_client`), or why the stream ends.',
   })
 
-export const FirehoseStreamEvent = z.discriminatedUnion('type', [...EVENTS, ConversationDeletedFrame, ...ENDS]).meta({
-  id: 'FirehoseStreamEvent',
-  description: '`data` of one frame of the firehose: an event of any conversation, or why the stream ends.',
-})
+export const FirehoseStreamEvent = z
+  .discriminatedUnion('type', [...EVENTS, ConversationSummaryFrame, ConversationDeletedFrame, ...ENDS])
+  .meta({
+    id: 'FirehoseStreamEvent',
+    description:
+      '`data` of one frame of the firehose: an event of any conversation, a row (with `summaries`), or why the stream ends.',
+  })
 
 /**
  * The frame for clients that parse a stream themselves; only in the API description.

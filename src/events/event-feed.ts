@@ -6,7 +6,7 @@ import { Problem } from '../contract/problem.ts'
 import type { EventLog } from './event-log.ts'
 import { FEED_LIMITS, FeedBuffer } from './feed-buffer.ts'
 import type { FeedBatch, FeedEnd, FeedLimits } from './feed-buffer.ts'
-import type { RequestSource } from './request-record.ts'
+import type { OwnRecordSource } from './request-record.ts'
 import type { PublishedRecord } from './sse-frame.ts'
 
 /** Limits for one read from the store, in events and bytes. */
@@ -25,8 +25,8 @@ export type FollowOptions = {
   readonly only?: (record: PublishedRecord) => boolean
   /** Include transient events, independent of `types`. */
   readonly deltas?: boolean
-  /** Requests to this reader, whatever its filters. They begin with live events. */
-  readonly requests?: RequestSource
+  /** Requests to this reader, or rows, whatever the types it selects. They begin with live events. */
+  readonly requests?: OwnRecordSource
   /** Ends the feed as soon as it waits for events; a `return()` alone takes effect only at the next event. */
   readonly signal?: AbortSignal
   readonly limits?: FeedLimits

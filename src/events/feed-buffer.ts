@@ -4,7 +4,7 @@
  */
 import type { StoredEvent } from './event-store.ts'
 import type { Notice } from './firehose/firehose-record.ts'
-import type { RequestRecord } from './request-record.ts'
+import type { RequestRecord, SummaryRecord } from './request-record.ts'
 import type { PublishedRecord } from './sse-frame.ts'
 import type { TransientRecord } from './transient-record.ts'
 
@@ -89,13 +89,13 @@ export class FeedBuffer {
   }
 
   /** Adds a request that waited before the reader came: like the backlog, it does not mean that the reader is slow. */
-  addDue(record: RequestRecord): void {
+  addDue(record: RequestRecord | SummaryRecord): void {
     this.#records.push(record)
     this.#wake?.()
   }
 
-  /** Requests are not dropped: a reader that is too slow gets them again when it reconnects. */
-  addRequest(record: RequestRecord): void {
+  /** Requests and rows are not dropped: a reader that is too slow gets them again when it reconnects. */
+  addRequest(record: RequestRecord | SummaryRecord): void {
     if (this.#isOver(this.#limits.hardBytes)) this.end('lagged')
     if (!this.#end) this.#add(record)
   }

@@ -1,23 +1,29 @@
-/** A request to one client, or its end, as its streams send it. Never stored. */
+/** What is sent to one reader alone: a request to its client, or its end, or a row of a list. Never stored. */
+import type { ConversationSummaryFrame } from '../contract/conversations/summary.ts'
 import type { HookFrame } from '../contract/hooks/client-hooks.ts'
 
-export type RequestRecord = {
+type RecordOf<F extends HookFrame | ConversationSummaryFrame> = {
   /** The value is always undefined, which distinguishes it from a stored event. */
   readonly seq: undefined
-  readonly type: HookFrame['type']
-  readonly event: HookFrame
+  readonly type: F['type']
+  readonly event: F
   readonly json: string
 }
 
-/** The requests to one client. */
-export type RequestSource = {
+export type RequestRecord = RecordOf<HookFrame>
+export type SummaryRecord = RecordOf<ConversationSummaryFrame>
+
+/** What one reader gets: the requests to its client, or rows. */
+export type OwnRecordSource<R = RequestRecord | SummaryRecord> = {
   /** Those that wait. */
-  readonly due: () => readonly RequestRecord[]
+  readonly due: () => readonly R[]
   /** Calls `add` for each later record. Returns a function that ends it. */
-  readonly subscribe: (add: (record: RequestRecord) => void) => () => void
+  readonly subscribe: (add: (record: R) => void) => () => void
 }
 
-export const requestRecord = (event: HookFrame): RequestRecord => ({
+export type RequestSource = OwnRecordSource<RequestRecord>
+
+export const ownRecord = <F extends HookFrame | ConversationSummaryFrame>(event: F): RecordOf<F> => ({
   seq: undefined,
   type: event.type,
   event,

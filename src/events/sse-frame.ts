@@ -1,11 +1,11 @@
 /** The SSE frame of a record: created once for all its readers. */
 import type { StoredEvent } from './event-store.ts'
 import type { FirehoseEvent, Notice } from './firehose/firehose-record.ts'
-import type { RequestRecord } from './request-record.ts'
+import type { RequestRecord, SummaryRecord } from './request-record.ts'
 import type { TransientRecord } from './transient-record.ts'
 
 /** What readers receive: durable events, which have a `seq`, and transient ones, which have none. */
-export type PublishedRecord = StoredEvent | FirehoseEvent | TransientRecord | RequestRecord | Notice
+export type PublishedRecord = StoredEvent | FirehoseEvent | TransientRecord | RequestRecord | SummaryRecord | Notice
 
 // Cached by record, not inside it: most are never streamed, and a frame lives no longer than its record.
 const frames = new WeakMap<PublishedRecord, Buffer>()

@@ -141,6 +141,10 @@ export async function registerRoutes(app: FastifyInstance, deps: RouteDeps): Pro
     firehose,
     ownerOf: (id) => manager.ownerOf(id),
     isHidden: (id) => manager.hidden.has(id),
+    async readSummaries(ids) {
+      await manager.upToDate()
+      return await manager.pages.rows(ids)
+    },
     slots: firehoseSlots,
     ...streams,
   })

@@ -7,6 +7,7 @@ import { setStage } from '../support/agent.ts'
 import { startCutProxy } from '../support/cut-proxy.ts'
 import { postOnce } from '../support/post-once.ts'
 import { KEY } from '../support/server.ts'
+import { until } from '../support/until.ts'
 
 const WORDS = Array.from({ length: 120 }, (_, i) => `word${i}`).join(' ')
 
@@ -116,6 +117,27 @@ test('the firehose has the events of all conversations, and continues after a cu
   // In order within a conversation.
   expect(['abc', 'acb', 'bac']).toContain(seen.map(({ name }) => name).join(''))
   expect(await read(seen[0]!.cursor!, 2)).toEqual(seen.slice(1))
+})
+
+test('the firehose has the rows of conversations that change, if a client asks for them', async () => {
+  const client = connect()
+  const id = await stage.create({ title: 'row' })
+  const titles: (string | undefined)[] = []
+  const read = async () => {
+    for await (const { event } of client.firehose({ types: ['Result'], conversation_ids: [id], summaries: true })) {
+      if (event.type === 'ConversationSummary') titles.push(event.summary.title)
+      if (titles.includes('renamed')) return
+    }
+  }
+  const reading = read()
+  // The first row says that the firehose is open.
+  await until('a row', async () => {
+    await client.conversation(id).postEvent({ name: 'changed' })
+    return titles.length > 0
+  })
+  await client.conversation(id).updateConfig({ title: 'renamed' })
+  await reading
+  expect(titles.at(-1)).toBe('renamed')
 })
 
 test('the firehose without a cursor loses nothing, though it is cut off before its first event', async () => {

@@ -1,6 +1,7 @@
 /** The two event streams as async iterables: the events of one conversation, and those of all conversations. */
 import type { z } from 'zod'
 import type { EventOf, EventType } from '../../contract/events/event.ts'
+import type { ConversationSummaryFrame } from '../../contract/conversations/summary.ts'
 import type { TransientEvent } from '../../contract/events/transient-event.ts'
 import type { HookFrame } from '../../contract/hooks/client-hooks.ts'
 import type { ConversationDeletedFrame } from '../../contract/socket.ts'
@@ -34,12 +35,14 @@ export type FirehoseOptions<T extends EventType = EventType> = StreamOptions<T> 
   /** Start after this `cursor` of an event; `0`: from the beginning. Default: only new events. */
   readonly cursor?: string | undefined
   readonly conversation_ids?: readonly string[] | undefined
+  /** Adds the row of each conversation that changes, as in `conversations.summaries()`. Default: false. */
+  readonly summaries?: boolean | undefined
 }
 
-/** An event of any conversation, and the cursor to continue after it. Transient events do not move the cursor. */
+/** An event of any conversation, and the cursor to continue after it. Transient events and rows do not move the cursor. */
 export type FirehoseItem<T extends EventType = EventType> = {
   readonly cursor: string | undefined
-  readonly event: EventOf<T> | TransientEvent | z.output<typeof ConversationDeletedFrame>
+  readonly event: EventOf<T> | TransientEvent | ConversationSummaryFrame | z.output<typeof ConversationDeletedFrame>
 }
 
 type Streaming = { readonly source: StreamSource; readonly maxRetries: number }
@@ -74,10 +77,10 @@ export async function* eventsOf<T extends EventType>(
 /** Yields each stored event once, and those of a conversation in order. */
 export async function* firehoseEvents<T extends EventType>(
   { source, maxRetries }: Streaming,
-  { cursor, types, deltas, conversation_ids, ...options }: FirehoseOptions<T>,
+  { cursor, types, deltas, conversation_ids, summaries, ...options }: FirehoseOptions<T>,
 ): AsyncGenerator<FirehoseItem<T>> {
   const live = new LiveText()
-  const query = { types, deltas, conversation_ids }
+  const query = { types, deltas, conversation_ids, summaries }
   for await (const frame of follow(source, { ...options, path: '/firehose', cursor, query, maxRetries })) {
     // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the server sends the events of the contract
     const event = frame.data as FirehoseItem<T>['event']

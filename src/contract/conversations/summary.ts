@@ -48,6 +48,16 @@ export const ConversationSummary = z
   })
 export type ConversationSummary = z.infer<typeof ConversationSummary>
 
+/** A row that has changed, for the readers of the firehose with `summaries`. Never stored. */
+export const ConversationSummaryFrame = z
+  .object({
+    type: z.literal('ConversationSummary'),
+    conversation_id: z.uuid(),
+    summary: ConversationSummary,
+  })
+  .meta({ id: 'ConversationSummaryFrame' })
+export type ConversationSummaryFrame = z.infer<typeof ConversationSummaryFrame>
+
 export const ConversationSummaries = z
   .object({ items: z.array(ConversationSummary), next_page_id: z.string().nullable() })
   .meta({ id: 'ConversationSummaries' })

@@ -7,7 +7,7 @@ import { randomUUID } from 'node:crypto'
 import type { HookFrame, HookRequest, HookRequestEnded } from '../../contract/hooks/client-hooks.ts'
 import type { HookPoint } from '../../contract/hooks/hook-point.ts'
 import type { RequestRecord, RequestSource } from '../../events/request-record.ts'
-import { requestRecord } from '../../events/request-record.ts'
+import { ownRecord } from '../../events/request-record.ts'
 import type { HookAnswer } from '../../hooks/hook-answer.ts'
 
 /** A hook that a client answers. */
@@ -77,7 +77,7 @@ export class WaitingHooks {
       due: () =>
         this.requests()
           .filter((request) => request.client === client)
-          .map(requestRecord),
+          .map(ownRecord),
       subscribe: (add) => this.#subscribe(client, add),
     }
   }
@@ -175,7 +175,7 @@ export class WaitingHooks {
     const listeners = this.#listeners.get(frame.client)
     if (!listeners) return
     // One record for all streams: its frame is made once.
-    const record = requestRecord(frame)
+    const record = ownRecord(frame)
     for (const listener of listeners) listener(record)
   }
 }

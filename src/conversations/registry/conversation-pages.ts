@@ -1,6 +1,6 @@
 /** Pages of the list of conversations, in full or as short rows. No log is opened for them. */
 import type { ConversationView, ListConversations } from '../../contract/conversation.ts'
-import type { ConversationSummaries } from '../../contract/conversations/summary.ts'
+import type { ConversationSummaries, ConversationSummary } from '../../contract/conversations/summary.ts'
 import { mapBounded } from '../../lib/map-bounded.ts'
 import { readSnapshot } from '../../state/snapshot.ts'
 import { viewOf } from '../../state/view.ts'
@@ -44,8 +44,13 @@ export class ConversationPages {
 
   /** Returns the same page as short rows, from memory. */
   async summaries(query: ListConversations, isVisible?: IsVisible): Promise<ConversationSummaries> {
+    const { ids, nextPageId } = this.#sources.registry.page(query, isVisible)
+    return { items: await this.rows(ids), next_page_id: nextPageId }
+  }
+
+  /** Returns short rows of these conversations, without those that do not exist. */
+  async rows(ids: readonly string[]): Promise<ConversationSummary[]> {
     const { registry, open, attendance } = this.#sources
-    const { ids, nextPageId } = registry.page(query, isVisible)
     const rows = await mapBounded(ids, VIEW_CONCURRENCY, async (id) => {
       const conversation = await open.ifOpen(id)
       const summary = registry.get(id)
@@ -53,7 +58,7 @@ export class ConversationPages {
       const isAttended = attendance.has(id)
       return [conversation ? liveSummaryRow(conversation, isAttended) : summaryRow(summary, isAttended)]
     })
-    return { items: rows.flat(), next_page_id: nextPageId }
+    return rows.flat()
   }
 
   /** Undefined if it does not exist. */

@@ -11,6 +11,8 @@ import type { Metrics } from '../../../telemetry/metrics.ts'
 import type { Access, OwnedConversation } from '../../../access/access.ts'
 import { accessOf, visibleTo } from '../../guards/authorize.ts'
 import { describeRoute } from '../../openapi/describe-route.ts'
+import { ChangedSummaries } from '../../streams/changed-summaries.ts'
+import type { ReadSummaries } from '../../streams/changed-summaries.ts'
 import { requireEventStream, streamEvents } from '../../streams/sse-reply.ts'
 import type { FirehoseSlots } from '../../streams/stream-slots.ts'
 import type { SocketConnection } from '../../socket/connection.ts'
@@ -24,6 +26,7 @@ export type FirehoseRouteDeps = {
   readonly ownerOf: (conversationId: string) => OwnedConversation | undefined
   /** True for the fork of a replay: only a client that names it gets its events. */
   readonly isHidden: (conversationId: string) => boolean
+  readonly readSummaries: ReadSummaries
   readonly metrics: Metrics
   readonly slots: FirehoseSlots
   readonly firstFrameKey: FirstFrameKey
@@ -59,7 +62,7 @@ export const firehoseRoutes: FastifyPluginAsyncZod<FirehoseRouteDeps> = async (a
       const { isLimited } = accessOf(request)
       const answering = refuseAll(socket)
       await sendFeed(socket, reader, {
-        ...wantedOf(query, deps, accessOf(request)),
+        ...wantedOf(query, deps, { access: accessOf(request), reader }),
         afterSeq,
         bufferBytes,
         onOpen: () => metrics.streamOpened('websocket'),
@@ -100,7 +103,7 @@ export const firehoseRoutes: FastifyPluginAsyncZod<FirehoseRouteDeps> = async (a
       // A reader that is cut off before its first event continues here.
       reply.header(CURSOR_HEADER, isLimited ? reader.freshCursorAt(afterSeq) : reader.cursorAt(afterSeq))
       await streamEvents(reply, reader, {
-        ...wantedOf(request.query, deps, accessOf(request)),
+        ...wantedOf(request.query, deps, { access: accessOf(request), reader }),
         afterSeq,
         bufferBytes,
         onOpen: () => metrics.streamOpened('sse'),
@@ -117,9 +120,9 @@ function positionIn(reader: FirehoseReader, cursor: string | undefined): number 
 }
 
 function wantedOf(
-  { types, deltas, conversation_ids: ids }: StreamFirehose,
-  { ownerOf, isHidden }: FirehoseRouteDeps,
-  access: Access,
+  { types, deltas, conversation_ids: ids, summaries }: StreamFirehose,
+  { ownerOf, isHidden, readSummaries: read }: FirehoseRouteDeps,
+  { access, reader }: { readonly access: Access; readonly reader: FirehoseReader },
 ) {
   const isVisible = visibleTo(access)
   const sees = (record: PublishedRecord): boolean => {
@@ -129,7 +132,8 @@ function wantedOf(
   }
   const isNamed = (id: string) => (ids ? ids.has(id) : !isHidden(id))
   const only = (record: PublishedRecord) => isNamed(record.event.conversation_id) && (!isVisible || sees(record))
-  return { ...withoutUndefined({ types, only }), deltas }
+  const requests = summaries ? new ChangedSummaries(reader, { read, only }) : undefined
+  return { ...withoutUndefined({ types, only, requests }), deltas }
 }
 
 /** Refuses every frame until the connection closes. */

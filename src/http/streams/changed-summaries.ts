@@ -1,0 +1,85 @@
+/**
+ * The rows of conversations that change, for one reader of the firehose who asks for them. A conversation that changes
+ * all the time has one row in each interval: the reader gets its newest one, and no row is made that nobody sends.
+ */
+import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises'
+import type { ConversationSummary, ConversationSummaryFrame } from '../../contract/conversations/summary.ts'
+import type { FirehoseReader } from '../../events/firehose/firehose-reader.ts'
+import type { OwnRecordSource, SummaryRecord } from '../../events/request-record.ts'
+import { ownRecord } from '../../events/request-record.ts'
+import type { PublishedRecord } from '../../events/sse-frame.ts'
+
+/** Rows for these ids; none for a conversation that was deleted. May reject. */
+export type ReadSummaries = (ids: readonly string[]) => Promise<readonly ConversationSummary[]>
+
+type ChangedSummariesOptions = {
+  readonly read: ReadSummaries
+  /** Selects the conversations that the reader gets. */
+  readonly only: (record: PublishedRecord) => boolean
+}
+
+/** Short enough that a list looks live, long enough that a busy conversation costs little. */
+const INTERVAL_MS = 100
+/** Rows that are sent at a time; further ones wait for the next interval. */
+const MOST_ROWS = 500
+
+type AddRow = (record: SummaryRecord) => void
+
+export class ChangedSummaries implements OwnRecordSource<SummaryRecord> {
+  readonly #reader: Pick<FirehoseReader, 'subscribe'>
+  readonly #options: ChangedSummariesOptions
+  /** The conversations that have changed since their last row. */
+  readonly #changedIds = new Set<string>()
+  #isSending = false
+  /** Undefined before and after the reader. */
+  #add: AddRow | undefined
+
+  constructor(reader: Pick<FirehoseReader, 'subscribe'>, options: ChangedSummariesOptions) {
+    this.#reader = reader
+    this.#options = options
+  }
+
+  /** Rows are about what happens from now on: a client lists the others. */
+  due(): readonly SummaryRecord[] {
+    return []
+  }
+
+  subscribe(add: AddRow): () => void {
+    this.#add = add
+    const unsubscribe = this.#reader.subscribe({
+      onEvents: (events) => {
+        for (const record of events) {
+          if (this.#options.only(record)) this.#changedIds.add(record.event.conversation_id)
+        }
+        if (this.#changedIds.size > 0 && !this.#isSending) void this.#send()
+      },
+    })
+    return () => {
+      unsubscribe()
+      this.#add = undefined
+    }
+  }
+
+  /** Sends rows, at intervals, until no conversation changes any more. */
+  async #send(): Promise<void> {
+    this.#isSending = true
+    // The events of one append are one change.
+    await nextTurn()
+    while (this.#add && this.#changedIds.size > 0) {
+      const ids = [...this.#changedIds].slice(0, MOST_ROWS)
+      for (const id of ids) this.#changedIds.delete(id)
+      // The storage reports its own failures. The rows are still due then.
+      const rows = await this.#options.read(ids).catch(() => undefined)
+      if (!rows) for (const id of ids) this.#changedIds.add(id)
+      for (const summary of rows ?? []) this.#add?.(ownRecord(frameOf(summary)))
+      await sleep(INTERVAL_MS, undefined, { ref: false })
+    }
+    this.#isSending = false
+  }
+}
+
+const frameOf = (summary: ConversationSummary): ConversationSummaryFrame => ({
+  type: 'ConversationSummary',
+  conversation_id: summary.id,
+  summary,
+})
