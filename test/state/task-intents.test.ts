@@ -352,7 +352,7 @@ test('a conversation has so many open tasks and no more', () => {
   const full = folded([...Array(MAX_OPEN_TASKS).keys()].map((n) => posted(`task ${n}`)))
   expect(decide(full, COMMANDS['post a task'])).toMatchObject({
     code: 'limit_reached',
-    details: { limit: MAX_OPEN_TASKS },
+    details: { limit: MAX_OPEN_TASKS, retry_after: 1 },
   })
   expect(decide(folded([update('task 7', 'cancelled')], full), COMMANDS['post a task'])).toHaveLength(1)
 })

@@ -1,0 +1,109 @@
+/** What the events say when work is ended from outside: by a hand-over, a rewind, a refusal, or a client that stops it. */
+import { describe, expect, test } from 'vitest'
+import { stoppedByClient } from '../../src/state/drafts.ts'
+import { decideHandOver } from '../../src/state/hand-over.ts'
+import { decideReject } from '../../src/state/reject-intent.ts'
+import { closedByRewind, decideRewind } from '../../src/state/rewind-intent.ts'
+import { NO_AGENT } from '../../src/state/state-shape.ts'
+import type { State, Subagent } from '../../src/state/state-shape.ts'
+import { decideEndBackground } from '../../src/state/subagent-intents.ts'
+import { asked, folded, runId, status, toolUse } from '../conversations/events.ts'
+
+const working = folded([status('running'), toolUse('a')])
+const call = (toolUseId: string) => ({ toolUseId, name: 'Bash', input: {}, runId })
+
+const subagent = (toolUseId: string, fields: Partial<Subagent> = {}): Subagent => ({
+  toolUseId,
+  callerId: undefined,
+  agentId: `agent of ${toolUseId}`,
+  name: 'reviewer',
+  tools: ['Bash'],
+  deny: [],
+  model: undefined,
+  mode: undefined,
+  isBackground: false,
+  firstSeq: 1,
+  agent: NO_AGENT,
+  ...fields,
+})
+
+const withSubagents = (state: State, ...subagents: Subagent[]): State => ({ ...state, subagents })
+
+describe('a hand-over', () => {
+  const nothing = { sessions: [], commandLines: [] }
+
+  test('says of a call that has begun that nobody knows what it did, and leaves the others', () => {
+    const drafts = decideHandOver(working, { kind: 'hand_over', begun: ['a'], running: nothing })
+    expect(drafts).toMatchObject([
+      { type: 'ToolResult', tool_use_id: 'a', error_message: expect.stringContaining('not known what it did') },
+    ])
+    expect(decideHandOver(working, { kind: 'hand_over', begun: ['other'], running: nothing })).toEqual([])
+  })
+
+  test('names at most 20 of the processes that end, each with at most 200 characters, and counts all', () => {
+    const commandLines = Array.from({ length: 21 }, (_, at) => `${at} ${'x'.repeat(300)}`)
+    const [ended] = decideHandOver(working, {
+      kind: 'hand_over',
+      begun: [],
+      running: { sessions: ['main'], commandLines },
+    })
+    expect(ended).toMatchObject({ type: 'ProcessesEnded', sessions: ['main'], processes: 21 })
+    const lines = ended?.type === 'ProcessesEnded' ? ended.command_lines : []
+    expect(lines).toEqual(commandLines.slice(0, 20).map((line) => line.slice(0, 200)))
+  })
+})
+
+describe('a rewind', () => {
+  test('ends all subagents, by their ids', () => {
+    const state = withSubagents(working, subagent('x', { isBackground: true }), subagent('y'))
+    expect(closedByRewind(state, 0).subagents).toEqual(['agent of x', 'agent of y'])
+  })
+
+  test('restores which part of the history a summary stands for', () => {
+    const forgotten = { seq: 4, throughSeq: 3, summary: 'short' }
+    const target = { lastOutputs: {}, forgotten, contextTokens: 17 }
+    const closed = { requests: [], tasks: [], subagents: [] }
+    const drafts = decideRewind(working, { kind: 'rewind', toSeq: 5, target, closed, processesLeft: 0 })
+    expect(drafts.find(({ type }) => type === 'Rewound')).toMatchObject({
+      restored: { forgotten: { seq: 4, through_seq: 3 }, context_tokens: 17 },
+    })
+  })
+})
+
+test('a refusal ends only the subagent that asks, in the name of the one that called it and works on', () => {
+  const { request } = folded([status('running'), toolUse('d'), asked(['d'])])
+  const caller = subagent('b', { agent: { ...NO_AGENT, openCalls: [call('c'), call('e')] } })
+  const asking = subagent('c', { callerId: 'b', agent: { ...NO_AGENT, openCalls: [call('d')], request } })
+  const state = withSubagents({ ...working, openCalls: [call('b')] }, caller, asking, subagent('e', { callerId: 'b' }))
+  const drafts = decideReject(state, { kind: 'reject', reason: 'No.', newRunId: runId, now: 0 })
+  const results = Array.isArray(drafts) ? drafts.filter((draft) => draft.type === 'ToolResult') : []
+  expect(results.map((result) => [result.tool_use_id, result.parent_tool_use_id])).toEqual([
+    ['d', 'c'],
+    ['c', 'b'],
+  ])
+})
+
+test('a subagent that a client stops is cancelled, and what it waited for is interrupted', () => {
+  const request = folded([status('running'), toolUse('d'), asked(['d'])]).request
+  const waiting = subagent('x', { isBackground: true, agent: { ...NO_AGENT, openCalls: [call('d')], request } })
+  const drafts = stoppedByClient(withSubagents(working, waiting), 'x')
+  expect(drafts.find(({ type }) => type === 'RequestClosed')).toMatchObject({ reason: 'interrupted' })
+  expect(drafts.find(({ type }) => type === 'Result')).toMatchObject({ stop_reason: 'cancelled' })
+  expect(stoppedByClient(withSubagents(working, subagent('x')), 'x')).toEqual([])
+})
+
+test('the end of a subagent in the background starts a run that reads it, unless a hook has ended it', () => {
+  const idle = withSubagents(
+    folded([status('running'), status('idle', 'running')]),
+    subagent('x', { isBackground: true }),
+  )
+  const end = (stop_reason: 'completed' | 'hook') =>
+    decideEndBackground(idle, {
+      kind: 'end_background',
+      toolUseId: 'x',
+      events: [{ type: 'Result', source: 'agent', stop_reason, background_agent_id: 'agent of x' } as never],
+      newRunId: runId,
+    }).map(({ type }) => type)
+  expect(end('completed')).toEqual(['Result', 'StatusUpdate'])
+  expect(end('hook')).toEqual(['Result'])
+})
