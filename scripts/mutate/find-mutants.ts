@@ -73,12 +73,20 @@ function isLeftAlone(node: Node): boolean {
   if (IMPORTS.has(node.type)) return true
   if (node.type.startsWith('TS') && !TYPED_EXPRESSIONS.has(node.type)) return true
   if (typeof node['directive'] === 'string') return true
+  if (isNeverReached(node)) return true
   if (node.type === 'ExpressionStatement') return isNode(node['expression']) && isLeftAlone(node['expression'])
   if (node.type === 'ChainExpression') return isLeftAlone(node['expression'] as Node)
   const callee = isNode(node['callee']) ? node['callee'] : undefined
   if (node.type === 'NewExpression') return /^(?:[A-Z]\w*)?Error$/.test(String(callee?.['name']))
   const method = node.type === 'CallExpression' && isNode(callee?.['property']) ? callee['property']['name'] : undefined
   return LOG_METHODS.has(String(method))
+}
+
+/** Types show that no value gets to `value satisfies never`, which makes a forgotten case a fault of the types. */
+function isNeverReached(node: Node): boolean {
+  if (node.type === 'ReturnStatement') return isNode(node['argument']) && isNeverReached(node['argument'])
+  const type = node.type === 'TSSatisfiesExpression' ? node['typeAnnotation'] : undefined
+  return isNode(type) && type.type === 'TSNeverKeyword'
 }
 
 /** Names are not values, and neither is the module of `export { a } from './b.ts'`. */

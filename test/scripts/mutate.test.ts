@@ -50,6 +50,7 @@ describe('no mutant is made', () => {
     ['of a comment', '/** Returns true. */\n// if (a < b)'],
     ['of a message for the log', 'log.warn({ a: true }, "b")\nthis.#log?.error("c")'],
     ['of a directive', '"use strict"'],
+    ['of what types exclude', 'a satisfies never'],
     ['of the name of a property in a type', 'let a: { "b": 1 }'],
   ])('%s', (_what, text) => {
     expect(broken(text)).toEqual([])
@@ -57,6 +58,10 @@ describe('no mutant is made', () => {
 
   test('of the text of an error', () => {
     expect(broken('throw new Error("a")')).toEqual(['{}'])
+  })
+
+  test('of a returned value that types exclude', () => {
+    expect(broken('const f = () => { return a satisfies never }')).toEqual(['const f = () => {}'])
   })
 
   test('that is not TypeScript any more', () => {
