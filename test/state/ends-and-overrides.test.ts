@@ -89,6 +89,11 @@ test('the result of a call that a rewind ends says why, and so does what was ask
   ])
 })
 
+test('a run that waits for one after the other keeps its time, in which the waits do not count', () => {
+  const waits = [status('waiting_for_confirmation', 'running'), status('waiting_for_input', 'waiting_for_confirmation')]
+  expect(folded([status('running'), ...waits]).run).toMatchObject({ id: runId, activeMs: 1000 })
+})
+
 describe('a message that is withdrawn', () => {
   const running = folded([userMessage('hello', true), status('running')])
   const intent = { kind: 'withdraw', message: { seq: 1 }, sentThrough: 0, runRequestedAt: 0, now: 0 } as const
