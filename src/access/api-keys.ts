@@ -76,6 +76,12 @@ export class ApiKeys implements AsyncDisposable {
     return knownKey?.access
   }
 
+  /** Returns the hash of the credential that has these permissions; undefined after its end. */
+  hashOf({ ended }: Access): string | undefined {
+    for (const [hash, { end }] of this.#keysByHash) if (end.signal === ended) return hash
+    return undefined
+  }
+
   /**
    * Returns true if the key of this hash is valid, as far as this process knows. It does not count as a use of the key.
    */

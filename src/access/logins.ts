@@ -114,7 +114,15 @@ export class Logins implements AsyncDisposable {
   /** `cookies`: others of the same name may come from a server on another port. Returns undefined for an invalid login. */
   async find(value: string, cookies: readonly string[]): Promise<Access | undefined> {
     const hashes = cookies.map((cookie) => hashPair(value, cookie))
-    const knownLogin = () => hashes.map((hash) => this.#byHash.get(hash)).find((login) => login !== undefined)
+    return await this.#find(() => hashes.map((hash) => this.#byHash.get(hash)).find((login) => login !== undefined))
+  }
+
+  /** Finds the login of a ticket, which another instance may have issued. */
+  async findById(id: string): Promise<Access | undefined> {
+    return await this.#find(() => this.#credentials.all.get(id))
+  }
+
+  async #find(knownLogin: () => StoredLogin | undefined): Promise<Access | undefined> {
     if (!knownLogin()) await this.#credentials.follow()
     if (this.#needsUses(knownLogin())) await this.#credentials.readUses()
     const login = knownLogin()

@@ -1,16 +1,23 @@
 /**
  * Stream tickets: credentials for one stream or one download, for browsers, which cannot send a header with
- * `EventSource`, `WebSocket` or a link. They are part of URLs, which end up in logs and histories: so a ticket works once, and only for a short
- * time. Kept in memory only: after a restart clients request new ones.
+ * `EventSource`, `WebSocket` or a link. They are part of URLs, which end up in logs and histories: so a ticket works once, and
+ * only for a short time. Kept in memory only: after a restart clients request new ones. Several instances use `SharedTickets`
+ * instead.
  */
-import type { CreateStreamTicket, StreamTicket } from '../contract/key.ts'
+import type { CreateStreamTicket, Scope, StreamTicket } from '../contract/key.ts'
 import { Problem } from '../contract/problem.ts'
 import type { Access } from './access.ts'
 import { hashCredential, makeCredential } from './credential.ts'
 
-const TICKET_LIFETIME_MS = 30_000
+/** Issues and redeems tickets. `redeem` throws `unauthorized`. */
+export type Tickets = {
+  issue(access: Access, wanted: CreateStreamTicket): StreamTicket | Promise<StreamTicket>
+  redeem(ticket: string, target: TicketTarget): Access | Promise<Access>
+}
+
+export const TICKET_LIFETIME_MS = 30_000
 /** Maximum number of unused tickets of one key; above it its oldest is removed. */
-const MAX_TICKETS_PER_KEY = 1000
+export const MAX_TICKETS_PER_KEY = 1000
 
 /** What a ticket is for. */
 export type TicketTarget = {
@@ -25,9 +32,19 @@ type IssuedTicket = TicketTarget & {
   readonly expiresAt: number
 }
 
-const holderOf = ({ key }: Access): string => key?.id ?? 'master key'
+export const holderOf = ({ key }: Access): string => key?.id ?? 'master key'
 
-export class StreamTickets {
+/** What a ticket allows: of a download, only that. */
+export const scopesOf = ({ scopes, file }: Pick<CreateStreamTicket, 'scopes' | 'file'>): Scope[] =>
+  file === undefined ? scopes : ['files']
+
+export const invalidTicket = (): Problem =>
+  new Problem(
+    'unauthorized',
+    'The ticket is not valid: it was used, has expired, or is for another stream or file. Get a new one with POST /stream-tickets.',
+  )
+
+export class StreamTickets implements Tickets {
   /** The tickets by hash, oldest first. */
   readonly #issued = new Map<string, IssuedTicket>()
   /** The hashes of the tickets of each key, oldest first. */
@@ -42,7 +59,7 @@ export class StreamTickets {
     const ticket = makeCredential('ast_')
     const expiresAt = this.#now() + TICKET_LIFETIME_MS
     this.#forgetExpired()
-    const narrowedAccess = access.narrowedTo(file === undefined ? scopes : ['files'], conversation_id)
+    const narrowedAccess = access.narrowedTo(scopesOf({ scopes, file }), conversation_id)
     this.#add(hashCredential(ticket), { access: narrowedAccess, conversationId: conversation_id, file, expiresAt })
     return { ticket, expires_at: new Date(expiresAt).toISOString() }
   }
@@ -55,10 +72,7 @@ export class StreamTickets {
     const isValid = issuedTicket && issuedTicket.expiresAt > this.#now() && !issuedTicket.access.ended.aborted
     const isForTarget = issuedTicket?.conversationId === conversationId && issuedTicket?.file === file
     if (isValid && isForTarget) return issuedTicket.access
-    throw new Problem(
-      'unauthorized',
-      'The ticket is not valid: it was used, has expired, or is for another stream or file. Get a new one with POST /stream-tickets.',
-    )
+    throw invalidTicket()
   }
 
   #forgetExpired(): void {

@@ -2,7 +2,7 @@
 import type { FastifyInstance } from 'fastify'
 import type { ZodTypeProvider } from 'fastify-type-provider-zod'
 import type { ApiKeys } from '../access/api-keys.ts'
-import type { StreamTickets } from '../access/stream-tickets.ts'
+import type { Tickets } from '../access/stream-tickets.ts'
 import type { Info } from '../contract/server.ts'
 import type { KnownModels } from '../conversations/known-models.ts'
 import type { ConversationManager } from '../conversations/manager.ts'
@@ -80,7 +80,7 @@ export type RouteDeps = {
   readonly apiKeys: ApiKeys
   readonly refuseKey: RefuseKey
   readonly logins: LoginSupport
-  readonly tickets: StreamTickets
+  readonly tickets: Tickets
   readonly authorize: Authorize
 }
 

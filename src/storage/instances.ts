@@ -71,6 +71,17 @@ export interface KeyClaims {
   releaseKey(claim: { readonly key: string; readonly id: string }): Promise<void>
 }
 
+/** The stream tickets of all instances. */
+export interface TicketTable {
+  /** Stores a ticket. Removes the oldest unused ones of the holder, so that it has at most so many. */
+  add(
+    ticket: { readonly hash: string; readonly holder: string; readonly value: string },
+    limits: { readonly lifetimeMs: number; readonly mostOfHolder: number },
+  ): Promise<void>
+  /** Resolves to the value of a ticket that has not expired, for one caller; to undefined for all others. */
+  take(hash: string): Promise<string | undefined>
+}
+
 /** The conversations of all instances that share a storage. Nothing here takes one over. */
 export interface SharedConversations extends KeyClaims {
   /** Resolves to a position that is before all later changes. */

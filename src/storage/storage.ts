@@ -11,8 +11,8 @@
  *
  * One process at a time uses a storage. Every method works for a conversation that does not exist, as if it were empty.
  *
- * What belongs to one process or machine is not here: the lock, `local.json`, stream tickets, the notes of unfinished files
- * in workdirs, and the files that agents may not read.
+ * What belongs to one process or machine is not here: the lock, `local.json`, stream tickets unless several instances share
+ * them, the notes of unfinished files in workdirs, and the files that agents may not read.
  */
 import type { Event, EventDraft } from '../contract/events/event.ts'
 import type { EventStore, LogViews, StoredLog } from '../events/event-store.ts'
@@ -20,7 +20,7 @@ import type { FirehoseOrderStore } from '../events/firehose/firehose-order.ts'
 import type { Sealer } from '../security/sealer.ts'
 import type { Availability } from './availability.ts'
 import type { SearchIndex } from './search-index.ts'
-import type { Instances, SharedConversations } from './instances.ts'
+import type { Instances, SharedConversations, TicketTable } from './instances.ts'
 import type { Summary } from './summary.ts'
 import type { UsageTable } from './usage.ts'
 
@@ -33,6 +33,8 @@ export interface Storage extends LogViews, AsyncDisposable {
   readonly instances?: Instances
   /** Undefined while no other instance may use it. */
   readonly shared?: SharedConversations | undefined
+  /** Undefined while no other instance may use it: tickets are in memory then. */
+  readonly tickets?: TicketTable | undefined
   /** Contains the `directory` of each conversation, and nothing that commands may read. */
   readonly directory: string
   /**

@@ -1,7 +1,6 @@
 /** Builds the server on its services, in the order of the dependencies, and closes everything in reverse. */
 import type { Server } from 'node:http'
 import { join } from 'node:path'
-import { StreamTickets } from '../access/stream-tickets.ts'
 import type { LocalRecord } from '../access/local-record.ts'
 import type { Cluster } from '../cluster/cluster.ts'
 import type { Config } from '../config/config.ts'
@@ -31,6 +30,7 @@ import { listenInCluster, openCluster, openRemote } from './join-cluster.ts'
 import { createManager } from './create-manager.ts'
 import { countByStatus, infoOf } from './server-info.ts'
 import type { Services } from './services.ts'
+import { openTickets } from './stream-tickets.ts'
 
 export type App = {
   /**
@@ -233,7 +233,7 @@ async function createHttp(
       : byKey,
     peers: cluster && remote && { cluster, remote },
     apiKeys,
-    tickets: new StreamTickets(),
+    tickets: await openTickets(services),
     pendingAuthorizations: services.pendingAuthorizations,
     profiles: services.profiles,
     hashBody,

@@ -13,6 +13,7 @@ import { sendTogether } from '../support/send-together.ts'
 import type { TestServer } from '../support/server.ts'
 import { KEY, startServer } from '../support/server.ts'
 import { until } from '../support/until.ts'
+import { connectAs } from '../support/socket.ts'
 import { requestsOf } from './requests.ts'
 
 const ROUNDS = effort(12, 300)
@@ -74,6 +75,24 @@ const atBoth = (random: Random, request: (which: number) => Omit<RacingRequest, 
 
 const outcome = ({ status, body }: { status: number; body?: any }) => [status, body?.error] // eslint-disable-line typescript/no-explicit-any
 const byStatus = (one: { status: number }, other: { status: number }) => one.status - other.status
+
+test('a ticket of one instance opens the streams of the other one, and they end with its key', async () => {
+  const [issuing, asked] = servers
+  const id = await create(createRandom(0))
+  const key = await issuing.call('POST', '/keys', { name: 'page', scopes: ['read'] })
+  const headers = { authorization: `Bearer ${key.body.key}` }
+  const ticketFor = async (wanted: object) => {
+    const { body } = await issuing.call('POST', '/stream-tickets', wanted, headers)
+    return `ticket=${body.ticket}`
+  }
+  const path = `/conversations/${id}`
+  const firehose = await fetch(`${asked.url}/firehose?${await ticketFor({ firehose: true })}`)
+  const socket = await connectAs(asked.url, `${path}/ws?${await ticketFor({ conversation_id: id })}`, {})
+  await socket.until(({ type }) => type === 'ready')
+  await issuing.call('DELETE', `/keys/${key.body.id}`)
+  await Promise.all([socket.closed, firehose.text()])
+  expect(firehose.status).toBe(200)
+})
 
 describe('of two requests at two instances', () => {
   eachRound(

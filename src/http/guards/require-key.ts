@@ -3,7 +3,7 @@
  * stream or a download, or by a login.
  */
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import type { StreamTickets, TicketTarget } from '../../access/stream-tickets.ts'
+import type { Tickets, TicketTarget } from '../../access/stream-tickets.ts'
 import { Problem } from '../../contract/problem.ts'
 import type { Metrics } from '../../telemetry/metrics.ts'
 import { pathOf } from '../files/file-path.ts'
@@ -16,7 +16,7 @@ import { findLogin, hasLogin } from './find-login.ts'
 
 type KeyCheckDeps = {
   readonly authenticate: Authenticate
-  readonly tickets: StreamTickets
+  readonly tickets: Tickets
   readonly logins: LoginSupport
   readonly refuseKey: RefuseKey
 }
@@ -46,7 +46,7 @@ export function createKeyCheck({ authenticate, tickets, logins, refuseKey }: Key
         request.keyFingerprint = fingerprint
         request.access = access
       } else {
-        request.access = tickets.redeem(ticket, targetOf(request))
+        request.access = await tickets.redeem(ticket, targetOf(request))
       }
     } catch (error) {
       request.keyFingerprint = fingerprintIn(authorization)

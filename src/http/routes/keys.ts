@@ -14,13 +14,13 @@ import {
 } from '../../contract/key.ts'
 import type { Access } from '../../access/access.ts'
 import type { ApiKeys } from '../../access/api-keys.ts'
-import type { StreamTickets } from '../../access/stream-tickets.ts'
+import type { Tickets } from '../../access/stream-tickets.ts'
 import { parseJailPath } from '../../files/jail/jail-path.ts'
 import { describeRoute } from '../openapi/describe-route.ts'
 import type { Authorize } from '../guards/authorize.ts'
 import { accessOf } from '../guards/authorize.ts'
 
-type KeyRouteDeps = { readonly apiKeys: ApiKeys; readonly tickets: StreamTickets; readonly authorize: Authorize }
+type KeyRouteDeps = { readonly apiKeys: ApiKeys; readonly tickets: Tickets; readonly authorize: Authorize }
 
 const ByKeyId = z.strictObject({ key_id: z.uuid().toLowerCase() })
 
@@ -130,7 +130,7 @@ function registerTickets(app: Parameters<typeof keyRoutes>[0], { tickets, author
       if (file !== undefined) access.require('files')
       if (id !== undefined) authorize.conversation(access, id)
       const path = file === undefined ? undefined : parseJailPath(file).text
-      const ticket = tickets.issue(access, { ...request.body, file: path })
+      const ticket = await tickets.issue(access, { ...request.body, file: path })
       return reply.code(201).header('cache-control', 'no-store').send(ticket)
     },
   )

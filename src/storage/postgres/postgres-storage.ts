@@ -17,7 +17,7 @@ import { FirehoseTable } from './firehose-table.ts'
 import { FirehoseTrim } from './firehose-trim.ts'
 import { FirehoseFile } from '../files/firehose/firehose-file.ts'
 import type { Availability } from '../availability.ts'
-import type { Instances, SharedConversations } from '../instances.ts'
+import type { Instances, SharedConversations, TicketTable } from '../instances.ts'
 import type {
   CredentialTable,
   ConversationStorage,
@@ -44,6 +44,7 @@ import { SearchTables } from './search-tables.ts'
 import { SecretRows } from './secret-rows.ts'
 import { openSharedDirectory } from './shared-directory.ts'
 import { SharedRows } from './shared-rows.ts'
+import { TicketRows } from './ticket-rows.ts'
 import { UsageRows } from './usage-rows.ts'
 import { warningOfStandbys } from './standbys.ts'
 
@@ -139,6 +140,7 @@ class PostgresStorage implements Storage {
   readonly availability: Availability
   readonly instances: Instances
   readonly shared: SharedConversations | undefined
+  readonly tickets: TicketTable | undefined
   readonly active: Marks
   readonly due: Marks
   readonly deletions: Deletions
@@ -164,6 +166,7 @@ class PostgresStorage implements Storage {
     const ownership = new RowOwnership(database, owner)
     this.instances = new InstanceRows(ownership)
     this.shared = news && new SharedRows(ownership)
+    this.tickets = news && new TicketRows(database)
     this.active = new MarksTable(ownership, 'active')
     this.due = new MarksTable(ownership, 'due')
     this.deletions = new DeletionsTable(ownership, news && (() => news.announce()))

@@ -99,6 +99,20 @@ create table creation_claims (
 );
 create index creation_claims_at on creation_claims (at)`
 
+/** Stream tickets of all instances. They are worth no log: after a crash of the database clients request new ones. */
+const THIRTEENTH_MIGRATION = `
+create unlogged table stream_tickets (
+  hash text primary key,
+  number bigint not null generated always as identity,
+  holder text not null,
+  value text not null,
+  expires_at timestamptz not null,
+  -- The request that has used it, so that a repeated one is recognised.
+  taken_by uuid
+);
+create index stream_tickets_holder on stream_tickets (holder, number);
+create index stream_tickets_expires_at on stream_tickets (expires_at)`
+
 const MIGRATIONS: readonly string[] = [
   FIRST_MIGRATION,
   IDENTITY_MIGRATION,
@@ -113,6 +127,7 @@ const MIGRATIONS: readonly string[] = [
   TENTH_MIGRATION,
   ELEVENTH_MIGRATION,
   TWELFTH_MIGRATION,
+  THIRTEENTH_MIGRATION,
 ]
 
 /** Two instances may start at the same time. Any number that other programs are unlikely to use. */
