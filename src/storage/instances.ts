@@ -19,6 +19,11 @@ export interface Instances {
   otherOwnerOfKey(key: string): Promise<Peer | undefined>
   /** Resolves to those of these instances that have ended: none of them answers any more. */
   ended(instances: readonly number[]): Promise<number[]>
+  /**
+   * Ends the incarnation of the former start, without the wait for its TTL, if its process is certainly dead. Call it when
+   * nothing runs any more that it has left.
+   */
+  endFormer(): Promise<void>
   /** Stores that this one stops: `successor` does not return it any more. */
   leave(): Promise<void>
   /** Resolves to another instance that can take conversations over now. */

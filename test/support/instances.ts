@@ -9,6 +9,7 @@ export const loneInstance = (own: number): Instances => ({
   otherOwnerOfKey: async () => undefined,
   others: async () => [],
   ended: async () => [],
+  endFormer: async () => {},
   leave: async () => {},
   successor: async () => undefined,
   orphans: async () => [],

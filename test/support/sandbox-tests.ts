@@ -9,8 +9,10 @@ export const SHELL_TESTS = [
   'test/stories/{ending,processes}.test.ts',
 ]
 
-/** These run in the sandbox only, mount file systems, or need Linux's C library. */
+/** These run in the sandbox only, mount file systems, or need Linux's C library or its locks. */
 export const SANDBOX_TESTS = [
   'test/stories/{home-access,host-processes,isolation,network,network-escape,network-requests,real-disks,replays,silent-name-server}.test.ts',
+  'test/stories/restarted-instance.test.ts',
+  'test/storage/postgres/former-incarnation.test.ts',
   'test/sandbox/{bubblewrap,sandbox}.test.ts',
 ]

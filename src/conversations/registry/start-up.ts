@@ -58,6 +58,7 @@ export async function scanDataDirectory(deps: StartUpDeps, signal: AbortSignal):
   ])
   const goneIds = new Set(deletedIds)
   await endLeftProcesses(deps, [...ids, ...goneIds])
+  await storage.instances?.endFormer()
   const there = goneIds.size === 0 ? ids : ids.filter((id) => !goneIds.has(id))
   if (goneIds.size > 0) {
     const idsToDelete = ids.filter((id) => goneIds.has(id))

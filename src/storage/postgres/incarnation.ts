@@ -10,6 +10,7 @@ import { RenewedLease } from '../lease/lease.ts'
 import { CounterWatch } from './counter-watch.ts'
 import type { PostgresDatabase } from './database.ts'
 import { DatabaseError, takenOver } from './database-errors.ts'
+import type { NotedIncarnation } from './former-incarnation.ts'
 import type { PostgresRow, PostgresSession } from './session.ts'
 
 /** Any number that other programs are unlikely to use. */
@@ -40,15 +41,15 @@ export async function lockDatabase(session: PostgresSession, sharing: Sharing): 
   }
 }
 
-/** Returns the number of this incarnation; one that is alone ends all others. Call it with the lock. */
+/** Returns this incarnation; one that is alone ends all others. Call it with the lock. */
 export async function beginIncarnation(
   session: PostgresSession,
   serverVersion: string,
   sharing: Sharing,
-): Promise<number> {
+): Promise<NotedIncarnation> {
   const values = [hostname(), process.pid, serverVersion]
   const [row] = await session.run(sharing === 'alone' ? BEGIN_ALONE : BEGIN, values, STATEMENT_MS)
-  return Number(row?.['id'])
+  return { id: Number(row?.['id']), startedAt: String(row?.['started_at']) }
 }
 
 type KeptIncarnationOptions = {
@@ -192,7 +193,7 @@ const LAST = `
   select host, pid, to_char(started_at, 'YYYY-MM-DD HH24:MI:SS "UTC"') as since from incarnations
   where ended_at is null order by id desc limit 1`
 const FIND = 'select from incarnations where id = $1 and ended_at is null'
-const BEGIN = 'insert into incarnations (host, pid, server_version) values ($1, $2, $3) returning id'
+const BEGIN = 'insert into incarnations (host, pid, server_version) values ($1, $2, $3) returning id, started_at::text'
 const BEGIN_ALONE = `with ended as (update incarnations set ended_at = now() where ended_at is null) ${BEGIN}`
 const RENEW = 'update incarnations set counter = counter + 1 where id = $1 and ended_at is null returning id'
 const END = 'update incarnations set ended_at = now() where id = $1 and ended_at is null'

@@ -2,6 +2,7 @@
 import { z } from 'zod'
 import type { AnnouncedPeer, Instances, Peer } from '../instances.ts'
 import { otherOwnerOfKey } from './creation-claims.ts'
+import type { NotedIncarnation } from './former-incarnation.ts'
 import type { RowOwnership } from './ownership.ts'
 
 /** The database refuses any other text as an id. */
@@ -11,9 +12,12 @@ const Settings = z.record(z.string(), z.string())
 
 export class InstanceRows implements Instances {
   readonly #ownership: RowOwnership
+  readonly #former: NotedIncarnation | undefined
 
-  constructor(ownership: RowOwnership) {
+  /** `former`: the one of this data directory before, if its process is certainly dead. */
+  constructor(ownership: RowOwnership, former: NotedIncarnation | undefined) {
     this.#ownership = ownership
+    this.#former = former
   }
 
   get own(): number {
@@ -48,6 +52,10 @@ export class InstanceRows implements Instances {
     return rows.map(({ id }) => Number(id))
   }
 
+  async endFormer(): Promise<void> {
+    if (this.#former) await this.#ownership.database.write(END_FORMER, [this.#former.id, this.#former.startedAt])
+  }
+
   async leave(): Promise<void> {
     await this.#ownership.database.write('update incarnations set is_leaving = true where id = $1', [this.own])
   }
@@ -68,6 +76,8 @@ export class InstanceRows implements Instances {
 }
 
 const ENDED = 'select id from incarnations where id = any($1::bigint[]) and ended_at is not null'
+const END_FORMER = `
+  update incarnations set ended_at = now() where id = $1 and started_at = $2::timestamptz and ended_at is null`
 const ALL = 2 ** 31 - 1
 const ORPHANS = `
   select distinct c.id from marks m join conversations c on c.id = m.conversation_id

@@ -32,6 +32,8 @@ import { SnapshotRows, SummaryRows } from './caches.ts'
 import { PostgresDatabase, connectFirst } from './database.ts'
 import { openDatabaseKeys } from './database-data-keys.ts'
 import type { Sharing } from './incarnation.ts'
+import type { NotedIncarnation } from './former-incarnation.ts'
+import { replaceNote } from './former-incarnation.ts'
 import { InstanceRows } from './instance-rows.ts'
 import { KeptIncarnation, beginIncarnation, lockDatabase } from './incarnation.ts'
 import { DeletionsTable, MarksTable, SharedWorkdirsTable } from './marks-tables.ts'
@@ -109,7 +111,9 @@ export async function openPostgresStorage(options: PostgresStorageOptions): Prom
   await removeLeftFiles(options.directory)
   const { renewMs = RENEW_MS, ttlMs = TTL_MS, now = () => performance.now(), onFault } = options
   const beganAt = now()
-  const owner = await beginIncarnation(session, options.serverVersion, sharing)
+  const own = await beginIncarnation(session, options.serverVersion, sharing)
+  const former = await replaceNote(options.directory, lock, own)
+  const owner = own.id
   const keptParts = { database, session, number: owner, sharing, outageMs, renewMs, ttlMs, beganAt, now, onFault }
   const incarnation = openedParts.use(new KeptIncarnation({ ...keptParts, onSuspended: metrics?.suspended }))
   if (sharing === 'shared') openedParts.use(new FirehoseTrim(database))
@@ -117,7 +121,7 @@ export async function openPostgresStorage(options: PostgresStorageOptions): Prom
   const directory = await realpath(options.directory)
   await makeDirectories(join(directory, 'sessions'), 0o700)
   return new PostgresStorage(
-    { ...options, directory, sessions, database, keys, lock, owner, incarnation, news },
+    { ...options, directory, sessions, database, keys, lock, owner, former, incarnation, news },
     openedParts.move(),
   )
 }
@@ -129,6 +133,7 @@ type Parts = Pick<PostgresStorageOptions, 'directory' | 'onFault' | 'metrics'> &
   readonly keys: DataKeys
   readonly lock: DataLock
   readonly owner: number
+  readonly former: NotedIncarnation | undefined
   readonly incarnation: KeptIncarnation
   /** Undefined for an instance that is alone. */
   readonly news: FirehoseNews | undefined
@@ -157,14 +162,14 @@ class PostgresStorage implements Storage {
   readonly #opened: AsyncDisposableStack
 
   constructor(
-    { directory: root, sessions, onFault, metrics, database, keys, lock, owner, incarnation, news }: Parts,
+    { directory: root, sessions, onFault, metrics, database, keys, lock, owner, former, incarnation, news }: Parts,
     openedParts: AsyncDisposableStack,
   ) {
     this.keys = keys
     this.directory = join(root, 'sessions')
     this.availability = incarnation
     const ownership = new RowOwnership(database, owner)
-    this.instances = new InstanceRows(ownership)
+    this.instances = new InstanceRows(ownership, former)
     this.shared = news && new SharedRows(ownership)
     this.tickets = news && new TicketRows(database)
     this.active = new MarksTable(ownership, 'active')

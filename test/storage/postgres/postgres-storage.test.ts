@@ -68,7 +68,7 @@ describe('Its logs', () => {
     await (await open(directory.path))[Symbol.asyncDispose]()
     connections = new PostgresDatabase({ url: database.url, outageMs: 1000 })
     const session = await connections.connect()
-    owner = await beginIncarnation(session, 'test', 'alone')
+    owner = (await beginIncarnation(session, 'test', 'alone')).id
     await session.end()
   })
   afterAll(() => connections[Symbol.asyncDispose]())

@@ -27,6 +27,8 @@ class DataDirectoryInUse extends DataDirectoryError {
 }
 
 export type DataLock = AsyncDisposable & {
+  /** The device and the inode of the locked file. */
+  readonly identity: string | undefined
   /** The format that the directory has; undefined if it is new. */
   readonly format: number | undefined
   /** Makes it `DATA_FORMAT`, durably: an earlier version does not understand what this one writes from now on. */
@@ -52,6 +54,7 @@ export async function lockDataDirectory(directory: string): Promise<DataLock> {
     if ((await identityOf(directory)) !== lockedIdentity) throw movedAway(directory)
   })
   return {
+    identity: lockedIdentity,
     format,
     raiseFormat: async () => {
       if (format !== DATA_FORMAT) await writeFormat(directory)

@@ -1,0 +1,70 @@
+/** An instance that was killed and starts again on its data directory: its former self has ended, and nobody else has. */
+import { cp } from 'node:fs/promises'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import type { Stage } from '../support/agent.ts'
+import { bash, setStage } from '../support/agent.ts'
+import type { TestDatabase } from '../support/postgres.ts'
+import { createDatabase } from '../support/postgres.ts'
+import { startServer } from '../support/server.ts'
+import { until } from '../support/until.ts'
+
+let database: TestDatabase
+let stage: Stage
+let env: Record<string, string>
+
+beforeAll(async () => {
+  database = await createDatabase()
+  env = {
+    OPENHANDS_DATABASE_URL: database.url,
+    OPENHANDS_CLUSTER_LISTEN: '127.0.0.1:0',
+    OPENHANDS_ISOLATION: 'none',
+  }
+  stage = await setStage([bash('sleep 1000'), { text: 'Done.' }], { env })
+})
+afterAll(async () => {
+  await stage[Symbol.asyncDispose]()
+  await database[Symbol.asyncDispose]()
+})
+
+/** The incarnations that live, by the ids of their processes. */
+const living = async () =>
+  (await database.query('select pid from incarnations where ended_at is null order by id')).map(({ pid }) => pid)
+
+test('it has its conversations at once after kill -9, and recovers their runs', async () => {
+  const { server } = stage
+  const [idle, working] = [await stage.create(), await stage.create()]
+  await server.call('POST', `/conversations/${working}/messages`, {
+    message: { role: 'user', content: 'go' },
+    run: true,
+  })
+  await until('a running call', async () => (await stage.events(working)).some(({ type }) => type === 'ToolUse'))
+  await server.restart('SIGKILL')
+  // Without the wait for the end of the former one, each request would be 503 owner_lost.
+  const answers = await Promise.all(
+    [idle, working].map(async (id) => {
+      const { status, body } = await server.call('POST', `/conversations/${id}/events`, { name: 'here' })
+      return [status, body.error]
+    }),
+  )
+  expect(answers).toEqual([
+    [201, undefined],
+    [201, undefined],
+  ])
+  expect(await living()).toEqual([server.pid])
+  const updates = await stage.events(working, 'types=StatusUpdate')
+  expect(updates.at(-1)).toMatchObject({ status: 'paused', reason: 'owner_lost' })
+})
+
+test('a start with a copy of the data directory of an instance that lives does not end that one', async () => {
+  const { server } = stage
+  const id = await stage.create()
+  await using copy = await startServer({
+    env,
+    prepare: (dataDir) => cp(server.dataDir, dataDir, { recursive: true, filter: (path) => !path.endsWith('.sock') }),
+  })
+  expect(await living()).toEqual([server.pid, copy.pid])
+  expect((await copy.call('POST', `/conversations/${id}/events`, { name: 'there' })).status).toBe(201)
+  await copy.restart('SIGKILL')
+  expect(await living()).toEqual([server.pid, copy.pid])
+  expect((await server.call('GET', `/conversations/${id}`)).status).toBe(200)
+})
