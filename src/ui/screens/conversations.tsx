@@ -1,18 +1,17 @@
 /** All conversations, those that changed last first, with filters, a search, and archiving of many at once. */
-import { useEffect, useRef, useState } from 'preact/hooks'
+import { useState } from 'preact/hooks'
 import type { ConversationSummary } from '../../contract/conversations/summary.ts'
-import type { QueryFor } from '../../client/client.ts'
 import { FoundEvents } from '../parts/found-events.tsx'
 import { WhenLoaded, useLoaded } from '../parts/loaded.tsx'
 import { attempt, notify } from '../parts/notices.tsx'
+import { useSummaries } from '../parts/summary-pages.ts'
 import { SummaryRow } from '../parts/summary-row.tsx'
 import { VirtualRows } from '../parts/virtual-rows.tsx'
-import { listVersion } from '../state/live.ts'
+import { countVersion } from '../state/live.ts'
 import { texts } from '../state/preferences.ts'
 import { route } from '../state/route.ts'
-import { client, may, messageOf } from '../state/session.ts'
+import { client, may } from '../state/session.ts'
 
-type Query = QueryFor<'listConversationSummaries'>
 const STATUSES = [
   'running',
   'waiting_for_confirmation',
@@ -31,13 +30,7 @@ export function Conversations() {
   const [q, setQ] = useState(route.value.query.get('q') ?? '')
   const [status, setStatus] = useState<Filter>()
   const [showsArchived, setArchived] = useState(false)
-  const query: Query = {
-    sort: 'updated_at',
-    archived: showsArchived,
-    ...(q && { q }),
-    ...(status && { status: [status] }),
-  }
-  const list = usePages(query)
+  const list = useSummaries({ archived: showsArchived, ...(q && { q }), ...(status && { status: [status] }) }, PAGE)
   const [selectedIds, setSelected] = useState<ReadonlySet<string>>(new Set())
   const select = (id: string, isOn: boolean) =>
     setSelected(new Set([...selectedIds].filter((other) => other !== id).concat(isOn ? [id] : [])))
@@ -104,48 +97,6 @@ function Row({ summary, isSelected, select }: RowProps) {
   )
 }
 
-/** Pages as far as somebody has scrolled. The first one follows what happens; a further one is read once. */
-function usePages(query: Query) {
-  const key = JSON.stringify(query)
-  const [rows, setRows] = useState<readonly ConversationSummary[]>()
-  const [fault, setFault] = useState<string>()
-  const [round, setRound] = useState(0)
-  const next = useRef<string | undefined>(undefined)
-  const isReading = useRef(false)
-  useEffect(() => {
-    const abort = new AbortController()
-    const readPage = async () => {
-      const page = await client().conversations.summaries({ ...query, limit: PAGE }, { signal: abort.signal })
-      setFault(undefined)
-      setRows((before = []) => {
-        const isLonger = before.length > PAGE && page.next_page_id !== null
-        if (!isLonger) next.current = page.next_page_id ?? undefined
-        const fresh = new Set(page.items.map(({ id }) => id))
-        return isLonger ? [...page.items, ...before.filter(({ id }) => !fresh.has(id))] : page.items
-      })
-    }
-    readPage().catch((error: unknown) => !abort.signal.aborted && setFault(messageOf(error)))
-    return () => abort.abort()
-  }, [key, listVersion.value, round])
-  const more = async () => {
-    if (next.current === undefined || isReading.current) return
-    isReading.current = true
-    try {
-      const page = await client().conversations.summaries({ ...query, limit: 5 * PAGE, page_id: next.current })
-      next.current = page.next_page_id ?? undefined
-      setRows((before = []) => {
-        const knownIds = new Set(before.map(({ id }) => id))
-        return [...before, ...page.items.filter(({ id }) => !knownIds.has(id))]
-      })
-    } catch (error) {
-      setFault(messageOf(error))
-    } finally {
-      isReading.current = false
-    }
-  }
-  return { rows, fault, more, again: () => setRound(round + 1) }
-}
-
 type FilterProps = {
   readonly q: string
   readonly status: Filter | undefined
@@ -157,7 +108,7 @@ type FilterProps = {
 function Filters({ q, status, archived, setStatus, setArchived }: FilterProps) {
   const counts = useLoaded(
     (signal) => client().conversations.count({ by: 'status', archived, ...(q && { q }) }, { signal }),
-    [q, archived, listVersion.value],
+    [q, archived, countVersion.value],
   )
   return (
     <WhenLoaded

@@ -2,12 +2,12 @@
 import { useLoaded, WhenLoaded } from '../parts/loaded.tsx'
 import { cost } from '../parts/amounts.ts'
 import { RequestCard } from '../parts/request-card.tsx'
+import { useSummaries } from '../parts/summary-pages.ts'
 import { SummaryRow } from '../parts/summary-row.tsx'
-import { forPeople, listVersion } from '../state/live.ts'
+import { forPeople } from '../state/live.ts'
 import { costsOf } from '../state/costs.ts'
 import { texts } from '../state/preferences.ts'
 import { addressOf } from '../state/route.ts'
-import { client } from '../state/session.ts'
 import { short } from '../text/visible.ts'
 
 export function Inbox() {
@@ -44,16 +44,14 @@ function Today() {
   )
 }
 
+const RUNNING = { status: ['running'] } as const
+const MOST_AT_WORK = 50
+
 function AtWork() {
-  const summaries = useLoaded(
-    async (signal) =>
-      (await client().conversations.summaries({ status: ['running'], sort: 'updated_at', limit: 50 }, { signal }))
-        .items,
-    [listVersion.value],
-  )
+  const { rows, fault, again } = useSummaries(RUNNING, MOST_AT_WORK)
   return (
     <WhenLoaded
-      of={summaries}
+      of={{ value: rows, fault, again }}
       draw={(items) =>
         items.length > 0 && (
           <>

@@ -4,6 +4,7 @@ import type { EventType } from '../../contract/events/event.ts'
 import type { Status } from '../../contract/events/status.ts'
 import type { WaitingRequest } from '../../contract/request.ts'
 import { texts } from './preferences.ts'
+import type { SummaryChange } from './summary-rows.ts'
 import { client, connections, lostSince, messageOf } from './session.ts'
 
 /** What waits in all conversations, the oldest first. Undefined until it has been read. */
@@ -14,22 +15,19 @@ export const forPeople = computed(() =>
   waiting.value?.filter(({ request }) => request.kind !== 'client_tool' && request.kind !== 'hook'),
 )
 
-/** Grows with each event that changes a list. */
-export const listVersion = signal(0)
+/** Grows with each event that changes how many conversations have a status. */
+export const countVersion = signal(0)
 
-/** What changes a row of a list, or what waits. */
-const TYPES = [
-  'SystemInit',
-  'UserMessage',
-  'StatusUpdate',
-  'ToolUse',
-  'RequestOpened',
-  'RequestAnswered',
-  'RequestClosed',
-  'ConfigUpdate',
-  'Result',
-  'ForkedFrom',
-] satisfies EventType[]
+const REQUEST_TYPES = ['RequestOpened', 'RequestAnswered', 'RequestClosed'] as const satisfies EventType[]
+const COUNT_TYPES = ['SystemInit', 'ForkedFrom', 'StatusUpdate', 'ConfigUpdate'] as const satisfies EventType[]
+
+const listeners = new Set<(change: SummaryChange) => void>()
+
+/** Calls `listener` with each row of a list that changes. Returns a function that ends it. */
+export function onSummaryChange(listener: (change: SummaryChange) => void): () => void {
+  listeners.add(listener)
+  return () => void listeners.delete(listener)
+}
 
 /** What a screen reader says once. */
 export const announcement = signal('')
@@ -39,10 +37,10 @@ function announce(status: Status): void {
   announcement.value = agentEnded(words[status])
 }
 
-const REQUEST_TYPES: ReadonlySet<string> = new Set(['RequestOpened', 'RequestAnswered', 'RequestClosed'])
+/** Counts that change all the time are read once in that many milliseconds. */
+const COUNT_PAUSE_MS = 500
 
-/** Lists that change all the time are read once in that many milliseconds. */
-const LIST_PAUSE_MS = 500
+const isOneOf = (types: readonly string[], type: string): boolean => types.includes(type)
 
 /** Follows the server until the signal aborts. */
 export async function followServer(signal: AbortSignal): Promise<void> {
@@ -50,19 +48,25 @@ export async function followServer(signal: AbortSignal): Promise<void> {
   waiting.value = undefined
   announcement.value = ''
   const readRequests = bundle(() => refreshRequests())
-  const readLists = bundle(async () => void (listVersion.value += 1), LIST_PAUSE_MS)
+  const readCounts = bundle(async () => void (countVersion.value += 1), COUNT_PAUSE_MS)
   // This also reads before there is a connection. What happens between the two readings is in the second one.
   const stopReading = effect(() => {
-    if (connections.value > 0) readLists()
+    if (connections.value > 0) readCounts()
     readRequests()
   })
   const onDisconnect = () => (lostSince.value ??= Date.now())
   try {
-    const events = client().firehose({ types: TYPES, signal, onDisconnect, giveUpAfterMs: Infinity })
+    const types = [...REQUEST_TYPES, ...COUNT_TYPES]
+    const events = client().firehose({ types, summaries: true, signal, onDisconnect, giveUpAfterMs: Infinity })
     for await (const { event } of events) {
-      if (REQUEST_TYPES.has(event.type) || event.type === 'conversation_deleted') readRequests()
+      const isDeleted = event.type === 'conversation_deleted'
+      if (event.type === 'ConversationSummary' || isDeleted) {
+        const change = { id: event.conversation_id, summary: isDeleted ? undefined : event.summary }
+        for (const listener of listeners) listener(change)
+      }
+      if (isOneOf(REQUEST_TYPES, event.type) || isDeleted) readRequests()
+      if (isOneOf(COUNT_TYPES, event.type) || isDeleted) readCounts()
       if (event.type === 'StatusUpdate' && event.previous_status === 'running') announce(event.status)
-      readLists()
     }
   } catch (error) {
     if (!signal.aborted) messageOf(error)

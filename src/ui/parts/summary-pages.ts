@@ -1,0 +1,75 @@
+/** A list of conversations as far as somebody has scrolled. It is read once, and then follows what the server sends. */
+import { useEffect, useRef, useState } from 'preact/hooks'
+import type { ConversationSummary } from '../../contract/conversations/summary.ts'
+import { onSummaryChange } from '../state/live.ts'
+import { client, connections, messageOf } from '../state/session.ts'
+import type { SummaryChange, SummaryFilter } from '../state/summary-rows.ts'
+import { withChange } from '../state/summary-rows.ts'
+
+/** Rows of the pages after the first one. */
+const FURTHER = 500
+
+export function useSummaries(filter: SummaryFilter, firstRows: number) {
+  const key = JSON.stringify(filter)
+  const [rows, setRows] = useState<readonly ConversationSummary[]>()
+  const [fault, setFault] = useState<string>()
+  const [round, setRound] = useState(0)
+  const next = useRef<string | undefined>(undefined)
+  const isReading = useRef(false)
+  /** What changes while the first page is read, which may not know it yet. */
+  const changes = useRef<SummaryChange[] | undefined>(undefined)
+  const shownKey = useRef(key)
+  const read = async (limit: number, signal?: AbortSignal) => {
+    const query = { ...filter, status: filter.status && [...filter.status], sort: 'updated_at' as const, limit }
+    return await client().conversations.summaries({ ...query, page_id: signal ? undefined : next.current }, { signal })
+  }
+  const apply = (before: readonly ConversationSummary[], change: SummaryChange) =>
+    withChange(before, change, { filter, isWhole: next.current === undefined })
+
+  useEffect(
+    () =>
+      onSummaryChange((change) => {
+        changes.current?.push(change)
+        setRows((before) => before && apply(before, change))
+      }),
+    [key],
+  )
+  useEffect(() => {
+    const abort = new AbortController()
+    const readFirst = async () => {
+      changes.current = []
+      const page = await read(firstRows, abort.signal)
+      const missedChanges = changes.current ?? []
+      changes.current = undefined
+      const isSame = shownKey.current === key
+      shownKey.current = key
+      setFault(undefined)
+      setRows((before = []) => {
+        const isLonger = isSame && before.length > firstRows && page.next_page_id !== null
+        if (!isLonger) next.current = page.next_page_id ?? undefined
+        const fresh = new Set(page.items.map(({ id }) => id))
+        const all = isLonger ? [...page.items, ...before.filter(({ id }) => !fresh.has(id))] : page.items
+        return missedChanges.reduce(apply, all)
+      })
+    }
+    readFirst().catch((error: unknown) => !abort.signal.aborted && setFault(messageOf(error)))
+    return () => abort.abort()
+  }, [key, connections.value, round])
+  const more = async () => {
+    if (next.current === undefined || isReading.current) return
+    isReading.current = true
+    try {
+      const page = await read(FURTHER)
+      next.current = page.next_page_id ?? undefined
+      setRows((before = []) => {
+        const knownIds = new Set(before.map(({ id }) => id))
+        return [...before, ...page.items.filter(({ id }) => !knownIds.has(id))]
+      })
+    } catch (error) {
+      setFault(messageOf(error))
+    } finally {
+      isReading.current = false
+    }
+  }
+  return { rows, fault, more, again: () => setRound(round + 1) }
+}

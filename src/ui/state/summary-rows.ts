@@ -1,0 +1,35 @@
+/** The rows of a list of conversations, those that changed last first, and what a change makes of them. Pure. */
+import type { ConversationSummary } from '../../contract/conversations/summary.ts'
+
+/** Has no summary if the conversation was deleted. */
+export type SummaryChange = { readonly id: string; readonly summary?: ConversationSummary | undefined }
+
+/** The filters of `GET /conversations/summaries` that the page uses. */
+export type SummaryFilter = {
+  readonly status?: readonly ConversationSummary['status'][]
+  readonly archived?: boolean
+  readonly q?: string
+}
+
+/** `isWhole`: there are no further rows at the server. Otherwise a row after the last one is read with its page. */
+export function withChange(
+  rows: readonly ConversationSummary[],
+  { id, summary }: SummaryChange,
+  { filter, isWhole }: { readonly filter: SummaryFilter; readonly isWhole: boolean },
+): readonly ConversationSummary[] {
+  const others = rows.filter((row) => row.id !== id)
+  if (!summary || !matches(summary, filter)) return others
+  const place = others.findIndex(({ updated_at }) => updated_at <= summary.updated_at)
+  if (place !== -1) return others.toSpliced(place, 0, summary)
+  return isWhole ? [...others, summary] : others
+}
+
+function matches(summary: ConversationSummary, { status, archived, q }: SummaryFilter): boolean {
+  const { title = '', preview = '' } = summary
+  const text = q?.toLowerCase()
+  return (
+    (status === undefined || status.includes(summary.status)) &&
+    (archived === undefined || (summary.archived ?? false) === archived) &&
+    (text === undefined || title.toLowerCase().includes(text) || preview.toLowerCase().includes(text))
+  )
+}

@@ -1,0 +1,91 @@
+/** The list of conversations follows what happens, without reading it again. */
+import type { Browser } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type { ConversationSummary } from '../../src/contract/conversations/summary.ts'
+import { withChange } from '../../src/ui/state/summary-rows.ts'
+import type { Stage } from '../support/agent.ts'
+import { bash, setStage } from '../support/agent.ts'
+import { goTo, openBrowser, openTab } from './browser.ts'
+
+describe('a change of a row', () => {
+  const at = (id: string, second: number, fields: object = {}) =>
+    ({ id, status: 'idle', updated_at: `2026-01-31T12:00:0${second}.000Z`, ...fields }) as ConversationSummary
+  const ROWS = [at('c', 5), at('b', 4), at('a', 1)]
+  const change = (summary: ConversationSummary, filter = {}, isWhole = true) =>
+    withChange(ROWS, { id: summary.id, summary }, { filter, isWhole }).map(({ id }) => id)
+
+  test('moves it to where its time belongs', () => {
+    expect(change(at('a', 6))).toEqual(['a', 'c', 'b'])
+    expect(change(at('new', 4))).toEqual(['c', 'new', 'b', 'a'])
+    expect(change(at('old', 0))).toEqual(['c', 'b', 'a', 'old'])
+  })
+
+  test('is left to a later page if the row belongs there', () => {
+    expect(change(at('old', 0), {}, false)).toEqual(['c', 'b', 'a'])
+  })
+
+  test('removes it if it is deleted or does not match any more', () => {
+    expect(withChange(ROWS, { id: 'b' }, { filter: {}, isWhole: true }).map(({ id }) => id)).toEqual(['c', 'a'])
+    expect(change(at('b', 6, { status: 'running' }), { status: ['idle'] })).toEqual(['c', 'a'])
+    expect(change(at('b', 6, { archived: true }), { archived: false })).toEqual(['c', 'a'])
+    expect(change(at('b', 6, { title: 'totals', preview: 'Sum.' }), { q: 'tests' })).toEqual(['c', 'a'])
+    expect(change(at('b', 6, { title: 'The Tests' }), { q: 'tests' })).toEqual(['b', 'c', 'a'])
+  })
+})
+
+describe('an open list', () => {
+  let browser: Browser
+  let stage: Stage
+  beforeAll(async () => {
+    browser = await openBrowser()
+    const replies = [
+      { when: 'wait', turns: [bash('while [ ! -e go ]; do sleep 0.05; done'), { text: 'It has gone on.' }] },
+      { when: 'hello', turns: [{ text: 'Hello there.' }] },
+    ]
+    stage = await setStage({ replies }, {})
+  })
+  afterAll(async () => {
+    await browser.close()
+    await stage[Symbol.asyncDispose]()
+  })
+
+  test('shows what changes, in the order of the changes, and reads no list for it', async () => {
+    const [first, second] = [await stage.create({ title: 'first' }), await stage.create({ title: 'second' })]
+    const { page, misdeeds } = await openTab(browser, stage.server.url, { hash: '#/conversations' })
+    const names = () => page.locator('.summary strong').allTextContents()
+    await expect.poll(names).toEqual(['second', 'first'])
+    await stage.say(first, 'hello')
+    await page.waitForSelector('.summary:has-text("Hello there.")')
+    await expect.poll(names).toEqual(['first', 'second'])
+    // The connection is open, and the list has been read since.
+    const reads: string[] = []
+    page.on('request', (request) => {
+      if (/conversations\/summaries|conversations\/[0-9a-f-]{36}/.test(request.url())) reads.push(request.url())
+    })
+    const third = await stage.create({ title: 'third' })
+    await expect.poll(names).toEqual(['third', 'first', 'second'])
+    await stage.server.call('PUT', `/conversations/${second}/config`, { title: 'renamed' })
+    await expect.poll(names).toEqual(['renamed', 'third', 'first'])
+    await stage.server.call('PUT', `/conversations/${first}/config`, { archived: true })
+    await expect.poll(names).toEqual(['renamed', 'third'])
+    for (const id of [second, third]) await stage.server.call('DELETE', `/conversations/${id}`)
+    await expect.poll(names).toEqual([])
+    expect(reads).toEqual([])
+    expect(misdeeds).toEqual([])
+    await page.context().close()
+  })
+
+  test('of what runs has what an agent does now, and loses it at the end', async () => {
+    const id = await stage.create({ title: 'works' })
+    const { page } = await openTab(browser, stage.server.url)
+    await page.waitForSelector('text=No agent needs you.')
+    const { status } = await stage.server.call('POST', `/conversations/${id}/messages`, { message: 'wait', run: true })
+    expect(status).toBe(202)
+    await page.waitForSelector('.summary:has-text("Bash: while")')
+    expect((await stage.server.call('PUT', `/conversations/${id}/files/go`, 'go')).status).toBe(201)
+    await page.waitForSelector('.summary', { state: 'detached' })
+    await goTo(page, '#/conversations')
+    await page.waitForSelector('.summary:has-text("It has gone on.")')
+    await page.context().close()
+  })
+})
