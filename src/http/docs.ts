@@ -7,6 +7,7 @@ import type { FastifyInstance, FastifyReply } from 'fastify'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { readAsset, SWAGGER_FILES } from './assets.ts'
+import { LOGIN_VALUE_NAME } from '../contract/login.ts'
 import { describeRoute } from './openapi/describe-route.ts'
 import { startPage } from './start-page.ts'
 import { PAGE_SECURITY_HEADERS } from './guards/security-headers.ts'
@@ -28,6 +29,7 @@ const PAGE = `<!doctype html>
 <link rel="stylesheet" href="docs/swagger-ui.css">
 </head>
 <body>
+<div class="swagger-ui"><p class="wrapper" id="login">To try requests, <a href="ui/">log in</a>, or set a key with Authorize.</p></div>
 <div id="swagger-ui"></div>
 <script src="docs/swagger-ui-bundle.js"></script>
 <script src="docs/start.js"></script>
@@ -36,8 +38,9 @@ const PAGE = `<!doctype html>
 `
 
 /**
- * The script of the page. The key that is typed in survives a reload: it is kept in the session storage, which belongs to
- * one tab and ends with it. `validatorUrl` would send the document to another host. Event streams have no end, so they
+ * The script of the page. It uses the login of the dashboard, which is half a secret: the cookie is the other half. A key
+ * that is typed in is used instead, and survives a reload: it is kept in the session storage, which belongs to one tab and
+ * ends with it. The command for curl that the page shows is that without the login. `validatorUrl` would send the document to another host. Event streams have no end, so they
  * cannot be tried out here; their descriptions say how to follow them.
  */
 const START = `const KEY = 'agent-server-key'
@@ -57,6 +60,16 @@ const rememberKey = () => ({
     },
   },
 })
+const login = () => localStorage.getItem('${LOGIN_VALUE_NAME}')
+const withLogin = (request) => {
+  const value = login()
+  const isOwn = new URL(request.url, location.href).origin === location.origin
+  if (value && isOwn && !request.loadSpec && !request.headers.Authorization) request.headers['X-Login'] = value
+  return request
+}
+if (login())
+  document.getElementById('login').textContent =
+    'Requests are sent with the login of this browser, unless a key is set with Authorize.'
 const keepStreamsOut = () => ({
   statePlugins: {
     spec: {
@@ -72,6 +85,8 @@ const ui = SwaggerUIBundle({
   deepLinking: true,
   displayRequestDuration: true,
   persistAuthorization: false,
+  requestInterceptor: withLogin,
+  showMutatedRequest: false,
   plugins: [rememberKey, keepStreamsOut],
   queryConfigEnabled: false,
   validatorUrl: null,

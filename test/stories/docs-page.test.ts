@@ -1,4 +1,4 @@
-/** /docs in a real browser: the page shows the API, and calls it once the key was typed in. */
+/** /docs in a real browser: the page shows the API, and calls it with a key that is typed in, or with a login. */
 import type { Browser, Page } from 'playwright-core'
 import { chromium } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
@@ -113,4 +113,42 @@ test('it calls the API with the key that is typed into it, and with none before'
   await locks.click()
   await page.locator('.auth-container .btn', { hasText: 'Logout' }).click()
   expect(await page.evaluate('sessionStorage.length')).toBe(0)
+})
+
+test('it calls the API with the login of the browser, also to change something, and shows no half of it', async () => {
+  const title = '<img src=x onerror=alert(1)>'
+  await server.call('POST', '/conversations', { title, llm_config: { model: 'none' } })
+  await page.goto(`${server.url}/ui/`)
+  await page.fill('[name=password]', KEY)
+  await page.click('button[type=submit]')
+  await page.waitForSelector('nav.places')
+  const value = await page.evaluate<string>(`localStorage.getItem('login')`)
+  const dialogs: string[] = []
+  page.on('dialog', (dialog) => {
+    dialogs.push(dialog.message())
+    void dialog.dismiss()
+  })
+  await page.goto(`${server.url}/docs`)
+  await page.waitForSelector('text=Requests are sent with the login of this browser')
+  for (const [id, shown] of [
+    ['#operations-conversations-listConversations', title],
+    ['#operations-keys-createKey', '"ask_'],
+  ] as const) {
+    const operation = page.locator(id)
+    await operation.locator('.opblock-summary-control').click()
+    await operation.locator('.try-out__btn').click()
+    await operation.locator('.execute').click()
+    await expect
+      .poll(() => operation.locator('.live-responses-table .highlight-code').first().textContent())
+      .toContain(shown)
+  }
+  expect(await page.content()).not.toContain(value)
+  expect(dialogs).toEqual([])
+
+  const { body } = await server.call('GET', '/logins')
+  expect((await server.call('DELETE', `/logins/${body.items[0].id}`)).status).toBe(204)
+  const list = page.locator('#operations-conversations-listConversations')
+  await list.locator('.execute').click()
+  const status = list.locator('.live-responses-table tbody .response-col_status').first()
+  await expect.poll(() => status.textContent()).toContain('401')
 })

@@ -4,6 +4,7 @@ import type { AgentServerClient } from '../../client/client.ts'
 import { AgentServerError, createClient, webSocketSource } from '../../client/client.ts'
 import type { ReplyOf, StreamSource } from '../../client/client.ts'
 import type { Scope as KeyScope } from '../../contract/key.ts'
+import { LOGIN_VALUE_NAME } from '../../contract/login.ts'
 import { visible } from '../text/visible.ts'
 import { forgetDrafts, remember, rememberedValue } from './remembered.ts'
 
@@ -41,9 +42,6 @@ function withNotice(source: StreamSource): StreamSource {
   }
 }
 
-/** The half of a login that the page keeps. It works only with the cookie that no script can read. */
-const VALUE = 'login'
-
 const clientWith = (headers: Readonly<Record<string, string>>): AgentServerClient => {
   const options = { baseUrl: BASE_URL, headers }
   return createClient({ ...options, streamSource: withNotice(webSocketSource(options)) })
@@ -55,7 +53,7 @@ export async function logIn(
   isReader = false,
 ): Promise<void> {
   const createdLogin = await clientWith({}).logins.create({ ...credential, ...(isReader && { scopes: ['read'] }) })
-  remember(VALUE, createdLogin.value)
+  remember(LOGIN_VALUE_NAME, createdLogin.value)
   await begin(createdLogin.value)
 }
 
@@ -65,7 +63,7 @@ export const CODE_HASH = '#login='
 /** Continues a login of this browser, or uses the one-time code of the link. */
 export async function resume(): Promise<void> {
   const code = location.hash.startsWith(CODE_HASH) ? location.hash.slice(CODE_HASH.length) : undefined
-  const value = rememberedValue(VALUE)
+  const value = rememberedValue(LOGIN_VALUE_NAME)
   // It works once, and has no place in the history.
   if (code !== undefined) history.replaceState(undefined, '', location.pathname)
   if (session.value) return
@@ -91,7 +89,7 @@ async function begin(value: string): Promise<void> {
 
 /** Another tab may have logged in again. */
 function forgetValue(value: string | undefined): void {
-  if (rememberedValue(VALUE) === value) remember(VALUE, undefined)
+  if (rememberedValue(LOGIN_VALUE_NAME) === value) remember(LOGIN_VALUE_NAME, undefined)
 }
 
 const isRefused = (error: unknown): boolean => error instanceof AgentServerError && error.status === 401
