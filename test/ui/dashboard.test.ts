@@ -293,22 +293,6 @@ test('a page whose server was killed says so, and misses and doubles nothing aft
   await page.context().close()
 })
 
-test('eight tabs of one browser are all live', async () => {
-  const id = await stage.create({ title: 'tabs' })
-  const first = await openTab(browser, stage.server.url, { hash: `#/c/${id}` })
-  const pages = [first.page]
-  for (let i = 0; i < 7; i++) {
-    const page = await first.page.context().newPage()
-    await page.goto(`${stage.server.url}/ui/#/c/${id}`)
-    await page.waitForSelector('.composer')
-    pages.push(page)
-  }
-  await stage.say(id, 'hello')
-  for (const page of pages) await page.waitForSelector('.said strong:has-text("there")')
-  expect(pages.length).toBe(8)
-  await first.page.context().close()
-})
-
 describe('every screen keeps to WCAG 2.2 AA', () => {
   test.each([
     ['light', 1280],

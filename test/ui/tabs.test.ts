@@ -1,0 +1,44 @@
+/**
+ * Many tabs of one browser. A browser has six connections to a server over HTTP/1.1: a page that kept one of them for its
+ * events would be the last that loads.
+ */
+import type { Browser, Page } from 'playwright-core'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import type { Stage } from '../support/agent.ts'
+import { setStage } from '../support/agent.ts'
+import { openBrowser, openTab } from './browser.ts'
+
+const TABS = 20
+
+let browser: Browser
+let stage: Stage
+beforeAll(async () => {
+  browser = await openBrowser()
+  stage = await setStage({ replies: [{ when: 'hello', turns: [{ text: 'Hello **there**.' }] }] }, {})
+})
+afterAll(async () => {
+  await browser.close()
+  await stage[Symbol.asyncDispose]()
+})
+
+test('twenty tabs of one browser are live, and the next one loads', async () => {
+  const id = await stage.create({ title: 'tabs' })
+  const { page: first, misdeeds } = await openTab(browser, stage.server.url)
+  const open = async (hash: string): Promise<Page> => {
+    const page = await first.context().newPage()
+    await page.goto(`${stage.server.url}/ui/${hash}`)
+    await page.waitForSelector('h1')
+    return page
+  }
+  const chats = await Promise.all(Array.from({ length: TABS / 2 }, () => open(`#/c/${id}`)))
+  const lists = await Promise.all(Array.from({ length: TABS / 2 - 1 }, () => open('#/conversations')))
+  await Promise.all(chats.map((page) => page.waitForSelector('.composer')))
+  await stage.say(id, 'hello')
+  await Promise.all(chats.map((page) => page.waitForSelector('.said strong:has-text("there")')))
+  await Promise.all(lists.map((page) => page.waitForSelector('.summary:has-text("Hello **there**.")')))
+  expect(first.context().pages().length).toBe(TABS)
+  const next = await open(`#/c/${id}`)
+  await next.waitForSelector('.said strong:has-text("there")')
+  expect(misdeeds).toEqual([])
+  await first.context().close()
+})
