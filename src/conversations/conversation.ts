@@ -4,7 +4,6 @@
 import type { AgentInfo } from '../contract/agent-info.ts'
 import type { ConversationView, UpdateConfig } from '../contract/conversation.ts'
 import type { Status } from '../contract/events/status.ts'
-import type { MessageInput } from '../contract/values/message.ts'
 import type { PostedMessage, PostMessage, RunOutcome, RunRequest } from '../contract/run.ts'
 import type { EventLog, LogEnd } from '../events/event-log.ts'
 import { uuid7 } from '../lib/uuid7.ts'
@@ -23,12 +22,11 @@ import type { ConversationDeps } from './dependencies.ts'
 import type { ClientExec } from '../workspace/exec/client-exec.ts'
 import type { ConversationShells } from '../workspace/exec/conversation-shells.ts'
 import type { ConversationFiles } from '../workspace/files/files.ts'
-import type { PromptHooks } from '../state/hook-decisions.ts'
 import type { Feature } from './agents/feature.ts'
 import type { ConversationHooks } from './hooks/conversation-hooks.ts'
 import type { Idempotency } from '../state/idempotency.ts'
 import type { ClientMcp } from './mcp.ts'
-import { MessagePosts, type Preparation } from './message-posts.ts'
+import { MessagePosts, type PostSteps } from './message-posts.ts'
 import { MessageWithdrawals } from './message-withdrawals.ts'
 import type { ConversationNetwork } from '../workspace/network.ts'
 import type { PostedCommands } from './project/posted-commands.ts'
@@ -97,6 +95,7 @@ export class Conversation {
   readonly mcp: ClientMcp
   readonly clientEvents: ClientEvents
   readonly compactions: Compactions
+  readonly messages: MessagePosts
   readonly withdrawals: MessageWithdrawals
   /** Delivers events to webhooks; clients manage webhooks through `webhooks`. */
   readonly deliveries: Pick<CallbackSet, 'settle'>
@@ -105,7 +104,6 @@ export class Conversation {
   readonly #inner: InnerParts
   readonly #actor: ConversationActor
   readonly #state: LiveState
-  readonly #messages: MessagePosts
 
   constructor(deps: ConversationDeps, parts: ClientParts, inner: InnerParts) {
     this.log = parts.log
@@ -126,7 +124,7 @@ export class Conversation {
     this.#inner = inner
     this.#actor = inner.actor
     this.#state = inner.state
-    this.#messages = new MessagePosts(parts.log, { ...inner, models: deps.models })
+    this.messages = new MessagePosts(parts.log, { ...inner, models: deps.models })
     this.withdrawals = new MessageWithdrawals(parts.log, { ...inner, compactions: parts.compactions })
   }
 
@@ -171,13 +169,8 @@ export class Conversation {
   }
 
   /** Idempotent: the same key and body within a day returns the earlier response, and the message is posted once. */
-  readonly post = (message: PostMessage, idempotency?: Idempotency, prepare?: Preparation): Promise<PostedMessage> =>
-    this.#messages.post(message, idempotency, prepare)
-
-  /** Calls the hooks for the message that a conversation begins with. Throws a `Problem` if one blocks it. */
-  checkFirst(message: MessageInput | undefined, signal: AbortSignal): Promise<PromptHooks | undefined> {
-    return this.#messages.checkFirst(message, signal)
-  }
+  readonly post = (message: PostMessage, idempotency?: Idempotency, steps?: PostSteps): Promise<PostedMessage> =>
+    this.messages.post(message, idempotency, steps)
 
   /** Starts a run and returns its id. */
   async run({

@@ -122,7 +122,7 @@ export async function createConversation(deps: ConversationDeps, options: Create
       redactor,
       onChange,
     })
-    const promptHooks = await conversation.checkFirst(request.initial_message, signal)
+    const promptHooks = await conversation.messages.checkFirst(request.initial_message, signal)
     const secretNames = secrets.names()
     const news = { id, request, settings, project, secretNames, redactor, promptHooks }
     await conversation.log.append(await firstEvents(deps, news), { isForClient: true })

@@ -36,11 +36,17 @@ type QueuedPost = {
   readonly run: boolean
   readonly afterSeq?: number | undefined
   readonly wish?: RequestedRun | undefined
-  readonly prepare?: Preparation | undefined
+  readonly prepare?: PostSteps['prepare']
 }
 
-/** What is to be done before a message is stored, when its options are valid and its hooks let it pass. If it throws, nothing is stored. */
-export type Preparation = () => Promise<void>
+/**
+ * `prepare`: what is to be done before the message is stored, when its options are valid and its hooks let it pass. If it throws, nothing is
+ * stored. `promptHooks`: what the hooks have said, if they were asked before.
+ */
+export type PostSteps = {
+  readonly prepare?: (() => Promise<void>) | undefined
+  readonly promptHooks?: PromptHooks | undefined
+}
 
 /** What is stored with the message. */
 type AddedToMessage = { readonly slashCommand?: PostedCommand; readonly hooks?: PromptHooks }
@@ -55,11 +61,15 @@ export class MessagePosts {
   }
 
   /** Idempotent: the same key and body within a day returns the earlier response, and the message is posted once. */
-  async post(request: PostMessage, idempotency?: Idempotency, prepare?: Preparation): Promise<PostedMessage> {
+  async post(
+    request: PostMessage,
+    idempotency?: Idempotency,
+    { prepare, promptHooks }: PostSteps = {},
+  ): Promise<PostedMessage> {
     const { state } = this.#parts
     const { message, run, run_options: options, after_seq: afterSeq } = request
     const hooks = this.#parts.hooks.current
-    const asksHooks = hooks?.readsPrompts() === true
+    const asksHooks = !promptHooks && hooks?.readsPrompts() === true
     // Neither is asked about a repeated request.
     const mayBeKnown = options !== undefined || asksHooks ? idempotency : undefined
     const earlier = mayBeKnown && findEarlier(state.current.postedKeys, mayBeKnown, Date.now())
@@ -68,12 +78,13 @@ export class MessagePosts {
     const queuedPost = { message: messageOf(message), run, afterSeq, wish, prepare }
     if (!asksHooks) {
       // Project settings alone have slash commands.
-      if (!state.current.settings.project_settings) return await this.#post(queuedPost, idempotency, {})
-      return await this.#postWithCommand(queuedPost, idempotency)
+      if (!state.current.settings.project_settings)
+        return await this.#post(queuedPost, idempotency, { ...(promptHooks && { hooks: promptHooks }) })
+      return await this.#postWithCommand(queuedPost, idempotency, promptHooks)
     }
     // This is out of turn, because hooks may take long.
     const content = partsOf(queuedPost.message.content)
-    return await hooks.withPrompt(content, (promptHooks) => this.#postWithCommand(queuedPost, idempotency, promptHooks))
+    return await hooks.withPrompt(content, (hooksAnswer) => this.#postWithCommand(queuedPost, idempotency, hooksAnswer))
   }
 
   /** Calls the hooks for the message that a conversation begins with. Throws a `Problem` if one blocks it. */
@@ -82,6 +93,16 @@ export class MessagePosts {
     return message && hooks?.readsPrompts()
       ? await hooks.checkFirst(partsOf(messageOf(message).content), signal)
       : undefined
+  }
+
+  /**
+   * Calls the hooks for a message that is posted later, with what they say. Throws the `Problem` `blocked_by_hook`. Undefined if there
+   * are none.
+   */
+  async askHooks(message: UserInput): Promise<PromptHooks | undefined> {
+    const hooks = this.#parts.hooks.current
+    if (!hooks?.readsPrompts()) return undefined
+    return await hooks.withPrompt(partsOf(message.content), async (hooksAnswer) => hooksAnswer)
   }
 
   async #checkOptions(options: RunOptions, run: boolean): Promise<RequestedRun> {

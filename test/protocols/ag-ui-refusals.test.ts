@@ -2,9 +2,10 @@
 import { access } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Interrupt } from '@ag-ui/client'
-import { EventSchema } from '@ag-ui/core/schemas'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { Page } from '../support/ag-ui-page.ts'
+import type { RunSendOptions } from '../support/ag-ui-send.ts'
+import { sendRun } from '../support/ag-ui-send.ts'
 import { bash, setStage } from '../support/agent.ts'
 import { KEY } from '../support/server.ts'
 
@@ -25,23 +26,8 @@ beforeAll(async () => {
     await server.call('PUT', `/profiles/${name}`, { tools: ['Bash'], llm_config })
 })
 
-type Sent = { status: number; headers: Headers; body: any; events: any[] } // eslint-disable-line typescript/no-explicit-any
-
-async function send(input: unknown, { key = KEY, path = '/ag-ui/ag-ui-coder', origin = '' } = {}): Promise<Sent> {
-  const headers = {
-    'content-type': 'application/json',
-    accept: 'text/event-stream',
-    ...(key !== '' && { authorization: `Bearer ${key}` }),
-    ...(origin !== '' && { origin }),
-  }
-  const body = typeof input === 'string' ? input : JSON.stringify(input)
-  const response = await fetch(`${server.url}${path}`, { method: 'POST', headers, body })
-  const text = await response.text()
-  const isStream = response.headers.get('content-type')?.startsWith('text/event-stream') === true
-  const frames = isStream ? text.split('\n\n').filter((frame) => frame.startsWith('data: ')) : []
-  const events = frames.map((frame) => EventSchema.parse(JSON.parse(frame.slice('data: '.length))))
-  return { status: response.status, headers: response.headers, body: isStream ? undefined : JSON.parse(text), events }
-}
+const send = (input: unknown, options: Partial<RunSendOptions> = {}) =>
+  sendRun(server.url, input, { path: '/ag-ui/ag-ui-coder', ...options })
 
 const hello = (threadId: string, more: object = {}) => {
   return { threadId, runId: 'run-1', messages: [{ id: `${threadId}-1`, role: 'user', content: 'Hello' }], ...more }

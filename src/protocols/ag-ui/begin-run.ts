@@ -1,5 +1,4 @@
 /** Begins what a request asks for: answers what waits and posts new messages, or finds the turn to show. */
-import type { Access } from '../../access/access.ts'
 import { Problem } from '../../contract/problem.ts'
 import type { OpenRequest } from '../../contract/request.ts'
 import { AnswerRequest } from '../../contract/request.ts'
@@ -9,6 +8,7 @@ import type { UserPart } from '../../contract/values/message.ts'
 import { UserInput } from '../../contract/values/message.ts'
 import type { Conversation } from '../../conversations/conversation.ts'
 import type { HashBody } from '../../security/body-hash.ts'
+import type { PromptHooks } from '../../state/hook-decisions.ts'
 import { findSubagent, isDetached } from '../../state/subagents.ts'
 import { ensureRun } from '../shared/ensure-run.ts'
 import { takeTurn } from '../shared/take-turn.ts'
@@ -17,22 +17,12 @@ import { keyOfMessage } from './ag-ui-event.ts'
 import type { InterruptAnswer } from './interrupts.ts'
 import { answersToInterrupts, isInterrupt } from './interrupts.ts'
 import { lastTurnStart } from './last-turn.ts'
-import type { NewMessages, UserInputs } from './new-messages.ts'
+import type { NewMessages } from './new-messages.ts'
 import { newMessagesOf } from './new-messages.ts'
+import type { RunAsk } from './run-ask.ts'
 import type { InputMessage, RunInput } from './run-input.ts'
 import { invalid, parseField } from '../shared/fields.ts'
 import { frontendToolsOf, partsIn } from './run-input.ts'
-
-export type RunAsk = {
-  readonly input: RunInput
-  readonly userInputs: UserInputs
-  readonly access: Access
-  readonly hashBody: HashBody
-  /** Aborted when the client is gone. */
-  readonly signal: AbortSignal
-  /** The first message says what other keys put in the system prompt. */
-  readonly instructions: string | undefined
-}
 
 /** `start`: seq of the first event of the turn. `through`: of what the client has said. `isReplay`: the client may have seen a part of it. */
 export type BegunRun = {
@@ -46,14 +36,11 @@ export type BegunRun = {
 export async function beginRun(conversation: Conversation, ask: RunAsk): Promise<BegunRun> {
   const release = takeTurn(conversation.id)
   try {
-    const messages = await newMessagesOf(conversation, ask.input, ask.userInputs)
+    const messages = await newMessagesOf(conversation, ask)
     const answers = answersOf(conversation, ask.input, messages)
     if (answers.length === 0 && messages.toPost.length === 0) return await replay(conversation)
     if (!release) throw busy()
-    const pending = pendingCall(conversation, answers)
-    if (messages.toPost.length > 0 && pending !== undefined) throw pending
-    if (conversation.state.status === 'running' && answers.length === 0) throw busy()
-    return await begin(conversation, ask, messages, answers)
+    return await begin(conversation, ask, messages)
   } finally {
     release?.()
   }
@@ -66,9 +53,9 @@ const busy = () =>
 
 export const nothingToDo = (): Problem => invalid('messages', 'must end with a message of the user')
 
+/** Shows nothing of a thread without a message. */
 async function replay(conversation: Conversation): Promise<BegunRun> {
-  const start = await lastTurnStart(conversation)
-  if (start === undefined) throw nothingToDo()
+  const start = (await lastTurnStart(conversation)) ?? conversation.log.head + 1
   return { start, through: start, isReplay: true, answeredCalls: new Set() }
 }
 
@@ -121,31 +108,26 @@ function pendingCall(conversation: Conversation, answers: readonly InterruptAnsw
 }
 
 /** All that can be refused is refused before anything changes. */
-async function begin(
-  conversation: Conversation,
-  ask: RunAsk,
-  { toPost, context }: NewMessages,
-  answers: readonly InterruptAnswer[],
-): Promise<BegunRun> {
+async function begin(conversation: Conversation, ask: RunAsk, newMessages: NewMessages): Promise<BegunRun> {
   const { access, input } = ask
   const tools = frontendToolsOf(input)
-  access.require(...answers.map(({ answer }) => REQUESTS[answer.kind].scope))
-  const messages = toPost.map(({ id, parts }, at) => ({
-    id,
-    message: parseField(UserInput, { role: 'user', content: at === 0 ? [...before(ask, context), ...parts] : parts }),
-  }))
-  const changesTools = toolsUpdate(conversation, access, tools) !== undefined
-  for (const { requestId, answer } of answers) conversation.requests.check(requestId, answer)
-  // Hooks can block a message. One that is alone is posted before anything else happens.
-  if (changesTools || answers.length > 0 || messages.length > 1)
-    for (const { message } of messages) await conversation.checkFirst(message, ask.signal)
-  await useTools(conversation, access, tools)
-  const start = conversation.log.head + 1
-  for (const { requestId, answer } of answers) await conversation.requests.answer(requestId, answer, access.key?.name)
   const options = optionsForTools(tools.map(({ name }) => name))
-  if (answers.length > 0 && conversation.state.status === 'paused') await ensureRun(conversation, options)
+  const messages = postedMessages(newMessages, ask)
+  let answers = checkedAnswers(conversation, ask, newMessages)
+  toolsUpdate(conversation, access, tools)
+  let start = 0
+  const prepare = async () => {
+    // Hooks may have taken long.
+    answers = checkedAnswers(conversation, ask, newMessages)
+    await useTools(conversation, access, tools)
+    start = conversation.log.head + 1
+    for (const { requestId, answer } of answers) await conversation.requests.answer(requestId, answer, access.key?.name)
+    if (answers.length > 0 && conversation.state.status === 'paused') await ensureRun(conversation, options)
+  }
+  if (messages.length === 0) await prepare()
   // A run that continues has its rules.
-  const [first, last] = await post(conversation, messages, answers.length > 0 ? {} : options, ask.hashBody)
+  const runOptions = answers.length > 0 ? {} : options
+  const [first, last] = await post(conversation, messages, { prepare, runOptions, hashBody: ask.hashBody })
   const answeredCalls = new Set(input.messages.flatMap((message) => resultOf(message) ?? []))
   return {
     start: answers.length > 0 ? start : (first ?? start),
@@ -155,28 +137,62 @@ async function begin(
   }
 }
 
-const before = ({ instructions }: RunAsk, context: UserPart | undefined): UserPart[] => [
-  ...(instructions === undefined ? [] : [{ type: 'text' as const, text: instructions }]),
-  ...(context ? [context] : []),
-]
+/** What the request answers now. Throws a `Problem` if the conversation is busy, or an answer is refused. */
+function checkedAnswers(conversation: Conversation, { input, access }: RunAsk, messages: NewMessages) {
+  const answers = answersOf(conversation, input, messages)
+  const pending = pendingCall(conversation, answers)
+  if (messages.toPost.length > 0 && pending !== undefined) throw pending
+  if (conversation.state.status === 'running' && answers.length === 0) throw busy()
+  access.require(...answers.map(({ answer }) => REQUESTS[answer.kind].scope))
+  for (const { requestId, answer } of answers) conversation.requests.check(requestId, answer)
+  return answers
+}
 
-type WantedMessage = { readonly id: string; readonly message: UserInput }
+type PostedMessage = {
+  readonly id: string
+  readonly parts: readonly UserPart[]
+  readonly contextAt: number | undefined
+  readonly message: UserInput
+}
 
-/** Returns the seqs of the first and the last one. */
+/** Throws a `Problem` for a message that the API does not take. */
+export function postedMessages(
+  { toPost, context }: NewMessages,
+  { instructions }: Pick<RunAsk, 'instructions'>,
+): PostedMessage[] {
+  return toPost.map(({ id, parts, earlier = [] }, at) => {
+    const before: UserPart[] = at === 0 && instructions !== undefined ? [{ type: 'text', text: instructions }] : []
+    const addedContext = at === 0 ? context : undefined
+    const content = [...before, ...(addedContext ? [addedContext] : []), ...earlier, ...parts]
+    const message = parseField(UserInput, { role: 'user', content })
+    return { id, parts, contextAt: addedContext && before.length, message }
+  })
+}
+
+type PostOptions = {
+  readonly prepare: () => Promise<void>
+  readonly runOptions: RunOptions
+  readonly hashBody: HashBody
+}
+
+/** Returns the seqs of the first and the last one. Hooks are asked once for each, before `prepare`. */
 async function post(
   conversation: Conversation,
-  messages: readonly WantedMessage[],
-  runOptions: RunOptions,
-  hashBody: HashBody,
+  messages: readonly PostedMessage[],
+  { prepare, runOptions, hashBody }: PostOptions,
 ): Promise<readonly [number | undefined, number | undefined]> {
+  const promptHooks: (PromptHooks | undefined)[] = []
+  if (messages.length > 1)
+    for (const { message } of messages) promptHooks.push(await conversation.messages.askHooks(message))
   const postedIds: string[] = []
   const seqs: number[] = []
   try {
-    for (const [at, { id, message }] of messages.entries()) {
+    for (const [at, { id, parts, contextAt, message }] of messages.entries()) {
       const run = at === messages.length - 1
       const options = run && Object.keys(runOptions).length > 0 && { run_options: runOptions }
-      const mark = { key: keyOfMessage(id), ...hashBody('ag-ui message', message) }
-      const { seq, event_id } = await conversation.post({ message, run, ...options }, mark)
+      const mark = { key: keyOfMessage(id, contextAt), ...hashBody('ag-ui message', parts) }
+      const steps = { promptHooks: promptHooks[at], ...(at === 0 && { prepare }) }
+      const { seq, event_id } = await conversation.post({ message, run, ...options }, mark, steps)
       postedIds.push(event_id)
       seqs.push(seq)
     }

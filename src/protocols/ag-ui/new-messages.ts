@@ -1,22 +1,25 @@
 /** Finds which of the messages of a client the thread does not have. Clients send all of them each time. */
+import { isDeepStrictEqual } from 'node:util'
+import type { EventOf } from '../../contract/events/event.ts'
+import { Problem } from '../../contract/problem.ts'
 import type { UserPart } from '../../contract/values/message.ts'
 import type { Conversation } from '../../conversations/conversation.ts'
-import { readPages } from '../../events/read-pages.ts'
+import type { HashBody } from '../../security/body-hash.ts'
 import { importOf } from '../shared/earlier-messages.ts'
 import type { ChatMessage } from '../shared/earlier-messages.ts'
-import { idOfUserMessage, isContext } from './ag-ui-event.ts'
+import { userMessages } from '../shared/user-messages.ts'
+import { idOfUserMessage, partsOfUserMessage } from './ag-ui-event.ts'
+import type { PostableMessage, RunAsk, UserInputMessage, UserInputs } from './run-ask.ts'
 import type { InputMessage, RunInput } from './run-input.ts'
 import { invalid } from '../shared/fields.ts'
 import { contextPartOf, partsIn } from './run-input.ts'
 
 export type NewMessages = {
-  readonly toPost: readonly UserInputMessage[]
+  readonly toPost: readonly PostableMessage[]
   /** Undefined if the agent knows it. */
   readonly context: UserPart | undefined
 }
 
-const PAGE = 256
-const SAID: ReadonlySet<string> = new Set(['UserMessage'])
 const SYSTEM: ReadonlySet<string> = new Set(['system', 'developer'])
 
 /** Those of the user after the last answer. */
@@ -30,14 +33,6 @@ export function instructionsOf({ messages }: RunInput): string {
   return system.flatMap(({ content }) => partsIn(content).map(textOfPart)).join('\n\n')
 }
 
-/** What a client says with a request, whether the thread has it or not. */
-export type UserInputs = {
-  readonly messages: readonly UserInputMessage[]
-  /** What the application says of itself. */
-  readonly context: UserPart | undefined
-}
-type UserInputMessage = { readonly id: string; readonly parts: readonly UserPart[] }
-
 /** Throws a `Problem` that names the field. */
 export function userInputsOf(input: RunInput): UserInputs {
   const messages = trailing(input).map(({ id, content }) => ({ id, parts: partsIn(content) }))
@@ -47,43 +42,73 @@ export function userInputsOf(input: RunInput): UserInputs {
   return { messages, context: contextPartOf(input) }
 }
 
+/** Throws a `Problem` if the thread has a message of the same id that says something else. */
 export async function newMessagesOf(
   conversation: Conversation,
-  input: RunInput,
-  { messages, context }: UserInputs,
+  { input, userInputs, hashBody }: Pick<RunAsk, 'input' | 'userInputs' | 'hashBody'>,
 ): Promise<NewMessages> {
-  if (messages.length === 0) return { toPost: [], context: undefined }
+  const { messages, context } = userInputs
+  if (messages.length === 0) return NOTHING
   const knownMessages = await knownIn(conversation, input, context !== undefined)
-  const importedParts = knownMessages.isEmpty ? importOf(earlierOf(input)) : []
-  const [first, ...others] = messages.filter(({ id }) => !knownMessages.ids.has(id))
+  for (const message of messages) refuseOther(knownMessages.byId.get(message.id), message, hashBody)
+  const newMessages = messages.filter(({ id }) => !knownMessages.byId.has(id))
   return {
-    toPost: first ? [{ ...first, parts: [...importedParts, ...first.parts] }, ...others] : [],
+    toPost: knownMessages.isEmpty ? asFirst(newMessages, input) : newMessages,
     context: context?.type === 'text' && context.text === knownMessages.context ? undefined : context,
   }
 }
 
+const NOTHING: NewMessages = { toPost: [], context: undefined }
+
+/** What a thread begins with that does not exist yet. Throws a `Problem` for what it cannot begin with. */
+export const firstMessagesOf = (input: RunInput, { messages, context }: UserInputs): NewMessages => ({
+  toPost: asFirst(messages, input),
+  context,
+})
+
+function asFirst([first, ...others]: readonly UserInputMessage[], input: RunInput): PostableMessage[] {
+  return first ? [{ ...first, earlier: importOf(earlierOf(input)) }, ...others] : []
+}
+
+/** What a page has loaded is as it is stored: without secrets, and with what came before it. */
+function refuseOther(event: EventOf<'UserMessage'> | undefined, { parts }: UserInputMessage, hashBody: HashBody): void {
+  if (!event) return
+  const { bodyHash, formerHashes } = hashBody('ag-ui message', parts)
+  if ([bodyHash, ...formerHashes].includes(event.body_hash ?? '')) return
+  if (isDeepStrictEqual(partsOfUserMessage(event).ownParts, parts)) return
+  throw new Problem(
+    'idempotency_mismatch',
+    'The thread has a message with this id and another text. Send the new text with a new id.',
+  )
+}
+
+/** `byId`: those of the messages of this request that it has. */
 type KnownMessages = {
-  readonly ids: ReadonlySet<string>
+  readonly byId: ReadonlyMap<string, EventOf<'UserMessage'>>
   readonly context: string | undefined
   readonly isEmpty: boolean
 }
 
+/** Older messages of users are not looked at. */
+const MAX_COMPARED_MESSAGES = 1000
+
 /** Reads back as far as it must: to a message that the client had sent before its last answer. */
-async function knownIn({ log }: Conversation, input: RunInput, wantsContext: boolean): Promise<KnownMessages> {
-  const ids = new Set<string>()
+async function knownIn(conversation: Conversation, input: RunInput, wantsContext: boolean): Promise<KnownMessages> {
   const last = new Set(trailing(input).map(({ id }) => id))
   const earlier = new Set(input.messages.flatMap(({ id }) => (last.has(id) ? [] : [id])))
+  const byId = new Map<string, EventOf<'UserMessage'>>()
   let context: string | undefined
-  for await (const { events } of readPages(log, { beforeSeq: log.head + 1, types: SAID, order: 'desc', limit: PAGE })) {
-    for (const { event } of events) {
-      if (event.type !== 'UserMessage') continue
-      ids.add(idOfUserMessage(event))
-      const part = event.content.find(isContext)
-      if (part?.type === 'text') context ??= part.text
-    }
-    if ((context !== undefined || !wantsContext) && [...ids].some((id) => earlier.has(id))) break
+  let isEarlier = false
+  let count = 0
+  for await (const event of userMessages(conversation)) {
+    const id = idOfUserMessage(event)
+    if (last.has(id) && !byId.has(id)) byId.set(id, event)
+    const { context: part } = partsOfUserMessage(event)
+    if (part?.type === 'text') context ??= part.text
+    isEarlier ||= earlier.has(id)
+    if (++count === MAX_COMPARED_MESSAGES || (isEarlier && (context !== undefined || !wantsContext))) break
   }
-  return { ids, context, isEmpty: ids.size === 0 }
+  return { byId, context, isEmpty: count === 0 }
 }
 
 /** What another server has answered, for a thread that begins here. */

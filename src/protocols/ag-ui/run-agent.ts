@@ -9,15 +9,17 @@ import { createOrFind } from '../../http/guards/create-or-find.ts'
 import { closeSignal } from '../../http/request/close-signal.ts'
 import { problemFor } from '../../http/request/problem-handler.ts'
 import { createRequestFor, mayNotInstruct } from '../shared/create-request.ts'
+import { deleteUnbegun } from '../shared/delete-unbegun.ts'
 import { enterStream } from '../shared/enter-stream.ts'
 import { parseField } from '../shared/fields.ts'
 import { findThread } from '../shared/find-thread.ts'
 import type { GatewayDeps } from '../shared/gateway-deps.ts'
 import { streamResponse } from '../shared/stream-response.ts'
 import type { AgUiEvent } from './ag-ui-event.ts'
-import type { RunAsk } from './begin-run.ts'
-import { beginRun, nothingToDo } from './begin-run.ts'
-import { instructionsOf, userInputsOf } from './new-messages.ts'
+import type { BegunRun } from './begin-run.ts'
+import { beginRun, nothingToDo, postedMessages } from './begin-run.ts'
+import type { UserInputs } from './run-ask.ts'
+import { firstMessagesOf, instructionsOf, userInputsOf } from './new-messages.ts'
 import { RunStream } from './run-stream.ts'
 import type { RunInput } from './run-input.ts'
 import { StopInput, frontendToolsOf, parseRunInput } from './run-input.ts'
@@ -31,23 +33,16 @@ export async function runAgent(deps: GatewayDeps, request: FastifyRequest, reply
   // It makes no thread that it says nothing in.
   if (userInputs.messages.length === 0 && (await conversationOfThread(deps, request)) === undefined) throw nothingToDo()
   const signal = closeSignal(reply)
-  const { conversation, isNew } = await threadFor(deps, access, profile, input)
+  const { conversation, isNew } = await threadFor(deps, access, profile, { input, userInputs })
   request.conversationId = conversation.id
   const release = deps.manager.hold(conversation.id)
   let leave: (() => void) | undefined
+  let run: BegunRun | undefined
   try {
     // At the limit of streams it throws.
     leave = enterStream(deps, conversation.id)
-    const instructions = isNew && mayNotInstruct(access) ? instructionsOf(input) : ''
-    const ask: RunAsk = {
-      input,
-      userInputs,
-      access,
-      hashBody: request.server.hashBody,
-      signal,
-      instructions: instructions === '' ? undefined : instructions,
-    }
-    const run = await beginRun(conversation, ask)
+    const instructions = isNew ? spokenInstructions(input, access) : undefined
+    run = await beginRun(conversation, { input, userInputs, access, hashBody: request.server.hashBody, instructions })
     const stream = new RunStream(conversation, input, run)
     await streamResponse(
       { request, reply, signal },
@@ -62,6 +57,8 @@ export async function runAgent(deps: GatewayDeps, request: FastifyRequest, reply
   } finally {
     leave?.()
     release()
+    // It has the system prompt of a request that was refused.
+    if (isNew && !run) await deleteUnbegun(deps, conversation)
   }
 }
 
@@ -98,11 +95,13 @@ async function threadFor(
   deps: GatewayDeps,
   access: Access,
   profile: string,
-  input: RunInput,
+  { input, userInputs }: { readonly input: RunInput; readonly userInputs: UserInputs },
 ): Promise<{ readonly conversation: Conversation; readonly isNew: boolean }> {
   // A key of one conversation must not make any.
   const thread = await findThread(deps, access, input.threadId)
   if (thread?.state.settings.profile === profile) return { conversation: thread, isNew: false }
+  const instructions = spokenInstructions(input, access)
+  postedMessages(firstMessagesOf(input, userInputs), { instructions })
   const wish = await createRequestFor(deps, access, {
     profile,
     tools: frontendToolsOf(input),
@@ -112,6 +111,12 @@ async function threadFor(
   })
   const { view, isNew } = await createOrFind(deps.manager, access, wish)
   return { conversation: await deps.manager.open(view.id), isNew }
+}
+
+/** The first message says what other keys put in the system prompt. */
+function spokenInstructions(input: RunInput, access: Access): string | undefined {
+  const text = mayNotInstruct(access) ? instructionsOf(input) : ''
+  return text === '' ? undefined : text
 }
 
 const frameOf = (event: AgUiEvent): string => JSON.stringify({ ...event, timestamp: Date.now() })

@@ -6,7 +6,6 @@ import { ImagePart } from '../../contract/values/message.ts'
 import type { UserPart } from '../../contract/values/message.ts'
 import { invalid, parseField } from '../shared/fields.ts'
 import { textParts } from '../shared/input-parts.ts'
-import { CONTEXT_MARK } from './ag-ui-event.ts'
 
 const MAX_MESSAGES = 10_000
 const MAX_ENTRIES = 1000
@@ -77,7 +76,7 @@ export function frontendToolsOf({ tools }: RunInput): ClientTool[] {
 export function contextPartOf({ context }: RunInput): UserPart | undefined {
   if (!context || context.length === 0) return undefined
   const lines = context.map(({ description, value }) => `${description}: ${value}`)
-  const text = `${CONTEXT_MARK}\n${lines.join('\n')}\n</application_context>`.toWellFormed()
+  const text = `<application_context>\n${lines.join('\n')}\n</application_context>`.toWellFormed()
   if (text.length > MAX_CONTEXT_CHARS) throw invalid('context', `has more than ${MAX_CONTEXT_CHARS} characters`)
   return { type: 'text', text }
 }

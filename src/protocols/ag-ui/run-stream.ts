@@ -10,7 +10,6 @@ import type { InputMessage, RunInput } from './run-input.ts'
 import { threadMessages } from './thread-messages.ts'
 import { TurnEvents } from './turn-events.ts'
 
-const WAITS: ReadonlySet<string> = new Set(['waiting_for_confirmation', 'waiting_for_input', 'waiting_for_client'])
 const AT_REST: TurnStep = {
   seq: undefined,
   change: { type: 'rests', position: 0 },
@@ -44,8 +43,8 @@ export class RunStream {
     const snapshots = await this.#firstSnapshots()
     if (snapshots.length > 0) yield snapshots
     const turn = new TurnEvents({ threadId, runId, toolMessageIds: this.#toolMessageIds, answeredCalls })
-    // It waits for more than one answer, of which it has some: nothing happens until it has all.
-    const rests = this.#run.isReplay && WAITS.has(this.#conversation.state.status)
+    // Nothing happens until somebody sends something: more of the answers that it waits for, or what runs its last message.
+    const rests = this.#run.isReplay && this.#conversation.state.status !== 'running'
     const { log } = this.#conversation
     for await (const step of rests ? readTurn(log, start) : followTurn(log, start, signal)) {
       yield* this.#eventsOf(turn, step)

@@ -6,7 +6,7 @@ import type { Conversation } from '../../conversations/conversation.ts'
 import { readPages } from '../../events/read-pages.ts'
 import { reasoningOfAnswer, textOfAnswer } from '../items/turn-changes.ts'
 import type { AgUiMessage, ToolMessageIds } from './ag-ui-event.ts'
-import { argumentsOf, idOfUserMessage, isContext, reasoningId, subagentRunIdOf } from './ag-ui-event.ts'
+import { argumentsOf, idOfUserMessage, partsOfUserMessage, reasoningId, subagentRunIdOf } from './ag-ui-event.ts'
 import { contentOfResult } from './turn-events.ts'
 
 /** The oldest are left out. Clients read at most 10 MiB at once. */
@@ -128,7 +128,7 @@ class MessageList {
 }
 
 function userMessage(event: EventOf<'UserMessage'>): AgUiMessage {
-  const parts = event.content.filter((part) => !isContext(part))
+  const { ownParts: parts } = partsOfUserMessage(event)
   const [first] = parts
   const content = parts.length === 1 && first?.type === 'text' ? first.text : parts.map(contentPartOf)
   return { id: idOfUserMessage(event), role: 'user', content }

@@ -9,6 +9,7 @@ import type { Conversation } from '../../conversations/conversation.ts'
 import type { RewindOptions } from '../../conversations/rewind/rewind.ts'
 import { uuid7 } from '../../lib/uuid7.ts'
 import type { HashBody } from '../../security/body-hash.ts'
+import { configureAndRewind } from '../shared/configure-and-rewind.ts'
 import { isAtRest } from '../shared/is-at-rest.ts'
 import { takeTurn } from '../shared/take-turn.ts'
 import { optionsForTools, toolsUpdate } from '../shared/use-tools.ts'
@@ -69,17 +70,16 @@ async function answerInput(
   const prepare = async () => {
     // Hooks may have taken long.
     refuse()
-    const target = knownSeq === undefined ? undefined : { to_seq: knownSeq - 1, last_seq: head }
-    if (target && update) await takeBack(conversation, target, { dryRun: true })
-    if (update) await conversation.configure(update)
-    const last_seq = update ? conversation.log.head : head
-    if (target) await takeBack(conversation, { ...target, last_seq }, { by: ask.access.key?.name })
+    const toSeq = knownSeq === undefined ? undefined : knownSeq - 1
+    const rewind = (request: RewindRequest, options: RewindOptions) =>
+      takeBack(conversation, request, { ...options, by: ask.access.key?.name })
+    await configureAndRewind(conversation, { update, toSeq, head, rewind })
   }
   const names = tools ? tools.map(({ name }) => name) : [...clientToolsIn(conversation)]
   const run_options = optionsForTools(names)
   const options = run_options.allowed_tools && { run_options }
   const mark = { key: formatMessageKey(id, uuid7()), ...ask.hashBody('ai-sdk message', input) }
-  const { seq } = await conversation.post({ message: input, run: true, ...options }, mark, prepare)
+  const { seq } = await conversation.post({ message: input, run: true, ...options }, mark, { prepare })
   return { start: seq, shownThrough: 0, isNew: true }
 }
 

@@ -15,7 +15,7 @@ import type { Idempotency } from '../../state/idempotency.ts'
 import { createRequestFor, mayNotInstruct } from '../shared/create-request.ts'
 import { invalid, parseField, refuseTwice } from '../shared/fields.ts'
 import { takeTurn } from '../shared/take-turn.ts'
-import { useTools } from '../shared/use-tools.ts'
+import { toolsUpdate, useTools } from '../shared/use-tools.ts'
 import { OpenAiError } from './openai-error.ts'
 import { parseApprovalId } from './response-id.ts'
 import type { ResponseInput, ResponseRequest } from './response-request.ts'
@@ -120,14 +120,21 @@ async function continueIn(
   access: Access,
   { body, input, isNew, mark }: Continuation,
 ): Promise<BegunTurn> {
-  if (conversation.state.status === 'running' && waitingIn(conversation).length === 0) throw busy()
+  const refuse = () => {
+    if (conversation.state.status === 'running' && waitingIn(conversation).length === 0) throw busy()
+  }
+  refuse()
   const tools = clientToolsOf(body)
   const answers = answersTo(conversation, input)
   if (answers.length === 0 && input.parts.length === 0) throw invalid('input', 'has no text, no image and no answer')
   access.require(...answers.map(({ answer }) => REQUESTS[answer.kind].scope))
   if (input.parts.length > 0) parseField(UserInput, { role: 'user', content: input.parts }, 'input')
-  await useTools(conversation, access, tools)
-  const words = { answers, content: input.parts, tools, outputSchema: outputSchemaOf(body), mark }
+  toolsUpdate(conversation, access, tools)
+  const prepare = async () => {
+    refuse()
+    await useTools(conversation, access, tools)
+  }
+  const words = { answers, content: input.parts, tools, outputSchema: outputSchemaOf(body), mark, prepare }
   return { conversation, start: await say(conversation, access, words), isNew }
 }
 

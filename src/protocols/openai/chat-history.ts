@@ -118,11 +118,13 @@ export async function placeOf(conversation: Conversation, marks: ChatMarks): Pro
   return { kind: isWindow && before.length < markedCount && (await shows(newest.seq)) ? 'end' : 'other' }
 }
 
-/** Returns the newest message of this API that holds. */
+/** Returns the newest message of this API that holds; undefined if it is too old to be compared. */
 export async function newestMarked(conversation: Conversation): Promise<MarkedMessage | undefined> {
+  let count = 0
   for await (const event of userMessages(conversation)) {
     const message = parseMark(event)
     if (message) return message
+    if (++count === MAX_COMPARED_MESSAGES) return undefined
   }
   return undefined
 }

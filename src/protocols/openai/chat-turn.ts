@@ -1,12 +1,13 @@
 /** Begins the turn that a request of the Chat Completions API asks for: in its thread, or in its own conversation. */
-import type { Access } from '../../access/access.ts'
 import { Problem } from '../../contract/problem.ts'
 import type { RewindRequest } from '../../contract/rewind.ts'
 import { UserInput } from '../../contract/values/message.ts'
 import type { UserPart } from '../../contract/values/message.ts'
 import { REQUESTS } from '../../contract/events/request-kinds.ts'
 import type { Conversation } from '../../conversations/conversation.ts'
+import type { RewindOptions } from '../../conversations/rewind/rewind.ts'
 import { createOrFind } from '../../http/guards/create-or-find.ts'
+import { configureAndRewind } from '../shared/configure-and-rewind.ts'
 import { isAtRest } from '../shared/is-at-rest.ts'
 import { takeTurn } from '../shared/take-turn.ts'
 import { toolsUpdate } from '../shared/use-tools.ts'
@@ -90,11 +91,15 @@ export async function beginChat(ask: ChatAsk, place: ChatPlace): Promise<ChatTur
     const isSaid = message !== undefined || newParts.length === 0
     if (results?.answers.length === 0 && isSaid && results.since !== undefined)
       return { ...place, start: message ?? results.since }
-    if (!isAtRest(conversation)) throw waitingError(conversation) ?? busy()
+    refuseBusy(conversation)
     return { ...place, start: await begin(conversation, ask, { marks, message, results }) }
   } finally {
     release()
   }
+}
+
+function refuseBusy(conversation: Conversation): void {
+  if (!isAtRest(conversation)) throw waitingError(conversation) ?? busy()
 }
 
 type EarlierParts = {
@@ -123,13 +128,17 @@ async function begin(
   if (target === undefined && !isUnseen) refuseWaiting(conversation, results)
   const update = toolsUpdate(conversation, access, tools)
   if (results) access.require(REQUESTS.client_tool.scope)
-  if (update) await conversation.configure(update)
-  if (target !== undefined) await rewind(conversation, access, { to_seq: target, last_seq: head })
-  if (isUnseen) await conversation.pause({ interrupt: true })
+  const prepare = async () => {
+    refuseBusy(conversation)
+    const rewind = (to: RewindRequest, options: RewindOptions) =>
+      takeBack(conversation, to, { ...options, by: access.key?.name })
+    await configureAndRewind(conversation, { update, toSeq: target, head, rewind })
+    if (isUnseen) await conversation.pause({ interrupt: true })
+  }
   const mark = { key: formatMark(marks.now, key), ...hashBody('chat request', body) }
   const { answers = [] } = results ?? {}
   const toolChoice = toolChoiceOf(body)
-  const start = await say(conversation, access, { answers, content, tools, outputSchema, toolChoice, mark })
+  const start = await say(conversation, access, { answers, content, tools, outputSchema, toolChoice, mark, prepare })
   return message ?? start
 }
 
@@ -150,9 +159,9 @@ function partsFor({ messages, access }: ChatAsk, place: HistoryPlace): readonly 
   return [...system, ...(place.kind === 'new' ? importOf(messages.before) : []), ...messages.newParts]
 }
 
-async function rewind(conversation: Conversation, access: Access, to: RewindRequest): Promise<void> {
+async function takeBack(conversation: Conversation, to: RewindRequest, options: RewindOptions): Promise<void> {
   try {
-    await conversation.rewind(to, { by: access.key?.name })
+    await conversation.rewind(to, options)
   } catch (error) {
     throw error instanceof Problem && error.code === 'invalid_request' ? otherHistory(false) : error
   }

@@ -1,6 +1,7 @@
 /** Sends what a request says: the answers to what waits, and a message. If one of them is refused, the other is not sent. */
 import type { Access } from '../../access/access.ts'
 import type { ClientTool } from '../../contract/client-tools/client-tool.ts'
+import { Problem } from '../../contract/problem.ts'
 import type { AnswerRequest } from '../../contract/request.ts'
 import type { RunOptions } from '../../contract/run.ts'
 import { UserInput } from '../../contract/values/message.ts'
@@ -24,6 +25,8 @@ type Words = {
   readonly outputSchema: Record<string, unknown> | undefined
   readonly toolChoice?: ToolChoice | undefined
   readonly mark?: Idempotency
+  /** Done before anything is said, when the hooks let the message pass. If it throws, nothing is. */
+  readonly prepare?: () => Promise<void>
 }
 
 /** Returns the seq of the message, or of the first answer. Throws a `Problem`. */
@@ -32,19 +35,34 @@ export async function say(conversation: Conversation, access: Access, words: Wor
   access.require(...answers.map(({ answer }) => REQUESTS[answer.kind].scope))
   const message = content.length > 0 ? parseField(UserInput, { role: 'user', content }) : undefined
   const run_options = optionsOf(words)
+  refuseAnswers(conversation, answers)
+  const prepare = async () => {
+    // Hooks may have taken long.
+    refuseAnswers(conversation, answers)
+    await words.prepare?.()
+  }
   if (message && answers.length === 0) {
     const isPlain = Object.keys(run_options).length === 0
-    return (await conversation.post({ message, run: true, ...(!isPlain && { run_options }) }, words.mark)).seq
+    const request = { message, run: true, ...(!isPlain && { run_options }) }
+    return (await conversation.post(request, words.mark, { prepare })).seq
   }
-  const head = conversation.log.head
-  for (const { requestId, answer } of answers) conversation.requests.check(requestId, answer)
+  let head = 0
+  const answerAll = async () => {
+    head = conversation.log.head
+    for (const { requestId, answer } of answers) await conversation.requests.answer(requestId, answer, access.key?.name)
+  }
+  const prepareAndAnswer = async () => {
+    await prepare()
+    await answerAll()
+  }
   // The agent reads a message with the answers, in the run that they continue. It would end what waits for a decision.
   const isFirst = readsMessages(conversation.state)
-  const post = async () => message && (await conversation.post({ message, run: false }, words.mark))
-  const first = isFirst ? await post() : undefined
+  const post = async (before: () => Promise<void>) =>
+    message && (await conversation.post({ message, run: false }, words.mark, { prepare: before }))
+  const first = isFirst ? await post(prepare) : undefined
   try {
-    for (const { requestId, answer } of answers) await conversation.requests.answer(requestId, answer, access.key?.name)
-    if (!isFirst) await post()
+    if (first) await answerAll()
+    else if (!(await post(prepareAndAnswer))) await prepareAndAnswer()
     await ensureRun(conversation, run_options)
   } catch (error) {
     // A message that nobody reads would be a part of the next turn. It stays if the agent has read it.
@@ -52,6 +70,15 @@ export async function say(conversation: Conversation, access: Access, words: Wor
     throw error
   }
   return first?.seq ?? (await firstAnswer(conversation, head))
+}
+
+/** Throws a `Problem` if an answer is wrong, or nothing waits for it any more. */
+function refuseAnswers({ requests }: Conversation, answers: readonly RequestAnswerOf[]): void {
+  const openIds = new Set(requests.list().map(({ request_id: id }) => id))
+  for (const { requestId, answer } of answers) {
+    if (!openIds.has(requestId)) throw new Problem('conversation_changed', 'Somebody else has answered it. Try again.')
+    requests.check(requestId, answer)
+  }
 }
 
 function optionsOf({ tools, outputSchema: output_schema, toolChoice: tool_choice }: Words): RunOptions {
