@@ -45,7 +45,7 @@ const HOMES: Readonly<Record<string, string | readonly string[]>> = {
   undici: ['llm', 'security', 'sdk', 'cluster'],
   '@modelcontextprotocol/client': 'mcp',
   '@agentclientprotocol/sdk': 'cli',
-  '@modelcontextprotocol/server': 'cli',
+  '@modelcontextprotocol/server': ['cli', 'protocols'],
   'ipaddr.js': 'security',
   unbash: 'policy',
   yaml: 'project',

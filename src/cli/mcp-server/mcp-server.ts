@@ -6,7 +6,9 @@ import { OpenedOnce } from '../protocol/opened-once.ts'
 import { ProtocolOutput } from '../protocol/protocol-output.ts'
 import { onEndSignals } from '../terminal/end-signals.ts'
 import { sayError } from '../terminal/terminal.ts'
-import { agentTools } from './agent-tools.ts'
+import { agentTools } from '../../protocols/mcp/agent-tools.ts'
+import { clientAgents } from './client-agents.ts'
+import { VERSION } from '../../wiring/version.ts'
 
 /** Returns the exit code. */
 export async function mcpServer({ run }: McpInvocation): Promise<number> {
@@ -20,7 +22,13 @@ export async function mcpServer({ run }: McpInvocation): Promise<number> {
     ending.abort()
   })
   process.stdin.once('end', () => ending.abort()).once('error', () => ending.abort())
-  const handle = serveStdio(() => agentTools({ openHost: () => host.open(), directory }), {
+  const options = {
+    openAgents: async () => clientAgents(await host.open(), directory),
+    version: VERSION,
+    hasProfiles: false,
+    explain: (error: unknown) => (error instanceof Error ? error.message : String(error)),
+  }
+  const handle = serveStdio(() => agentTools(options), {
     transport: new StdioServerTransport(),
     onerror: (error) => sayError(`agent-server: ${error.message}\n`),
   })

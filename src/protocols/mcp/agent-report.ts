@@ -1,6 +1,5 @@
 /** What a tool returns about an agent: its status, its answer and what it waits for. The id is in the first line. */
 import { z } from 'zod'
-import type { ConversationHandle } from '../../client/conversation/conversation-handle.ts'
 import type { Event } from '../../contract/events/event.ts'
 import { describeEvent } from '../../contract/events/describe-event.ts'
 import { Status } from '../../contract/events/status.ts'
@@ -9,6 +8,7 @@ import { AskedToolUse } from '../../contract/values/permission.ts'
 import { REQUESTS, RequestKindName } from '../../contract/events/request-kinds.ts'
 import { timerMs } from '../../lib/bounded-wait.ts'
 import { oneLine } from '../../telemetry/plain-text.ts'
+import type { FoundAgent } from './agents.ts'
 
 const PendingCall = AskedToolUse.pick({ tool_use_id: true, name: true, input: true, input_hash: true, reason: true })
 
@@ -33,37 +33,32 @@ export type ReportCaller = {
 }
 
 /** Waits until the agent rests or waits, at most for the time, and not after the caller has gone. */
-export async function reportOf(conversation: ConversationHandle, seconds: number, caller: ReportCaller) {
-  await settle(conversation, seconds, caller)
-  const { id, status, last_seq } = await conversation.get()
-  const { items } = await conversation.requests.list()
-  const { result, error } = await conversation.wait({ signal: AbortSignal.timeout(ANSWER_MS) }).catch(() => NOTHING)
+export async function reportOf(agent: FoundAgent, seconds: number, caller: ReportCaller) {
+  await settle(agent, seconds, caller)
+  const { id } = agent
+  const { status, lastSeq, requests, result, error } = await agent.look()
   const report: AgentReport = {
     conversation_id: id,
     status,
     ...(status !== 'running' && result && { final_text: result.final_text }),
     ...(status !== 'running' && error && { error: error.message }),
-    pending: items.flatMap((item) =>
+    pending: requests.flatMap((item) =>
       item.kind === 'permission'
         ? item.payload.tool_uses
             .filter(({ decision }) => !decision)
             .map((call) => ({ ...PendingCall.parse(call), request_id: item.request_id }))
         : [],
     ),
-    questions: items.flatMap((item) =>
+    questions: requests.flatMap((item) =>
       item.kind === 'question' ? item.payload.questions.map(({ question }) => question) : [],
     ),
-    waiting: items.flatMap((item) =>
+    waiting: requests.flatMap((item) =>
       item.kind === 'permission' || item.kind === 'question' ? [] : waitingFor(id, item),
     ),
-    seq: last_seq,
+    seq: lastSeq,
   }
   return { content: [{ type: 'text' as const, text: textOf(report) }], structuredContent: report }
 }
-
-/** How long the end of a run that has ended is looked for, in milliseconds. */
-const ANSWER_MS = 1000
-const NOTHING = { result: undefined, error: undefined }
 
 type OtherRequest = Exclude<OpenRequest, { kind: 'permission' | 'question' }>
 
@@ -113,12 +108,8 @@ function textOf({ conversation_id, status, final_text, error, pending, questions
 /** How often progress is reported, in milliseconds. Clients end calls that are silent for a minute. */
 const PROGRESS_MS = 10_000
 
-async function settle(
-  conversation: ConversationHandle,
-  seconds: number,
-  { signal, report }: ReportCaller,
-): Promise<void> {
-  const { status, last_seq } = await conversation.get()
+async function settle(agent: FoundAgent, seconds: number, { signal, report }: ReportCaller): Promise<void> {
+  const { status, lastSeq } = await agent.look()
   if (status !== 'running' || seconds === 0) return
   let last = 'The agent works.'
   let progress = 0
@@ -127,7 +118,7 @@ async function settle(
   const timeout = AbortSignal.timeout(timerMs(seconds * 1000))
   const until = AbortSignal.any([signal, timeout])
   try {
-    for await (const event of conversation.events({ after: last_seq, signal: until })) {
+    for await (const event of agent.events(lastSeq, until)) {
       if (isEnd(event)) return
       last = oneLine(describeEvent(event))
     }
