@@ -145,7 +145,7 @@ export const VARIABLES = {
   },
   OPENHANDS_PROTOCOLS: {
     about: 'The protocols that clients may speak besides the API, separated by commas; `none` turns all of them off.',
-    default: 'openai,ai-sdk,ag-ui',
+    default: 'openai,ai-sdk,ag-ui,mcp',
   },
   OPENHANDS_MAX_CONCURRENT_RUNS: {
     about: 'Runs that work at the same time, over all conversations; further ones wait for their turn.',

@@ -1,6 +1,17 @@
 /** The routes of the protocols besides the API, by the names that settings have for them. */
+import type { FastifyPluginAsync } from 'fastify'
 import { agUiRoutes } from './ag-ui/ag-ui-routes.ts'
 import { aiSdkRoutes } from './ai-sdk/routes.ts'
+import { mcpServerRoutes } from './mcp/mcp-routes.ts'
+import type { McpDeps } from './mcp/served-agents.ts'
 import { openAiRoutes } from './openai/routes.ts'
 
-export const PROTOCOL_ROUTES = { openai: openAiRoutes, 'ai-sdk': aiSdkRoutes, 'ag-ui': agUiRoutes }
+type ProtocolDeps = Parameters<typeof openAiRoutes>[1] & McpDeps
+type ProtocolName = 'openai' | 'ai-sdk' | 'ag-ui' | 'mcp'
+
+export const PROTOCOL_ROUTES: Readonly<Record<ProtocolName, FastifyPluginAsync<ProtocolDeps>>> = {
+  openai: openAiRoutes,
+  'ai-sdk': aiSdkRoutes,
+  'ag-ui': agUiRoutes,
+  mcp: mcpServerRoutes,
+}

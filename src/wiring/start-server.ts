@@ -26,6 +26,7 @@ import { ReplayFiles } from '../replays/replay-files.ts'
 import { Replays } from '../replays/replays.ts'
 import { ownOpenFiles, warningsOfOwnLimits } from '../limits/own-limits.ts'
 import type { Logger } from '../telemetry/logger.ts'
+import { VERSION } from './version.ts'
 import { listenInCluster, openCluster, openRemote } from './join-cluster.ts'
 import { createManager } from './create-manager.ts'
 import { countByStatus, infoOf } from './server-info.ts'
@@ -254,7 +255,8 @@ async function createHttp(
     maxKeyless: keylessLimit(ownOpenFiles()),
     logger,
   })
-  const deps = { manager, profiles: services.profiles, streamSlots, metrics }
+  const { corsOrigins } = config
+  const deps = { manager, profiles: services.profiles, streamSlots, metrics, corsOrigins, version: VERSION }
   for (const protocol of config.protocols) await http.register(PROTOCOL_ROUTES[protocol], deps)
   await http.register(pageRoutes)
   dashboardRoutes(http)

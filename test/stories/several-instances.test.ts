@@ -110,6 +110,25 @@ test('a thread of Chat Completions is continued through another instance', async
   expect(await say(owner, 'And again')).toBe(first)
 })
 
+test('tools of the MCP server reach agents of another instance', async () => {
+  const llm_config = { model: 'scripted', base_url: stage.model.baseUrl, api_key: 'scripted-model-key' }
+  await owner.call('PUT', '/profiles/tools', { llm_config, permission_mode: 'bypass' })
+  const ask = async (server: TestServer, name: string, args: object) => {
+    const params = { name, arguments: args }
+    const accept = { accept: 'application/json, text/event-stream' }
+    const message = { jsonrpc: '2.0', id: 1, method: 'tools/call', params }
+    const headers = { authorization, 'content-type': 'application/json', ...accept }
+    const response = await fetch(`${server.url}/mcp`, { method: 'POST', headers, body: JSON.stringify(message) })
+    const [, data = ''] = /^data: (.*)$/m.exec(await response.text()) ?? []
+    return JSON.parse(data).result.structuredContent
+  }
+  const { conversation_id } = await ask(owner, 'start_agent', { prompt: 'Hello', profile: 'tools' })
+  const continued = await ask(asked, 'continue_agent', { conversation_id, prompt: 'Hello again' })
+  expect(continued).toMatchObject({ conversation_id, status: 'idle' })
+  expect(await ask(asked, 'get_agent', { conversation_id })).toEqual(continued)
+  expect(await ask(owner, 'get_agent', { conversation_id })).toEqual(continued)
+})
+
 test('uploads and downloads through another instance keep their bytes, also with Expect: 100-continue', async () => {
   const path = await create()
   const bytes = randomBytes(3_000_000)

@@ -18,6 +18,9 @@ const REQUEST_HEADERS = ['Authorization', 'Content-Type', 'Idempotency-Key', 'La
   'If-Unmodified-Since',
   'If-Range',
   'X-Conversation-Id',
+  'Mcp-Protocol-Version',
+  'Mcp-Method',
+  'Mcp-Name',
   // The client of OpenAI sends them with each request.
   ...[
     'Arch',

@@ -1,0 +1,95 @@
+/** Answers a message of the Model Context Protocol. Nothing is kept between two of them. */
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { createMcpHandler } from '@modelcontextprotocol/server'
+import { z } from 'zod'
+import { Problem } from '../../contract/problem.ts'
+import { closeSignal } from '../../http/request/close-signal.ts'
+import { problemFor } from '../../http/request/problem-handler.ts'
+import { agentTools } from './agent-tools.ts'
+import type { McpDeps } from './served-agents.ts'
+import { servedAgents } from './served-agents.ts'
+
+/** Comments keep a connection open on which nothing happens, in milliseconds. */
+const KEEP_ALIVE_MS = 15_000
+
+export async function serveMcp(deps: McpDeps, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
+  const { body } = request
+  if (Array.isArray(body)) throw new Problem('invalid_request', 'Send one message at a time: batches are not accepted.')
+  if (body === undefined) throw new Problem('invalid_request', 'The body must be a message of JSON-RPC.')
+  const signal = closeSignal(reply)
+  reply.raw.once('close', () => void handler.close())
+  const keep = (release: () => void) => void reply.raw.once('close', release)
+  const agents = servedAgents(deps, request, keep)
+  const { manager, version } = deps
+  const explain = async (error: unknown) => {
+    const id = request.conversationId
+    const redact = id === undefined ? (text: string) => text : await manager.redactFor(id)
+    const { code, message } = problemFor(error, request, redact)
+    return `${code}: ${message}`
+  }
+  const handler = createMcpHandler(
+    () => agentTools({ openAgents: async () => agents, version, hasProfiles: true, explain }),
+    // No list of this server changes: nothing is to be listened for.
+    { maxSubscriptions: 0, keepAliveMs: KEEP_ALIVE_MS },
+  )
+  const message = new Request(`http://localhost${request.url}`, {
+    method: 'POST',
+    headers: headersOf(request),
+    signal,
+  })
+  const response = await handler.fetch(message, { parsedBody: body })
+  const isStream = response.headers.get('content-type')?.startsWith('text/event-stream') ?? false
+  if (isStream) void reply.header('x-accel-buffering', 'no').header('cache-control', 'no-cache, no-transform')
+  return await reply.send(response)
+}
+
+/** What the protocol reads of a request. */
+const READ_HEADERS = ['accept', 'content-type', 'mcp-protocol-version', 'mcp-method', 'mcp-name'] as const
+
+function headersOf({ headers }: FastifyRequest): Headers {
+  const read = new Headers()
+  for (const name of READ_HEADERS) {
+    const value = headers[name]
+    if (typeof value === 'string') read.set(name, value)
+  }
+  return read
+}
+
+const Call = z.object({
+  method: z.literal('tools/call'),
+  params: z.object({ arguments: z.object({ conversation_id: z.uuid().toLowerCase() }) }),
+})
+
+/** The conversation that a message is about; undefined: of none, or a new one. */
+export const conversationOfCall = (body: unknown): string | undefined =>
+  Call.safeParse(body).data?.params.arguments.conversation_id
+
+/** The codes of JSON-RPC for errors of the transport. */
+const PARSE_ERROR = -32_700
+const INVALID_REQUEST = -32_600
+const INTERNAL_ERROR = -32_603
+const REFUSED = -32_000
+
+/** Errors before a tool begins: a status, and an error of JSON-RPC. */
+export function sendRpcError(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
+  const problem = problemFor(error, request)
+  const { code, status, message } = problem
+  const givenSeconds = problem.details?.['retry_after']
+  const seconds = typeof givenSeconds === 'number' ? givenSeconds : status === 503 ? 1 : undefined
+  if (seconds !== undefined) void reply.header('retry-after', seconds)
+  if (status === 401) void reply.header('www-authenticate', 'Bearer realm="agent-server"').header('connection', 'close')
+  const rpcCode =
+    code === 'invalid_request'
+      ? request.body === undefined
+        ? PARSE_ERROR
+        : INVALID_REQUEST
+      : code === 'internal'
+        ? INTERNAL_ERROR
+        : REFUSED
+  const id = idOf(request.body)
+  const body = { jsonrpc: '2.0', error: { code: rpcCode, message, data: { error: code } }, id }
+  return reply.code(status).type('application/json').send(JSON.stringify(body))
+}
+
+const RequestHead = z.object({ id: z.union([z.string(), z.number()]) })
+const idOf = (body: unknown): string | number | null => RequestHead.safeParse(body).data?.id ?? null

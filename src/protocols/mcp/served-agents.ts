@@ -1,0 +1,110 @@
+/** The agents of this server, for the key of a request. The only file of this protocol that decides what a key may do. */
+import type { FastifyRequest } from 'fastify'
+import type { Access } from '../../access/access.ts'
+import { CreateConversation } from '../../contract/conversation.ts'
+import type { Event } from '../../contract/events/event.ts'
+import { Problem } from '../../contract/problem.ts'
+import { ANSWER_SCOPES } from '../../contract/values/request-kinds.ts'
+import type { Conversation } from '../../conversations/conversation.ts'
+import type { ConversationManager } from '../../conversations/manager.ts'
+import { startFirstRun } from '../../conversations/runs/first-run.ts'
+import type { Profiles } from '../../conversations/profiles/profiles.ts'
+import { follow } from '../../events/event-feed.ts'
+import { readPages } from '../../events/read-pages.ts'
+import { accessOf, createAuthorize } from '../../http/guards/authorize.ts'
+import { createOrFind } from '../../http/guards/create-or-find.ts'
+import { createAs } from '../../http/guards/limited-requests.ts'
+import { hasMode } from '../openai/models.ts'
+import type { AgentSource, AgentLook, AgentStart, FoundAgent } from './agents.ts'
+
+export type McpDeps = {
+  readonly manager: ConversationManager
+  readonly profiles: () => Promise<Profiles>
+  /** The origins of pages that may send requests. */
+  readonly corsOrigins: readonly string[]
+  readonly version: string
+}
+
+/** `keep` is called with what keeps a conversation open while its request waits. */
+export function servedAgents(deps: McpDeps, request: FastifyRequest, keep: (release: () => void) => void): AgentSource {
+  const { manager } = deps
+  const access = accessOf(request)
+  const authorize = createAuthorize((id) => manager.ownerOf(id))
+  const open = async (id: string): Promise<Conversation> => {
+    authorize.conversation(access, id)
+    keep(manager.hold(id))
+    const conversation = await manager.open(id)
+    request.conversationId = id
+    return conversation
+  }
+  return {
+    async start(start) {
+      access.require('write')
+      const { view } = await createOrFind(manager, access, await wishFor(deps, access, start))
+      const conversation = await open(view.id)
+      await startFirstRun(conversation)
+      return agentIn(conversation, access)
+    },
+    find: async (id) => agentIn(await open(id), access),
+  }
+}
+
+/** Calls that change something need a decision unless the profile has a mode. */
+async function wishFor(
+  deps: McpDeps,
+  access: Access,
+  { prompt, workdir, profile = 'default' }: AgentStart,
+): Promise<CreateConversation> {
+  const wish = CreateConversation.safeParse({ profile, initial_message: prompt, ...(workdir && { workdir }) })
+  if (!wish.success) throw new Problem('invalid_request', 'The prompt, the profile or the workdir is not valid.')
+  const mode = (await hasMode(deps, profile)) ? {} : { permission_mode: 'default' as const }
+  return { ...createAs(access, wish.data), ...mode }
+}
+
+function agentIn(conversation: Conversation, access: Access): FoundAgent {
+  const { id } = conversation
+  return {
+    id,
+    async look() {
+      access.requireValid()
+      const { status, last_seq: lastSeq } = conversation.view()
+      const requests = conversation.requests.list()
+      return { status, lastSeq, requests, ...(status !== 'running' && (await lastEnd(conversation))) }
+    },
+    events: (after, signal) => eventsOf(conversation, after, signal),
+    async send(prompt) {
+      access.require('write')
+      await conversation.post({ message: { role: 'user', content: [{ type: 'text', text: prompt }] }, run: true })
+    },
+    async answer(requestId, answer) {
+      access.require(ANSWER_SCOPES[answer.kind])
+      await conversation.requests.answer(requestId, answer, access.key?.name)
+    },
+    async interrupt() {
+      access.require('write')
+      await conversation.pause({ interrupt: true })
+    },
+  }
+}
+
+async function* eventsOf({ log }: Conversation, afterSeq: number, signal: AbortSignal): AsyncGenerator<Event> {
+  for await (const { records, end } of follow(log, { afterSeq, signal })) {
+    for (const { event, seq } of records) if (seq !== undefined) yield event
+    if (end && end !== 'aborted') throw new Problem('unavailable', `The events ended (${end}). Call get_agent.`)
+  }
+}
+
+const RESULTS: ReadonlySet<string> = new Set(['Result'])
+const PAGE = 20
+
+/** The newest results may be of subagents. */
+async function lastEnd(conversation: Conversation): Promise<Pick<AgentLook, 'result' | 'error'>> {
+  const { log } = conversation
+  for await (const { events } of readPages(log, { types: RESULTS, order: 'desc', limit: PAGE }))
+    for (const { event } of events)
+      if (event.type === 'Result' && event.parent_tool_use_id === undefined && event.run_id !== undefined) {
+        const { result, error } = await conversation.waitForRun(event.run_id, 0, AbortSignal.abort())
+        return { ...(result && { result }), ...(error && { error }) }
+      }
+  return {}
+}
