@@ -15,12 +15,16 @@ export function snippet({ of, server }: SnippetInvocation): string {
     case 'zed':
       return `${JSON.stringify({ agent_servers: { 'agent-server': { type: 'custom', command, args: argsOf('acp'), env } } }, null, 2)}\n`
     case 'claude': {
-      const key = server === undefined ? '' : '-e OPENHANDS_MASTER_KEY="$KEY" '
-      return `claude mcp add agent-server ${key}-- ${[command, ...argsOf('mcp')].map(quote).join(' ')}\n`
+      const add = 'claude mcp add'
+      if (server !== undefined)
+        return `${add} --transport http agent-server ${quote(mcpUrl(server))} --header "Authorization: Bearer $KEY"\n`
+      return `${add} agent-server -- ${[command, ...argsOf('mcp')].map(quote).join(' ')}\n`
     }
     case 'codex': {
-      const key = server === undefined ? '' : 'env_vars = ["OPENHANDS_MASTER_KEY"]\n'
-      return `[mcp_servers.agent-server]\ncommand = ${JSON.stringify(command)}\nargs = ${JSON.stringify(argsOf('mcp'))}\n${key}`
+      const program = { command, args: argsOf('mcp') }
+      const remote = server !== undefined && { url: mcpUrl(server), bearer_token_env_var: 'OPENHANDS_MASTER_KEY' }
+      const lines = Object.entries(remote || program).map(([name, value]) => `${name} = ${JSON.stringify(value)}`)
+      return `[mcp_servers.agent-server]\n${lines.join('\n')}\n`
     }
     case 'openwebui':
       return openWebUi(`${(server ?? DEFAULT_SERVER).replace(/\/$/, '')}/v1`)
@@ -35,6 +39,8 @@ export function snippet({ of, server }: SnippetInvocation): string {
       return of satisfies never
   }
 }
+
+const mcpUrl = (server: string): string => `${server.replace(/\/$/, '')}/mcp`
 
 /** Open WebUI asks the agent for titles and the like, if nothing turns that off. */
 const SETTINGS_OF_OPEN_WEBUI = {

@@ -16,7 +16,15 @@ test('the other ones name the command of tools, or the URL', () => {
   expect(snippet({ name: 'snippet', of: 'claude', server: undefined })).toMatch(
     /^claude mcp add agent-server -- .* '?mcp'?\n$/,
   )
-  expect(snippet({ name: 'snippet', of: 'codex', server: SERVER })).toContain(`"mcp","--server","${SERVER}"]`)
+  expect(snippet({ name: 'snippet', of: 'claude', server: `${SERVER}/` })).toBe(
+    `claude mcp add --transport http agent-server '${SERVER}/mcp' --header "Authorization: Bearer $KEY"\n`,
+  )
+  expect(snippet({ name: 'snippet', of: 'codex', server: undefined })).toMatch(
+    /^command = "\/.*"\nargs = \[.*"mcp"\]$/m,
+  )
+  expect(snippet({ name: 'snippet', of: 'codex', server: SERVER })).toContain(
+    `url = "${SERVER}/mcp"\nbearer_token_env_var = "OPENHANDS_MASTER_KEY"\n`,
+  )
   const ofOpenWebUi = snippet({ name: 'snippet', of: 'openwebui', server: SERVER })
   expect(ofOpenWebUi).toContain(`-e OPENAI_API_BASE_URL='${SERVER}/v1' -e OPENAI_API_KEY="$KEY" `)
   expect(ofOpenWebUi).toMatch(/^docker run .* -e ENABLE_FORWARD_USER_INFO_HEADERS=true .*:main\n$/)
