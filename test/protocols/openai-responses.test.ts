@@ -318,7 +318,6 @@ test('what would change the meaning is refused by name', async () => {
   const image = { type: 'input_image', detail: 'auto', image_url: 'https://example.com/cat.png' } as const
   const refused = openai.responses.create({ model: 'coder', input: [{ role: 'user', content: [image] }] })
   await expect(refused).rejects.toMatchObject({ status: 400, param: 'image_url' })
-  await expect(ask('Hello', { conversation: 'conv_1' })).rejects.toMatchObject({ status: 400, param: 'conversation' })
   await expect(ask('  ')).rejects.toMatchObject({ status: 400 })
   const begun = await ask('Hello')
   for (const name of ['Bash', 'execute_bash', 'mcp__a__b', 'not a name', ''])

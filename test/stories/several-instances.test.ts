@@ -93,6 +93,23 @@ test('responses of the OpenAI API are read, continued and deleted through anothe
   expect((await owner.call('GET', path)).status).toBe(404)
 })
 
+test('a conversation of the OpenAI API is continued, read and deleted through another instance', async () => {
+  const llm_config = { model: 'scripted', base_url: stage.model.baseUrl, api_key: 'scripted-model-key' }
+  await owner.call('PUT', '/profiles/talk', { llm_config, permission_mode: 'bypass' })
+  const { body: made } = await owner.call('POST', '/v1/conversations', { model: 'talk' })
+  const path = `/v1/conversations/${made.id}`
+  const items = [{ role: 'user', content: 'First' }]
+  expect((await asked.call('POST', `${path}/items`, { items })).body.data).toMatchObject([{ role: 'user' }])
+  const said = await asked.call('POST', '/v1/responses', { model: 'talk', conversation: made.id, input: 'Hello' })
+  expect(said.body, JSON.stringify(said.body)).toMatchObject({ status: 'completed', conversation: { id: made.id } })
+  for (const read of [path, `${path}/items`]) {
+    const [there, here] = [await owner.call('GET', read), await asked.call('GET', read)]
+    expect([read, here.status, here.body]).toEqual([read, 200, there.body])
+  }
+  expect((await asked.call('DELETE', path)).body).toMatchObject({ deleted: true })
+  expect((await owner.call('GET', path)).status).toBe(404)
+})
+
 test('a thread of Chat Completions is continued through another instance', async () => {
   const llm_config = { model: 'scripted', base_url: stage.model.baseUrl, api_key: 'scripted-model-key' }
   await owner.call('PUT', '/profiles/chat', { llm_config, permission_mode: 'bypass' })

@@ -4,7 +4,7 @@ import type { Access } from '../../access/access.ts'
 import { CreateConversation } from '../../contract/conversation.ts'
 import type { Event } from '../../contract/events/event.ts'
 import { Problem } from '../../contract/problem.ts'
-import { ANSWER_SCOPES } from '../../contract/values/request-kinds.ts'
+import { REQUESTS } from '../../contract/events/request-kinds.ts'
 import type { Conversation } from '../../conversations/conversation.ts'
 import type { ConversationManager } from '../../conversations/manager.ts'
 import { startFirstRun } from '../../conversations/runs/first-run.ts'
@@ -14,7 +14,7 @@ import { readPages } from '../../events/read-pages.ts'
 import { accessOf, createAuthorize } from '../../http/guards/authorize.ts'
 import { createOrFind } from '../../http/guards/create-or-find.ts'
 import { createAs } from '../../http/guards/limited-requests.ts'
-import { hasMode } from '../openai/models.ts'
+import { hasMode } from '../shared/create-request.ts'
 import type { AgentSource, AgentLook, AgentStart, FoundAgent } from './agents.ts'
 
 export type McpDeps = {
@@ -77,7 +77,7 @@ function agentIn(conversation: Conversation, access: Access): FoundAgent {
       await conversation.post({ message: { role: 'user', content: [{ type: 'text', text: prompt }] }, run: true })
     },
     async answer(requestId, answer) {
-      access.require(ANSWER_SCOPES[answer.kind])
+      access.require(REQUESTS[answer.kind].scope)
       await conversation.requests.answer(requestId, answer, access.key?.name)
     },
     async interrupt() {

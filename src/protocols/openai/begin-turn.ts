@@ -29,7 +29,12 @@ import type { GatewayDeps } from '../shared/gateway-deps.ts'
 export type BegunTurn = { readonly conversation: Conversation; readonly start: number; readonly isNew: boolean }
 
 /** `end`: seq of the last event of the response; undefined while it is in progress. */
-export type Earlier = { readonly conversation: Conversation; readonly end: number | undefined }
+export type Earlier = {
+  readonly conversation: Conversation
+  readonly end: number | undefined
+  /** The request names the conversation, and no response of it. */
+  readonly isNamed?: boolean
+}
 
 export async function createConversationFor(
   deps: GatewayDeps,
@@ -72,7 +77,7 @@ export async function createConversationFor(
 export async function continueConversation(
   deps: GatewayDeps,
   request: FastifyRequest,
-  { conversation: earlier, end }: Earlier,
+  { conversation: earlier, end, isNamed = false }: Earlier,
   body: ResponseRequest,
 ): Promise<BegunTurn> {
   const access = accessOf(request)
@@ -86,7 +91,7 @@ export async function continueConversation(
     if (end === undefined) throw busy()
     const input = readInput(body.input, false)
     // Somebody else may have answered what waited: the same turn then continues.
-    const hasMore = await isContinuedAfter(earlier, end, ['UserMessage'])
+    const hasMore = !isNamed && (await isContinuedAfter(earlier, end, ['UserMessage']))
     const fork = hasMore ? await forkAt(deps, access, earlier, { end, idempotency: creationOf(retry) }) : undefined
     request.conversationId = fork?.id ?? earlier.id
     const forkStart = fork && (await earlierResponse(fork, retry))

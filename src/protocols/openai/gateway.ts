@@ -4,12 +4,17 @@ import { accessOf } from '../../http/guards/authorize.ts'
 import { listModels, requireModel } from './models.ts'
 import type { GatewayDeps } from '../shared/gateway-deps.ts'
 import * as chat from './chat-completions.ts'
+import * as conversations from './conversations.ts'
 import * as responses from './responses.ts'
 import { sendError as send } from './openai-error.ts'
 
 export const sendError = send
 export const { createChatCompletion, conversationOfChat } = chat
 export const { createResponse, getResponse, cancelResponse, deleteResponse, listInputItems } = responses
+
+export const { createConversationObject, getConversationObject, updateConversationObject } = conversations
+export const { deleteConversationObject, listConversationItems, createConversationItems } = conversations
+export const { getConversationItem, deleteConversationItem } = conversations
 
 export async function models(deps: GatewayDeps, request: FastifyRequest): Promise<object> {
   return { object: 'list', data: await listModels(deps, accessOf(request)) }

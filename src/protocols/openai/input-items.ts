@@ -15,10 +15,11 @@ export async function inputItems(log: EventLog, start: number): Promise<InputIte
   const { events: answers } = await log.read({ afterSeq: start - 1, types: new Set(['AssistantMessage']), limit: 1 })
   const beforeSeq = answers[0]?.seq ?? log.head + 1
   const { events } = await log.read({ afterSeq: start - 1, beforeSeq, types: INPUT, limit: MAX_ANSWERS })
-  return events.flatMap(({ event }) => itemsOf(event))
+  return events.flatMap(({ event }) => itemsOfInput(event))
 }
 
-function itemsOf(event: Event): InputItem[] {
+/** The items of a message of the user, or of answers to what waited. */
+export function itemsOfInput(event: Event): InputItem[] {
   if (event.type === 'UserMessage')
     return [
       {

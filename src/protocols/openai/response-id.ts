@@ -12,9 +12,11 @@ export type ResponseId = {
   readonly isBackground: boolean
   /** Its only message is JSON that fits the schema of the request. */
   readonly isStructured: boolean
+  /** The request named the conversation. */
+  readonly isOfConversation: boolean
 }
 
-const FORM = /^resp_([0-9a-f]{32})_([1-9]\d{0,14})(a?)(b?)(s?)$/
+const FORM = /^resp_([0-9a-f]{32})_([1-9]\d{0,14})(a?)(b?)(s?)(c?)$/
 
 export function formatResponseId({
   conversationId,
@@ -22,13 +24,16 @@ export function formatResponseId({
   asksApproval,
   isBackground,
   isStructured,
+  isOfConversation,
 }: ResponseId): string {
-  return `resp_${plainUuid(conversationId)}_${start}${asksApproval ? 'a' : ''}${isBackground ? 'b' : ''}${isStructured ? 's' : ''}`
+  const marks = { a: asksApproval, b: isBackground, s: isStructured, c: isOfConversation }
+  const setMarks = Object.entries(marks).flatMap(([mark, isSet]) => (isSet ? [mark] : []))
+  return `resp_${plainUuid(conversationId)}_${start}${setMarks.join('')}`
 }
 
 /** Undefined for any other text. */
 export function parseResponseId(text: string): ResponseId | undefined {
-  const [, hex = '', start, asks, background, structuredMark] = FORM.exec(text) ?? []
+  const [, hex = '', start, asks, background, structuredMark, ofConversation] = FORM.exec(text) ?? []
   if (hex === '') return undefined
   return {
     conversationId: dashedUuid(hex),
@@ -36,6 +41,7 @@ export function parseResponseId(text: string): ResponseId | undefined {
     asksApproval: asks !== '',
     isBackground: background !== '',
     isStructured: structuredMark !== '',
+    isOfConversation: ofConversation !== '',
   }
 }
 
@@ -43,6 +49,14 @@ export function parseResponseId(text: string): ResponseId | undefined {
 export const plainUuid = (uuid: string): string => uuid.replaceAll('-', '')
 
 const dashedUuid = (hex: string): string => hex.replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-')
+
+export const formatConversationId = (id: string): string => `conv_${plainUuid(id)}`
+
+/** Undefined for any other text. */
+export function parseConversationId(text: string): string | undefined {
+  const [, hex] = /^conv_([0-9a-f]{32})$/.exec(text) ?? []
+  return hex === undefined ? undefined : dashedUuid(hex)
+}
 
 export const approvalId = (requestId: string, toolUseId: string): string => `mcpr_${plainUuid(requestId)}_${toolUseId}`
 

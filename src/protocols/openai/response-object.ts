@@ -2,6 +2,7 @@
 import type { ResponseOutputItem } from 'openai/resources/responses/responses'
 import type { Conversation } from '../../conversations/conversation.ts'
 import type { ResponseBuilder, ResponseEnd } from './response-builder.ts'
+import { formatConversationId } from './response-id.ts'
 import type { ResponseId } from './response-id.ts'
 
 /** What a request said; a response that is read later has what its conversation knows. */
@@ -47,6 +48,7 @@ export async function responseObject({ id, responseId, conversation, builder, ec
     created_at: Math.floor(began / 1000),
     status: end?.status ?? 'in_progress',
     background: responseId.isBackground,
+    conversation: responseId.isOfConversation ? { id: formatConversationId(responseId.conversationId) } : null,
     error: end?.error ?? null,
     incomplete_details: end?.incomplete_details ?? null,
     instructions: echo.instructions ?? null,

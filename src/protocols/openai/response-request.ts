@@ -17,14 +17,14 @@ const Part = z.looseObject({ type: z.string() })
 const Parts = z.array(Part).max(MAX_PARTS)
 const Item = z.looseObject({ type: z.string().optional() })
 const ImageUrl = z.object({ url: z.string() })
-const Metadata = z.record(z.string(), z.unknown()).nullish()
+export const Metadata = z.record(z.string(), z.unknown()).nullish()
 
 export const ResponseRequest = z.looseObject({
   model: z.string().min(1).max(200),
   input: z.union([z.string(), z.array(Item).max(1000)]).optional(),
   instructions: z.string().nullish(),
   previous_response_id: z.string().nullish(),
-  conversation: z.unknown().optional(),
+  conversation: z.union([z.string(), z.looseObject({ id: z.string() })]).nullish(),
   stream: z.boolean().nullish(),
   background: z.boolean().nullish(),
   store: z.boolean().nullish(),

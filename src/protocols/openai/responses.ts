@@ -10,6 +10,7 @@ import { followTurn, readTurn } from '../items/follow-turn.ts'
 import type { TurnStep } from '../items/follow-turn.ts'
 import { continueConversation, createConversationFor, isContinuedAfter } from './begin-turn.ts'
 import { requireModel } from './models.ts'
+import { continueNamed, namedIn } from './named-conversation-turn.ts'
 import { OpenAiError, errorObject } from './openai-error.ts'
 import { invalid, parseField } from '../shared/fields.ts'
 import { ResponseBuilder } from './response-builder.ts'
@@ -34,8 +35,6 @@ export async function createResponse(
   reply: FastifyReply,
 ): Promise<ResponseObject | undefined> {
   const body = parseField(RequestSchema, request.body)
-  if (body.conversation !== undefined && body.conversation !== null)
-    throw invalid('conversation', 'is not supported; send previous_response_id')
   const access = accessOf(request)
   const { id: profile } = await requireModel(deps, access, body.model)
   const schema = outputSchemaOf(body)
@@ -47,11 +46,18 @@ export async function createResponse(
   }
   const { previous_response_id: previous } = body
   request.conversationId = previous ? parseResponseId(previous)?.conversationId : undefined
-  const turn = previous
-    ? await continueConversation(deps, request, await beforeOf(deps, access, previous), body)
-    : await createConversationFor(deps, request, profile, body)
+  const name = namedIn(body)
+  const turn =
+    name !== undefined
+      ? await continueNamed(deps, request, { name, profile, body })
+      : previous
+        ? await continueConversation(deps, request, await beforeOf(deps, access, previous), body)
+        : await createConversationFor(deps, request, profile, body)
   const { conversation, start } = turn
-  const response = { conversation, id: { conversationId: conversation.id, start, ...flags } }
+  const before = previous ? parseResponseId(previous) : undefined
+  const isOfConversation =
+    name !== undefined || (before?.isOfConversation === true && before.conversationId === conversation.id)
+  const response = { conversation, id: { conversationId: conversation.id, start, ...flags, isOfConversation } }
   const release = deps.manager.hold(conversation.id)
   // A client that asks for it in the background reads it later.
   let isDecided = body.store !== false || body.background === true || !turn.isNew
@@ -140,6 +146,10 @@ async function endWaiting(conversation: Conversation): Promise<void> {
 /** Deletes the conversation, if nothing came after the response: others would be lost with it. */
 export async function deleteResponse(deps: GatewayDeps, request: FastifyRequest): Promise<object> {
   const response = await find(deps, accessOf(request), idIn(request))
+  if (response.id.isOfConversation)
+    throw new OpenAiError(409, 'The response is a part of its conversation. Delete the conversation instead.', {
+      code: 'response_is_used',
+    })
   if (!(await isLatest(response)))
     throw new OpenAiError(
       409,

@@ -3,12 +3,18 @@ import type { FastifyContextConfig, FastifyPluginAsync, FastifyReply, FastifyReq
 import type * as Loaded from './gateway.ts'
 import type { GatewayDeps } from '../shared/gateway-deps.ts'
 import { redactorOf } from '../shared/redactor-of.ts'
-import { parseResponseId } from './response-id.ts'
+import { parseConversationId, parseResponseId } from './response-id.ts'
 
 type Gateway = typeof Loaded
 type Method = 'GET' | 'POST' | 'DELETE'
 type RouteAccess = FastifyContextConfig & Required<Pick<FastifyContextConfig, 'scopes' | 'ofProfiles'>>
 type Handler = (gateway: Gateway, request: FastifyRequest, reply: FastifyReply) => Promise<unknown>
+
+const reading = { scopes: ['read'], ofProfiles: 'free' } as const
+// What the agent says is in the answers. What such a request does is limited as the routes that do the same.
+const asking = { scopes: ['read', 'write'], ofProfiles: 'free' } as const
+
+type AddRoute = (route: readonly [Method, string], access: RouteAccess, handle: Handler) => unknown
 
 export const openAiRoutes: FastifyPluginAsync<GatewayDeps> = async (app, deps) => {
   const load = () => import('./gateway.ts')
@@ -16,7 +22,7 @@ export const openAiRoutes: FastifyPluginAsync<GatewayDeps> = async (app, deps) =
     const { sendError } = await load()
     return sendError(error, request, reply, await redactorOf(deps, request))
   })
-  const add = ([method, url]: readonly [Method, string], access: RouteAccess, handle: Handler) =>
+  const add: AddRoute = ([method, url], access, handle) =>
     app.route({
       method,
       url,
@@ -30,9 +36,6 @@ export const openAiRoutes: FastifyPluginAsync<GatewayDeps> = async (app, deps) =
       },
     })
 
-  const reading = { scopes: ['read'], ofProfiles: 'free' } as const
-  // What the agent says is in the answers. What such a request does is limited as the routes that do the same.
-  const asking = { scopes: ['read', 'write'], ofProfiles: 'free' } as const
   add(['GET', '/v1/models'], reading, (gateway, request) => gateway.models(deps, request))
   add(['GET', '/v1/models/:model'], reading, (gateway, request) => gateway.model(deps, request))
   const creating = { ...asking, conversationInBody: conversationContinued }
@@ -51,7 +54,36 @@ export const openAiRoutes: FastifyPluginAsync<GatewayDeps> = async (app, deps) =
   add(['DELETE', one], deleting, (gateway, request) => gateway.deleteResponse(deps, request))
   const cancelling = { ...asking, ...own }
   add(['POST', `${one}/cancel`], cancelling, (gateway, request) => gateway.cancelResponse(deps, request))
+  addConversations(add, deps)
   add(['GET', `${one}/input_items`], readingOne, (gateway, request) => gateway.listInputItems(deps, request))
+}
+
+function addConversations(add: AddRoute, deps: GatewayDeps): void {
+  const all = '/v1/conversations'
+  // Another instance makes it while this one stops.
+  const creating = { ...asking, conversationInBody: () => undefined }
+  add(['POST', all], creating, (gateway, request) => gateway.createConversationObject(deps, request))
+  const one = `${all}/:conversation_id`
+  const own = { conversationOf: conversationNamed }
+  const [readingOne, changingOne] = [
+    { ...reading, ...own },
+    { ...asking, ...own },
+  ]
+  add(['GET', one], readingOne, (gateway, request) => gateway.getConversationObject(deps, request))
+  add(['POST', one], changingOne, (gateway, request) => gateway.updateConversationObject(deps, request))
+  const deleting = { scopes: ['write'], ofProfiles: 'free', ...own } as const
+  add(['DELETE', one], deleting, (gateway, request) => gateway.deleteConversationObject(deps, request))
+  add(['GET', `${one}/items`], readingOne, (gateway, request) => gateway.listConversationItems(deps, request))
+  add(['POST', `${one}/items`], changingOne, (gateway, request) => gateway.createConversationItems(deps, request))
+  const item = `${one}/items/:item_id`
+  add(['GET', item], readingOne, (gateway, request) => gateway.getConversationItem(deps, request))
+  add(['DELETE', item], deleting, (gateway) => gateway.deleteConversationItem())
+}
+
+function conversationNamed(params: unknown): string | undefined {
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the parameter of the route
+  const { conversation_id: name } = params as { conversation_id: string }
+  return parseConversationId(name)
 }
 
 const idOf = (text: unknown) => (typeof text === 'string' ? parseResponseId(text)?.conversationId : undefined)
@@ -59,7 +91,12 @@ const idOf = (text: unknown) => (typeof text === 'string' ? parseResponseId(text
 // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the parameter of the route
 const conversationOfResponse = (params: unknown) => idOf((params as { response_id: string }).response_id)
 
-const conversationContinued = (body: unknown) =>
-  typeof body === 'object' && body !== null && 'previous_response_id' in body
-    ? idOf(body.previous_response_id)
-    : undefined
+function conversationContinued(body: unknown): string | undefined {
+  if (typeof body !== 'object' || body === null) return undefined
+  if ('previous_response_id' in body && body.previous_response_id !== null) return idOf(body.previous_response_id)
+  if (!('conversation' in body)) return undefined
+  const { conversation } = body
+  const isObject = typeof conversation === 'object' && conversation !== null && 'id' in conversation
+  const name = isObject ? conversation.id : conversation
+  return typeof name === 'string' ? parseConversationId(name) : undefined
+}

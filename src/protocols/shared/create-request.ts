@@ -39,7 +39,7 @@ export async function createRequestFor(
 }
 
 /** Whether the profile says which calls need a decision. */
-async function hasMode({ profiles }: GatewayDeps, profile: string): Promise<boolean> {
+export async function hasMode({ profiles }: Pick<GatewayDeps, 'profiles'>, profile: string): Promise<boolean> {
   try {
     const { permission_mode, confirmation_mode } = await (await profiles()).get(profile)
     return permission_mode !== undefined || confirmation_mode !== undefined
