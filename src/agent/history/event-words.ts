@@ -1,7 +1,7 @@
 /** The words that the model reads of the events of its history. */
 import type { EventOf } from '../../contract/events/event.ts'
 import type { ImagePart, UserPart } from '../../contract/values/message.ts'
-import { isToReturn } from '../../contract/values/message.ts'
+import { isToReturn, joinReasoning } from '../../contract/values/message.ts'
 import type { ModelMessage } from '../../llm/llm.ts'
 import type { ListedMessage } from './message-list.ts'
 import { boundMessage } from './subagent-message.ts'
@@ -78,8 +78,7 @@ const IMAGES_OF_TOOLS = 'Here are the images of the tool results above, in their
 type Words = Pick<Extract<ModelMessage, { role: 'assistant' }>, 'text' | 'reasoning' | 'parts'>
 
 export function wordsOf({ text, content }: EventOf<'AssistantMessage'>): Words {
-  const thoughts = content.filter((part) => part.type === 'reasoning')
-  const reasoning = thoughts.flatMap((part) => part.text || []).join('\n\n')
+  const reasoning = joinReasoning(content)
   return {
     text: text.trim() === '' ? '' : text,
     ...(reasoning && { reasoning }),

@@ -8,6 +8,7 @@ import { describeEvent } from '../../contract/events/describe-event.ts'
 import { partsOfOutput } from '../../contract/events/output-text.ts'
 import type { AssistantDelta, TransientEvent } from '../../contract/events/transient-event.ts'
 import type { UserPart } from '../../contract/values/message.ts'
+import { joinReasoning } from '../../contract/values/message.ts'
 import { resultOf } from '../chat/state/tool-text.ts'
 import type { EditorCall } from './call-form.ts'
 import { fence, formOfCall, textContent } from './call-form.ts'
@@ -103,8 +104,7 @@ export class Projection {
 
   #addAnswer({ message_id, text, content, tool_use_ids }: EventOf<'AssistantMessage'>): SessionUpdate[] {
     const { text: sentText, reasoning: sentReasoning, calls } = this.#sentOf(message_id)
-    const reasoning = content.map((part) => (part.type === 'reasoning' ? part.text : '')).join('')
-    const [unsentText, unsentThought] = [restOf(sentText, text), restOf(sentReasoning, reasoning)]
+    const [unsentText, unsentThought] = [restOf(sentText, text), restOf(sentReasoning, joinReasoning(content))]
     const unansweredIds = [...calls].filter((id) => !tool_use_ids.includes(id))
     this.#sent.delete(message_id)
     for (const id of tool_use_ids) if (calls.has(id)) this.#announced.add(id)

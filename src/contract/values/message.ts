@@ -67,6 +67,10 @@ export function isToReturn(part: AssistantPart): boolean {
   return part.type === 'reasoning' ? part.provider_data !== undefined : part.phase !== undefined
 }
 
+/** Returns the reasoning as it was sent live: between two parts of it there is an empty line. */
+export const joinReasoning = (content: readonly AssistantPart[]): string =>
+  content.flatMap((part) => (part.type === 'reasoning' && part.text !== '' ? [part.text] : [])).join('\n\n')
+
 const MAX_PARTS = 1000
 
 // Named, so that generated clients have a type for each of the two.

@@ -46,10 +46,12 @@ export class AnswerParts {
     return begins
   }
 
-  /** Returns undefined if no part has to be sent back unchanged. */
+  /** Returns undefined if no part has to be sent back unchanged, and the reasoning comes first. */
   finish(): readonly AssistantPart[] | undefined {
     const parts = [...this.#blocks.values()].flatMap(partsOfBlock)
-    return parts.some(isToReturn) ? parts : undefined
+    const firstText = parts.findIndex(({ type }) => type === 'text')
+    const hasLateReasoning = firstText >= 0 && parts.slice(firstText).some(({ type }) => type === 'reasoning')
+    return hasLateReasoning || parts.some(isToReturn) ? parts : undefined
   }
 }
 

@@ -4,6 +4,7 @@
  */
 import type { Event, EventOf } from '../../contract/events/event.ts'
 import type { TransientEvent } from '../../contract/events/transient-event.ts'
+import { joinReasoning } from '../../contract/values/message.ts'
 
 /** `text` and `reasoning`: of the answer `messageId`. `call`: by the id of the call. `asked`: what the turn waits for. */
 export type TurnChange = AtPosition &
@@ -46,6 +47,8 @@ type Draft = {
   readonly messageId: string
   reasoning: string
   text: string
+  /** What may be the beginning of the text: white space, which alone is not a text. */
+  blank: string
   isThought: boolean
   readonly begun: Set<TextKind>
 }
@@ -140,8 +143,13 @@ export class TurnChanges {
     if (reasoningDelta !== undefined && !draft.isThought)
       this.#extend(draft, 'reasoning', joinText(draft.reasoning, offset, reasoningDelta))
     if (textDelta === undefined) return
+    const text = joinText(draft.text === '' ? draft.blank : draft.text, offset, textDelta)
+    if (!/\S/.test(text)) {
+      draft.blank = text
+      return
+    }
     this.#endThought(draft, draft.reasoning)
-    this.#extend(draft, 'text', joinText(draft.text, offset, textDelta))
+    this.#extend(draft, 'text', text)
   }
 
   #store(message: EventOf<'AssistantMessage'>): void {
@@ -158,7 +166,7 @@ export class TurnChanges {
 
   #draftOf(messageId: string): Draft {
     if (this.#draft && this.#draft.messageId !== messageId) this.#retract(this.#draft.messageId)
-    return (this.#draft ??= { messageId, reasoning: '', text: '', isThought: false, begun: new Set() })
+    return (this.#draft ??= { messageId, reasoning: '', text: '', blank: '', isThought: false, begun: new Set() })
   }
 
   #extend(draft: Draft, kind: TextKind, whole: string): void {
@@ -244,8 +252,8 @@ const joinText = (knownText: string, offset: number, piece: string): string =>
 export function reasoningOfAnswer({ content }: EventOf<'AssistantMessage'>): string {
   const firstText = content.findIndex(({ type }) => type === 'text')
   const before = firstText < 0 ? content : content.slice(0, firstText)
-  return before.map(({ type, text }) => (type === 'reasoning' ? text : '')).join('')
+  return joinReasoning(before)
 }
 
-export const textOfAnswer = ({ content }: EventOf<'AssistantMessage'>): string =>
-  content.map(({ type, text }) => (type === 'text' ? text : '')).join('')
+/** All of it: the content leaves out blocks that are only white space, which were sent live. */
+export const textOfAnswer = ({ text }: EventOf<'AssistantMessage'>): string => text
