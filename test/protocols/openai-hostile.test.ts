@@ -184,8 +184,8 @@ test('a request that is refused takes nothing back', async () => {
 })
 
 test('a message that was withdrawn ends its request, and the same request begins again', async () => {
-  const slow = ['slow-1', 'slow-2'].map((thread) => chatOf(thread)({ messages: [user('slowly')] }))
-  await expect.poll(() => stage.model.requests.filter(({ text }) => text.includes('slowly')).length).toBe(2)
+  const slow = ['slow-1', 'slow-2'].map((thread) => chatOf(thread)({ messages: [user('both slowly')] }))
+  await expect.poll(() => stage.model.requests.filter(({ text }) => text.includes('both slowly')).length).toBe(2)
   const send = chatOf('withdrawn')
   const key = { 'idempotency-key': 'withdrawn-17' }
   const first = send({ messages: [user('hello')] }, key)
