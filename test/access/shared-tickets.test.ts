@@ -78,7 +78,7 @@ test('a ticket works once, at any instance, and with no more rights than it was 
   await expect(there.tickets.redeem(ticket, FIREHOSE)).rejects.toThrow(INVALID)
 })
 
-test('a ticket of a file is for that file alone, at any instance, and allows nothing but files', async () => {
+test('a ticket of a file is for that file alone, at any instance, and allows no other scope', async () => {
   const access = Access.master()
   const issue = () => here.tickets.issue(access, { ...ofConversation, file: 'a.txt' })
   const redeemed = await there.tickets.redeem((await issue()).ticket, { ...STREAM, file: 'a.txt' })
