@@ -9,7 +9,9 @@ import { setStage } from '../support/agent.ts'
 import { KEY } from '../support/server.ts'
 import { until } from '../support/until.ts'
 
-const stage = await setStage(({ body }) => turnFor(body), {})
+const STREAMS = 4
+const env = { OPENHANDS_MAX_STREAMS_PER_CONVERSATION: String(STREAMS) }
+const stage = await setStage(({ body }) => turnFor(body), { env })
 afterAll(() => stage[Symbol.asyncDispose]())
 const { server } = stage
 const LLM = { model: 'scripted', base_url: stage.model.baseUrl, api_key: 'scripted-model-key' }
@@ -243,6 +245,88 @@ test('wrong versions, batches, broken JSON, other types and too large bodies are
   const large = { ...list, params: { padding: 'a'.repeat(80 * 1024 ** 2) } }
   expect(await post(large)).toMatchObject(refused(413, -32000))
   expect(await post({ ...list, method: 'no/such' })).toMatchObject({ body: { error: { code: -32601 } } })
+})
+
+test('a text that no provider takes is made well-formed, and a blank one is refused', async () => {
+  const { body } = await server.call('POST', '/conversations', { profile: 'default' })
+  const args = { conversation_id: body.id, prompt: 'hello you \ud800' }
+  expect((await call(all, 'continue_agent', args)).report.final_text).toBe('Heard: hello you')
+  const { items } = (await server.call('GET', `/conversations/${body.id}/events?types=UserMessage`)).body
+  expect(items).toMatchObject([{ content: [{ text: 'hello you \ufffd' }] }])
+  for (const prompt of ['', ' \n']) expect(await call(all, 'start_agent', { prompt })).toMatchObject({ isError: true })
+})
+
+test('waits are as many as streams of a conversation may be, and further ones report at once', async () => {
+  const { report } = await call(all, 'start_agent', { prompt: 'slowly', wait_seconds: 0 })
+  const { conversation_id } = report
+  const leaving = new AbortController()
+  const params = { name: 'get_agent', arguments: { conversation_id, wait_seconds: 45 } }
+  const waits: Promise<unknown>[] = []
+  let begun = 0
+  const options = { signal: leaving.signal, onprogress: () => void begun++ }
+  for (let at = 0; at < STREAMS; at++) waits.push(all.callTool(params, options).catch(() => undefined))
+  await until('all wait', async () => begun === STREAMS)
+  const path = `${server.url}/conversations/${conversation_id}/events/stream`
+  expect((await fetch(path, { headers: { authorization: `Bearer ${KEY}` } })).status).toBe(429)
+  expect((await call(all, 'get_agent', { conversation_id, wait_seconds: 45 })).report.status).toBe('running')
+  leaving.abort()
+  await Promise.all(waits)
+  // Those that have left are no reason to refuse others.
+  await until('a place is free', async () => {
+    const reading = new AbortController()
+    const { status } = await fetch(path, { headers: { authorization: `Bearer ${KEY}` }, signal: reading.signal })
+    reading.abort()
+    return status === 200
+  })
+  await call(all, 'stop_agent', { conversation_id })
+})
+
+test('answers, notifications and broken requests get an error or nothing, and start no agent', async () => {
+  const call = { jsonrpc: '2.0', id: 1, method: 'tools/call' }
+  const broken = [
+    { jsonrpc: '2.0', id: 1, result: {} },
+    { jsonrpc: '2.0', method: 'tools/call', params: { name: 'start_agent', arguments: { prompt: 'hello' } } },
+    { ...call, id: {}, params: { name: 'start_agent', arguments: { prompt: 'hello' } } },
+    { ...call, id: null, params: { name: 'start_agent', arguments: { prompt: 'hello' } } },
+    { ...call, params: { name: 'start_agent', arguments: [] } },
+    { ...call, params: { name: 'start_agent', arguments: { prompt: 1 } } },
+    { ...call, params: { name: 'start_agent', arguments: { prompt: 'hello', wait_seconds: 'long' } } },
+    { ...call, params: { name: 'no_such_tool', arguments: {} } },
+    { ...call, params: { name: 'get_agent', arguments: { conversation_id: '../../keys' } } },
+    { ...call, params: { name: 'get_agent', arguments: { conversation_id: { toString: 1 } } } },
+    { ...call, method: 'subscriptions/listen', params: {} },
+  ]
+  const { count } = (await server.call('GET', '/conversations/count')).body
+  for (const message of broken) {
+    const { status, body } = await post(message)
+    expect(status, JSON.stringify(message)).toBeLessThan(500)
+    expect(body?.result?.structuredContent).toBeUndefined()
+  }
+  expect((await server.call('GET', '/conversations/count')).body.count).toBe(count)
+})
+
+test('a connection that is cut stops no agent, whatever it waited for', async () => {
+  const count = async (status: string) => (await server.call('GET', `/conversations/count?status=${status}`)).body.count
+  const before = await count('running')
+  const cutting = new AbortController()
+  const params = { name: 'start_agent', arguments: { prompt: 'slowly', wait_seconds: 45 } }
+  const headers = { authorization: `Bearer ${KEY}`, accept: 'application/json, text/event-stream' }
+  const started = fetch(`${server.url}/mcp`, {
+    method: 'POST',
+    headers: { ...headers, 'content-type': 'application/json' },
+    body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params }),
+    signal: cutting.signal,
+  }).then(
+    (response) => response.text(),
+    () => 'cut',
+  )
+  await until('the agent works', async () => (await count('running')) === before + 1)
+  cutting.abort()
+  expect(await started).toBe('cut')
+  const { items } = (await server.call('GET', '/conversations?status=running&limit=1')).body
+  const seen = await call(all, 'get_agent', { conversation_id: items[0].id, wait_seconds: 0 })
+  expect(seen.report.status).toBe('running')
+  expect((await call(all, 'stop_agent', { conversation_id: items[0].id })).report.status).toBe('paused')
 })
 
 test('there is no stream to open and no session to end', async () => {

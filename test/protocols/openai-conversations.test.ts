@@ -175,6 +175,23 @@ test('a conversation has one model, that of its creation', async () => {
   await expect(ask('conv_1', 'one')).rejects.toEqual(isRefused(404, 'conversation', /no conversation/))
 })
 
+test('metadata that is too large, and a query or a conversation of another form, are refused', async () => {
+  const { id } = await openai.conversations.create()
+  const metadata = { a: 'x'.repeat(70_000) }
+  await expect(openai.conversations.update(id, { metadata })).rejects.toMatchObject({ status: 400 })
+  await expect(openai.conversations.create({ metadata })).rejects.toMatchObject({ status: 400 })
+  for (const query of ['limit=0', 'limit=101', 'limit=many', 'limit=1&limit=2', 'order=up', 'after=a&after=b'])
+    expect((await server.call('GET', `/v1/conversations/${id}/items?${query}`)).status, query).toBe(400)
+  for (const conversation of [17, {}, { id: 17 }, [], true])
+    expect(
+      (await server.call('POST', '/v1/responses', { model: 'default', input: 'one', conversation })).status,
+      JSON.stringify(conversation),
+    ).toBe(400)
+  for (const name of ['conv_', id.toUpperCase(), `${id}0`, '..%2f..', 'conv_%00', 'x'.repeat(4000)])
+    for (const path of [name, `${name}/items`])
+      expect((await server.call('GET', `/v1/conversations/${path}`)).status, path).toBe(404)
+})
+
 test('approvals and functions go through a conversation, and each call that waits must be answered', async () => {
   const { id } = await openai.conversations.create()
   const first = await ask(id, 'touch through_conversation', { tools: [APPROVES] })

@@ -17,9 +17,11 @@ export async function serveMcp(deps: McpDeps, request: FastifyRequest, reply: Fa
   if (Array.isArray(body)) throw new Problem('invalid_request', 'Send one message at a time: batches are not accepted.')
   if (body === undefined) throw new Problem('invalid_request', 'The body must be a message of JSON-RPC.')
   const signal = closeSignal(reply)
-  reply.raw.once('close', () => void handler.close())
-  const keep = (release: () => void) => void reply.raw.once('close', release)
-  const agents = servedAgents(deps, request, keep)
+  const atEnd = (run: () => void) => {
+    if (signal.aborted) run()
+    else signal.addEventListener('abort', run, { once: true })
+  }
+  const agents = servedAgents(deps, request, atEnd)
   const { manager, version } = deps
   const explain = async (error: unknown) => {
     const id = request.conversationId
@@ -32,7 +34,8 @@ export async function serveMcp(deps: McpDeps, request: FastifyRequest, reply: Fa
     // No list of this server changes: nothing is to be listened for.
     { maxSubscriptions: 0, keepAliveMs: KEEP_ALIVE_MS },
   )
-  const message = new Request(`http://localhost${request.url}`, {
+  atEnd(() => void handler.close())
+  const message = new Request('http://localhost/mcp', {
     method: 'POST',
     headers: headersOf(request),
     signal,

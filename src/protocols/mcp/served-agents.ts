@@ -1,9 +1,12 @@
 /** The agents of this server, for the key of a request. The only file of this protocol that decides what a key may do. */
 import type { FastifyRequest } from 'fastify'
+import type { z } from 'zod'
 import type { Access } from '../../access/access.ts'
 import { CreateConversation } from '../../contract/conversation.ts'
 import type { Event } from '../../contract/events/event.ts'
-import { Problem } from '../../contract/problem.ts'
+import { describeIssue, Problem } from '../../contract/problem.ts'
+import { AnswerRequest } from '../../contract/request.ts'
+import { UserInput } from '../../contract/values/message.ts'
 import { REQUESTS } from '../../contract/events/request-kinds.ts'
 import type { Conversation } from '../../conversations/conversation.ts'
 import type { ConversationManager } from '../../conversations/manager.ts'
@@ -14,12 +17,14 @@ import { readPages } from '../../events/read-pages.ts'
 import { accessOf, createAuthorize } from '../../http/guards/authorize.ts'
 import { createOrFind } from '../../http/guards/create-or-find.ts'
 import { createAs } from '../../http/guards/limited-requests.ts'
+import type { StreamSlots } from '../../http/streams/stream-slots.ts'
 import { hasMode } from '../shared/create-request.ts'
 import type { AgentSource, AgentLook, AgentStart, FoundAgent } from './agents.ts'
 
 export type McpDeps = {
   readonly manager: ConversationManager
   readonly profiles: () => Promise<Profiles>
+  readonly streamSlots: StreamSlots
   /** The origins of pages that may send requests. */
   readonly corsOrigins: readonly string[]
   readonly version: string
@@ -43,9 +48,9 @@ export function servedAgents(deps: McpDeps, request: FastifyRequest, keep: (rele
       const { view } = await createOrFind(manager, access, await wishFor(deps, access, start))
       const conversation = await open(view.id)
       await startFirstRun(conversation)
-      return agentIn(conversation, access)
+      return agentIn(deps, conversation, access)
     },
-    find: async (id) => agentIn(await open(id), access),
+    find: async (id) => agentIn(deps, await open(id), access),
   }
 }
 
@@ -55,13 +60,12 @@ async function wishFor(
   access: Access,
   { prompt, workdir, profile = 'default' }: AgentStart,
 ): Promise<CreateConversation> {
-  const wish = CreateConversation.safeParse({ profile, initial_message: prompt, ...(workdir && { workdir }) })
-  if (!wish.success) throw new Problem('invalid_request', 'The prompt, the profile or the workdir is not valid.')
+  const wish = parseAs(CreateConversation, { profile, initial_message: prompt, ...(workdir && { workdir }) })
   const mode = (await hasMode(deps, profile)) ? {} : { permission_mode: 'default' as const }
-  return { ...createAs(access, wish.data), ...mode }
+  return { ...createAs(access, wish), ...mode }
 }
 
-function agentIn(conversation: Conversation, access: Access): FoundAgent {
+function agentIn(deps: McpDeps, conversation: Conversation, access: Access): FoundAgent {
   const { id } = conversation
   return {
     id,
@@ -71,14 +75,14 @@ function agentIn(conversation: Conversation, access: Access): FoundAgent {
       const requests = conversation.requests.list()
       return { status, lastSeq, requests, ...(status !== 'running' && (await lastEnd(conversation))) }
     },
-    events: (after, signal) => eventsOf(conversation, after, signal),
+    events: (after, signal) => eventsOf(deps, conversation, after, signal),
     async send(prompt) {
       access.require('write')
-      await conversation.post({ message: { role: 'user', content: [{ type: 'text', text: prompt }] }, run: true })
+      await conversation.post({ message: parseAs(UserInput, { role: 'user', content: prompt }), run: true })
     },
     async answer(requestId, answer) {
       access.require(REQUESTS[answer.kind].scope)
-      await conversation.requests.answer(requestId, answer, access.key?.name)
+      await conversation.requests.answer(requestId, parseAs(AnswerRequest, answer), access.key?.name)
     },
     async interrupt() {
       access.require('write')
@@ -87,10 +91,39 @@ function agentIn(conversation: Conversation, access: Access): FoundAgent {
   }
 }
 
-async function* eventsOf({ log }: Conversation, afterSeq: number, signal: AbortSignal): AsyncGenerator<Event> {
-  for await (const { records, end } of follow(log, { afterSeq, signal })) {
-    for (const { event, seq } of records) if (seq !== undefined) yield event
-    if (end && end !== 'aborted') throw new Problem('unavailable', `The events ended (${end}). Call get_agent.`)
+/** What a tool gets is as strict as what a route gets. Throws a `Problem` that names the field. */
+function parseAs<T>(schema: z.ZodType<T>, value: unknown): T {
+  const parseResult = schema.safeParse(value)
+  if (parseResult.success) return parseResult.data
+  const [issue = { path: [], message: 'is not valid' }] = parseResult.error.issues
+  const { path, message } = describeIssue(issue, [])
+  throw new Problem('invalid_request', `${path}: ${message}`)
+}
+
+/** A wait takes a place of a stream. Ends at once if none is free: what was done is reported, and not an error. */
+async function* eventsOf(
+  { streamSlots }: McpDeps,
+  { id, log }: Conversation,
+  afterSeq: number,
+  signal: AbortSignal,
+): AsyncGenerator<Event> {
+  const leave = freePlaceOf(streamSlots, id)
+  try {
+    for await (const { records, end } of leave ? follow(log, { afterSeq, signal }) : []) {
+      for (const { event, seq } of records) if (seq !== undefined) yield event
+      if (end && end !== 'aborted') throw new Problem('unavailable', `The events ended (${end}). Call get_agent.`)
+    }
+  } finally {
+    leave?.()
+  }
+}
+
+function freePlaceOf(slots: StreamSlots, id: string): (() => void) | undefined {
+  try {
+    return slots.take(id)
+  } catch (error) {
+    if (error instanceof Problem) return undefined
+    throw error
   }
 }
 

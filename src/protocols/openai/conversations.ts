@@ -2,6 +2,7 @@
 import type { FastifyRequest } from 'fastify'
 import { z } from 'zod'
 import type { Access } from '../../access/access.ts'
+import { UpdateConfig } from '../../contract/conversation.ts'
 import type { PostedMessage } from '../../contract/run.ts'
 import type { Conversation } from '../../conversations/conversation.ts'
 import { accessOf } from '../../http/guards/authorize.ts'
@@ -67,7 +68,7 @@ export async function updateConversationObject(deps: GatewayDeps, request: Fasti
   const access = accessOf(request)
   const { metadata } = parseField(Update, request.body)
   const conversation = await findConversation(deps, access, idIn(request))
-  const update = { metadata: metadata ?? {} }
+  const update = parseBody(UpdateConfig, { metadata: metadata ?? {} })
   mayConfigure(access, update)
   await conversation.configure(update)
   return objectOf(conversation)
