@@ -23,6 +23,8 @@ function turnFor({ messages }: ScriptedQuestion['body']): ScriptedTurn {
   const [command] = /touch \w+/.exec(said) ?? []
   if (command) return { text: 'Now.', calls: [{ name: 'Bash', arguments: { command } }] }
   if (said.includes('look up')) return { calls: [{ name: 'look_up', arguments: { number: '17' } }] }
+  if (said.includes('finish')) return { calls: [{ name: 'Finish', arguments: { message: 'The same.' } }] }
+  if (said.includes('same')) return { text: 'The same.' }
   if (said.includes('slowly')) return { text: 'one '.repeat(300), chunk_delay_ms: 500 }
   const users = messages.filter(({ role }) => role === 'user').map(textIn)
   return { reasoning: 'Counting.', text: `Said: ${users.join(', ')}` }
@@ -33,6 +35,7 @@ const APPROVES = { type: 'mcp', server_label: 'agent-server', server_url: 'https
 
 beforeAll(async () => {
   await server.call('PUT', '/profiles/default', { tools: ['Bash'], llm_config: LLM })
+  await server.call('PUT', '/profiles/finisher', { tools: ['Finish'], llm_config: LLM })
   await server.call('PUT', '/profiles/other', { tools: ['Bash'], llm_config: LLM })
 })
 
@@ -97,6 +100,16 @@ test('responses of a conversation continue it, and their items are those of the 
   const fork = await openai.responses.create({ model: 'default', previous_response_id: first.id, input: 'else' })
   expect(fork.conversation).toBeNull()
   await openai.responses.delete(fork.id)
+})
+
+test('an answer that repeats an earlier one is an item, as in its response', async () => {
+  const model = 'finisher'
+  const body: object = { model }
+  const { id } = await openai.conversations.create(body)
+  const responses = [await ask(id, 'say the same', { model }), await ask(id, 'finish', { model })]
+  expect(responses.map(({ output_text }) => output_text)).toEqual(['The same.', 'The same.'])
+  const outputs = (await listAll(id)).filter((item) => !(item.type === 'message' && item.role === 'user'))
+  expect(outputs).toEqual(responses.flatMap(({ output }) => output))
 })
 
 test('pages of items go in both directions, and each item can be read', async () => {

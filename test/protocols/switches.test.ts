@@ -7,6 +7,7 @@ test('a protocol that is turned off has no routes, and the others work', async (
   const off = { status: 404, body: { error: 'not_found' } }
   expect(await server.call('GET', '/v1/models')).toMatchObject(off)
   expect(await server.call('POST', '/ai/chat', {})).toMatchObject(off)
+  expect(await server.call('POST', '/mcp', {})).toMatchObject(off)
   expect(await server.call('POST', '/ag-ui/default', {})).toMatchObject({ status: 400 })
   await server.restart('SIGTERM', { OPENHANDS_PROTOCOLS: 'none' })
   expect(await server.call('POST', '/ag-ui/default', {})).toMatchObject(off)
@@ -21,5 +22,5 @@ test('a protocol that does not exist stops the start, with the names of those th
     env: { OPENHANDS_MASTER_KEY: 'a'.repeat(64), OPENHANDS_PROTOCOLS: 'a2a' },
   })
   expect(await exited).not.toBe(0)
-  expect(output()).toMatch(/OPENHANDS_PROTOCOLS.*openai.*ai-sdk.*ag-ui/)
+  expect(output()).toMatch(/OPENHANDS_PROTOCOLS.*openai.*ai-sdk.*ag-ui.*mcp/)
 })

@@ -1,7 +1,9 @@
 /** The items of a conversation, in the order of the log, with the ids that they have in responses. */
+import type { Event } from '../../contract/events/event.ts'
 import { holds } from '../../contract/events/rewound.ts'
 import type { Conversation } from '../../conversations/conversation.ts'
 import { readPages } from '../../events/read-pages.ts'
+import type { TurnChange } from '../items/turn-changes.ts'
 import { TurnChanges } from '../items/turn-changes.ts'
 import { itemsOfInput } from './input-items.ts'
 import { ResponseBuilder } from './response-builder.ts'
@@ -81,17 +83,39 @@ class PageWindow {
 async function* itemsIn(conversation: Conversation): AsyncGenerator<ConversationItem, void, void> {
   const { log, state } = conversation
   const withdrawn = await withdrawnIn(conversation)
-  const builder = new ResponseBuilder({ asksApproval: true, isStructured: false })
-  let changes = new TurnChanges()
+  let outputs = new OutputItems()
   for await (const { events } of readPages(log, PAGE))
     for (const { event, seq } of events) {
-      if (event.type === 'Rewound') changes = new TurnChanges()
+      if (event.type === 'Rewound') outputs = new OutputItems()
       if (withdrawn.has(seq) || !holds(state.rewound, event)) continue
-      for (const change of changes.add(event)) builder.add(change)
-      yield* builder.output.splice(0).map(asItem)
+      yield* outputs.after(event)
       if (!('parent_tool_use_id' in event) || event.parent_tool_use_id === undefined) yield* itemsOfInput(event)
     }
 }
+
+/** What the agent does, as the output of the responses that it is. */
+class OutputItems {
+  readonly #changes = new TurnChanges()
+  #builder = newBuilder()
+  /** What a later response of the same turn knows of it. */
+  #requests: TurnChange[] = []
+
+  after(event: Event): ConversationItem[] {
+    return this.#changes.add(event).flatMap((change) => {
+      this.#builder.add(change)
+      const items = this.#builder.output.splice(0).map(asItem)
+      if (change.type === 'asked') this.#requests.push(change)
+      if (change.type === 'ended') this.#requests = []
+      if (change.type === 'ended' || change.type === 'rests') {
+        this.#builder = newBuilder()
+        for (const request of this.#requests) this.#builder.recall(request)
+      }
+      return items
+    })
+  }
+}
+
+const newBuilder = () => new ResponseBuilder({ asksApproval: true, isStructured: false })
 
 // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the builder gives an id to each of its items
 const asItem = (item: object): ConversationItem => item as ConversationItem
