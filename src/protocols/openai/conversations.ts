@@ -68,7 +68,7 @@ export async function updateConversationObject(deps: GatewayDeps, request: Fasti
   const access = accessOf(request)
   const { metadata } = parseField(Update, request.body)
   const conversation = await findConversation(deps, access, idIn(request))
-  const update = parseBody(UpdateConfig, { metadata: metadata ?? {} })
+  const update = parseField(UpdateConfig, { metadata: metadata ?? {} })
   mayConfigure(access, update)
   await conversation.configure(update)
   return objectOf(conversation)
