@@ -44,7 +44,7 @@ function outputOf(events: readonly Event[]): QueryOutcome {
   if (!first || stopReason === undefined)
     throw invalid('No run has ended: the prompt had no message, or the session was deleted.')
   const costUsd = results.reduce<number | undefined>((sum, { cost_usd }) => addCost(sum, cost_usd), undefined)
-  const error = stopReason === 'error' ? events.findLast((event) => event.type === 'ErrorEvent') : undefined
+  const error = stopReason === 'error' ? events.findLast(isOwnError) : undefined
   return {
     finalText: result?.final_text ?? '',
     ...(result?.structured_output !== undefined && { structuredOutput: result.structured_output }),
@@ -72,9 +72,11 @@ function openRequestIn(events: readonly Event[]): QueryOutcome['stopReason'] | u
   return statuses.at(-1)
 }
 
-/** A subagent has a result, too. */
+/** Subagents have results and errors, too. */
 const isResult = (event: Event): event is EventOf<'Result'> =>
   event.type === 'Result' && event.parent_tool_use_id === undefined
+const isOwnError = (event: Event): event is EventOf<'ErrorEvent'> =>
+  event.type === 'ErrorEvent' && event.parent_tool_use_id === undefined
 
 function sumOf(results: readonly EventOf<'Result'>[]): UsageByModel {
   const sum: UsageByModel = {}

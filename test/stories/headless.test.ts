@@ -19,6 +19,7 @@ import { approve, requestsOf } from './requests.ts'
 
 const bash = (command: string) => [{ name: 'Bash', arguments: { command } }]
 const ERRAND = { description: 'x', prompt: 'run it', subagent_type: 'general-purpose', run_in_background: true }
+const REFUSED = { description: 'x', prompt: 'refuse', subagent_type: 'general-purpose' }
 const SCRIPT: Exclude<ScriptFile, readonly unknown[]> = {
   replies: [
     { when: 'it ran', turns: [{ text: 'I read that.' }] },
@@ -60,6 +61,7 @@ const SCRIPT: Exclude<ScriptFile, readonly unknown[]> = {
         { text: 'I chose A.' },
       ],
     },
+    { when: 'hand on', turns: [{ calls: [{ name: 'Task', arguments: REFUSED }] }, { text: 'It could not.' }] },
     { when: 'hang', turns: [{ text: 'I think', hang: true }] },
     { when: 'refuse', turns: [{ status: 401, error: { message: 'no such key' } }] },
   ],
@@ -139,6 +141,13 @@ describe('on a data directory that a server holds', () => {
     expect(code).toBe(0)
     expect(await readFile(join(work, 'errand.txt'), 'utf8')).toBe('hi\n')
     await rm(join(work, 'errand.txt'))
+  })
+
+  test('an error of a subagent is not one of the run', async () => {
+    const { code, stdout } = await print(['--permission-mode', 'bypass', '--output-format', 'json', 'hand on'])
+    const [outcome] = printed(stdout)
+    expect([code, outcome]).toMatchObject([0, { final_text: 'It could not.', is_error: false, exit_code: 0 }])
+    expect(outcome).not.toHaveProperty('error')
   })
 
   test('stream-json reads messages and prints events, turn after turn', async () => {

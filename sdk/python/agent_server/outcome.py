@@ -38,8 +38,9 @@ class Outcome:
 
 
 def outcome_of(events: Sequence[types.Event]) -> Outcome:
-    # A subagent has a result, too.
-    results = [each for each in events if each["type"] == "Result" and "parent_tool_use_id" not in each]
+    # Subagents have results and errors, too.
+    own = [each for each in events if "parent_tool_use_id" not in each]
+    results = [each for each in own if each["type"] == "Result"]
     statuses = [each["status"] for each in events if each["type"] == "StatusUpdate"]
     opened = [STATUS_OF.get(each["kind"]) for each in events if each["type"] == "RequestOpened"]
     waiting = statuses[-1] if statuses and statuses[-1].startswith("waiting_") else None
@@ -47,7 +48,7 @@ def outcome_of(events: Sequence[types.Event]) -> Outcome:
     stop_reason = waiting or (result["stop_reason"] if result else (opened or [None])[-1])
     if not events or stop_reason is None:
         raise invalid("No run has ended: the session was deleted.")
-    errors = [each for each in events if each["type"] == "ErrorEvent"] if stop_reason == "error" else []
+    errors = [each for each in own if each["type"] == "ErrorEvent"] if stop_reason == "error" else []
     costs = [each["cost_usd"] for each in results if "cost_usd" in each]
     return Outcome(
         final_text=result.get("final_text", "") if result else "",

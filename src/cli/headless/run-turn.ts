@@ -172,8 +172,9 @@ function optionsOf({ maxSteps, forcesTool, overrides }: TurnRequest, steps: numb
 }
 
 function endAfter(end: Pick<TurnEnd, 'result' | 'error'>, event: Event): typeof end {
-  // A subagent has a result, too.
-  if (event.type === 'Result' && event.parent_tool_use_id === undefined) return { ...end, result: event }
+  // Subagents have results and errors, too.
+  if ('parent_tool_use_id' in event && event.parent_tool_use_id !== undefined) return end
+  if (event.type === 'Result') return { ...end, result: event }
   return event.type === 'ErrorEvent' ? { ...end, error: event } : end
 }
 

@@ -20,7 +20,7 @@ import { ProcessesClient, ShellSessionsClient } from './processes.ts'
 import { RequestsClient } from './requests.ts'
 import { TasksClient } from './tasks.ts'
 import type { RunSummary } from './wait-for-end.ts'
-import { END_TYPES, endAfter, outcomeIn } from './wait-for-end.ts'
+import { END_TYPES, latestEnd, outcomeIn } from './wait-for-end.ts'
 
 type ListEventsQuery<T extends EventType> = Omit<QueryFor<'listEvents'>, 'types'> & { readonly types?: readonly T[] }
 type EventPage<T extends EventType> = { readonly items: EventOf<T>[]; readonly next_page_id: string | null }
@@ -147,9 +147,7 @@ export class ConversationHandle {
   async wait(options: CallOptions = {}): Promise<RunSummary> {
     const { status, last_seq } = await this.get(options)
     if (status === 'running') return await this.#end({ after: last_seq, signal: options.signal })
-    const { items } = await this.listEvents({ types: END_TYPES, order: 'desc', limit: 3 }, options)
-    const run_id = items.find(({ type }) => type === 'Result')?.run_id
-    return { run_id, status, ...items.filter((event) => event.run_id === run_id).reduce(endAfter, {}) }
+    return { status, ...(await latestEnd(this.listEvents({ types: END_TYPES, order: 'desc', limit: 20 }, options))) }
   }
 
   /** Stops the active run. With `interrupt` also its running tool. */

@@ -24,11 +24,24 @@ export async function outcomeIn(events: AsyncIterable<EndEvent>, runId?: string)
   return undefined
 }
 
-export function endAfter(runEnd: Pick<RunSummary, 'result' | 'error'>, event: EndEvent): typeof runEnd {
+/** Returns how the run of the newest status ended, if it has. `newestFirst` can also have ends of subagents after it. */
+export async function latestEnd(newestFirst: AsyncIterable<EndEvent>): Promise<Omit<RunSummary, 'status'>> {
+  const ends: EndEvent[] = []
+  let run: { readonly id: string | undefined } | undefined
+  for await (const event of newestFirst) {
+    if (event.type === 'StatusUpdate') run ??= { id: event.run_id }
+    if (event.type === 'StatusUpdate' && event.run_id !== run?.id) break
+    if (run?.id !== undefined && event.run_id === run.id) ends.push(event)
+  }
+  return { run_id: run?.id, ...ends.toReversed().reduce(endAfter, {}) }
+}
+
+function endAfter(runEnd: Pick<RunSummary, 'result' | 'error'>, event: EndEvent): typeof runEnd {
+  // Subagents have results and errors, too.
+  if (event.type !== 'StatusUpdate' && event.parent_tool_use_id !== undefined) return runEnd
   switch (event.type) {
     case 'Result':
-      // A subagent has a result, too.
-      return event.parent_tool_use_id === undefined ? { ...runEnd, result: event } : runEnd
+      return { ...runEnd, result: event }
     case 'ErrorEvent':
       return { ...runEnd, error: { type: event.error_type, message: event.message } }
     case 'StatusUpdate':
