@@ -5,7 +5,7 @@ import type { LocalRecord } from '../access/local-record.ts'
 import type { Cluster } from '../cluster/cluster.ts'
 import type { Config } from '../config/config.ts'
 import { KnownModels } from '../conversations/known-models.ts'
-import { hasLockedSecrets } from '../conversations/registry/locked-secrets.ts'
+import { warnOfLockedSecrets } from '../conversations/registry/locked-secrets.ts'
 import type { ConversationManager } from '../conversations/manager.ts'
 import type { Firehose } from '../events/firehose.ts'
 import { pageRoutes } from '../http/docs.ts'
@@ -65,9 +65,6 @@ export type App = {
 
 /** How long a shutdown waits for connections to end by themselves, in milliseconds. */
 const DRAIN_TIMEOUT_MS = 1000
-
-const SECRETS_WITHOUT_KEY =
-  'some stored secrets were encrypted with another key and cannot be decrypted; they are kept: start once with the old key too, as OPENHANDS_MASTER_KEY=new,old or OPENHANDS_SECRET_KEY=new,old'
 
 const NOT_LEFT = 'it could not be stored that this instance stops'
 
@@ -256,7 +253,8 @@ async function createHttp(
     logger,
   })
   const { corsOrigins } = config
-  const deps = { manager, profiles: services.profiles, streamSlots, metrics, corsOrigins, version: VERSION }
+  const loaded = progress.loading.promise
+  const deps = { manager, profiles: services.profiles, streamSlots, metrics, corsOrigins, version: VERSION, loaded }
   for (const protocol of config.protocols) await http.register(PROTOCOL_ROUTES[protocol], deps)
   await http.register(pageRoutes)
   dashboardRoutes(http)
@@ -273,15 +271,6 @@ function untilTakenOver({ storage, logger }: Services, close: () => Promise<unkn
   })
   end.catch(() => {}) // reported to the caller that waits for it
   return end
-}
-
-/** A key that encrypted nothing is not missed. Runs while the first requests are served: there may be many conversations. */
-async function warnOfLockedSecrets({ storage, logger }: Services): Promise<void> {
-  try {
-    if (await hasLockedSecrets(storage)) logger.warn(SECRETS_WITHOUT_KEY)
-  } catch (error) {
-    logger.error({ err: error }, 'it could not be checked whether stored secrets can be decrypted')
-  }
 }
 
 async function loadConversations(

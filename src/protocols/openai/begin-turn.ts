@@ -19,10 +19,11 @@ import { toolsUpdate, useTools } from '../shared/use-tools.ts'
 import { OpenAiError } from './openai-error.ts'
 import { parseApprovalId } from './response-id.ts'
 import type { ResponseInput, ResponseRequest } from './response-request.ts'
-import { clientToolsOf, outputSchemaOf, readInput } from './response-request.ts'
+import { clientToolsOf, isUnstored, outputSchemaOf, readInput } from './response-request.ts'
 import { creationOf, earlierResponse, responseMark, retryOf } from './response-retries.ts'
 import type { RequestAnswerOf } from './say.ts'
 import { say } from './say.ts'
+import { temporaryId } from './temporary-id.ts'
 import type { GatewayDeps } from '../shared/gateway-deps.ts'
 
 /** `start`: seq of the first event of the turn. */
@@ -57,7 +58,8 @@ export async function createConversationFor(
   const retry = retryOf(request)
   const wish = await createRequestFor(deps, access, fields)
   const idempotency = ownKey(access, creationOf(retry))
-  const { view } = await createOrFind(deps.manager, access, wish, { idempotency })
+  const id = isUnstored(body) && { id: temporaryId(request.server.hashBody, 'response') }
+  const { view } = await createOrFind(deps.manager, access, { ...wish, ...id }, { idempotency })
   request.conversationId = view.id
   const release = takeTurn(view.id)
   if (!release) throw busy()

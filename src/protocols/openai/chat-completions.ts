@@ -8,7 +8,6 @@ import { ChatBuilder, parseCallId } from './chat-builder.ts'
 import { chatSchemaOf, parseChat, readMessages } from './chat-request.ts'
 import type { ChatAsk } from './chat-ask.ts'
 import { retryHeadersOf } from './earlier-post.ts'
-import { removeLeftovers } from './chat-leftovers.ts'
 import { threadId } from './chat-thread.ts'
 import type { ChatPlace, ChatTurn } from './chat-turn.ts'
 import { beginChat, placeFor } from './chat-turn.ts'
@@ -37,7 +36,6 @@ export async function createChatCompletion(
   const place = await placeFor(deps, ask)
   const { conversation } = place
   request.conversationId = conversation.id
-  if (place.isTemporary) void cleanUp(deps, ask, request)
   const leaveTemporary = enterTemporary(conversation.id)
   const release = deps.manager.hold(conversation.id)
   let leave: (() => void) | undefined
@@ -95,13 +93,6 @@ function threadIn(headers: FastifyRequest['headers']): string | undefined {
   if (id === undefined) return undefined
   if (typeof id === 'string' && /^[\x21-\x7e]{1,200}$/.test(id)) return id
   throw invalid(name ?? '', 'must have 1 to 200 visible ASCII characters')
-}
-
-/** Never rejects. */
-async function cleanUp({ manager }: GatewayDeps, { hashBody }: ChatAsk, { log }: FastifyRequest): Promise<void> {
-  const onFailure = (err: unknown, id?: string) =>
-    log.warn({ err, conversation_id: id }, 'a conversation without a thread could not be removed')
-  await removeLeftovers(manager, { hashBody, onFailure }).catch(onFailure)
 }
 
 type End = {

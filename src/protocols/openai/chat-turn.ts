@@ -52,7 +52,7 @@ export async function placeFor(deps: GatewayDeps, ask: ChatAsk): Promise<ChatPla
   const conversation = await deps.manager.open(conversationId)
   const { external_id, profile } = conversation.state.settings
   if (profile !== ask.body.model || (thread !== undefined && external_id !== thread)) throw notWaiting(first.callId)
-  return { conversation, isTemporary: isTemporaryId(conversationId, hashBody), isNew: false }
+  return { conversation, isTemporary: isTemporaryId(conversationId, hashBody, 'chat'), isNew: false }
 }
 
 async function threadFor(deps: GatewayDeps, ask: ChatAsk): Promise<ChatPlace> {
@@ -66,7 +66,7 @@ async function threadFor(deps: GatewayDeps, ask: ChatAsk): Promise<ChatPlace> {
     instructions: messages.system,
     externalId: thread,
   })
-  const id = thread === undefined ? { id: temporaryId(hashBody) } : {}
+  const id = thread === undefined ? { id: temporaryId(hashBody, 'chat') } : {}
   try {
     const { view, isNew } = await createOrFind(deps.manager, access, { ...request, ...id })
     return { conversation: await deps.manager.open(view.id), isTemporary: thread === undefined, isNew }

@@ -105,6 +105,10 @@ export function clientToolsOf({ tools }: Pick<ResponseRequest, 'tools'>): Client
 export const asksApproval = ({ tools }: Pick<ResponseRequest, 'tools'>): boolean =>
   (tools ?? []).some((tool) => tool.type === 'mcp' && tool['server_label'] === SERVER_LABEL)
 
+/** A new conversation goes with the answer. What a client asks for in the background it reads later. */
+export const isUnstored = ({ store, background }: Pick<ResponseRequest, 'store' | 'background'>): boolean =>
+  store === false && background !== true
+
 const JsonSchema = z.looseObject({ schema: OutputSchema })
 
 /** Undefined: the answer may have any form. */

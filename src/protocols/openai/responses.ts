@@ -23,7 +23,7 @@ import { inputItems } from './input-items.ts'
 import { responseObject } from './response-object.ts'
 import type { Echo, ResponseObject } from './response-object.ts'
 import type { ResponseRequest } from './response-request.ts'
-import { ResponseRequest as RequestSchema, asksApproval, outputSchemaOf } from './response-request.ts'
+import { ResponseRequest as RequestSchema, asksApproval, isUnstored, outputSchemaOf } from './response-request.ts'
 import { streamResponse } from '../shared/stream-response.ts'
 
 /** A response and its conversation. */
@@ -59,8 +59,7 @@ export async function createResponse(
     name !== undefined || (before?.isOfConversation === true && before.conversationId === conversation.id)
   const response = { conversation, id: { conversationId: conversation.id, start, ...flags, isOfConversation } }
   const release = deps.manager.hold(conversation.id)
-  // A client that asks for it in the background reads it later.
-  let isDecided = body.store !== false || body.background === true || !turn.isNew
+  let isDecided = !isUnstored(body) || !turn.isNew
   try {
     const answer = await answerWith(deps, response, body, { request, reply })
     if (isDecided || answer === undefined || answer.status === 'in_progress') return answer

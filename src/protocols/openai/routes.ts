@@ -4,6 +4,7 @@ import type * as Loaded from './gateway.ts'
 import type { GatewayDeps } from '../shared/gateway-deps.ts'
 import { redactorOf } from '../shared/redactor-of.ts'
 import { parseConversationId, parseResponseId } from './response-id.ts'
+import { watchLeftovers } from './watch-leftovers.ts'
 
 type Gateway = typeof Loaded
 type Method = 'GET' | 'POST' | 'DELETE'
@@ -16,7 +17,8 @@ const asking = { scopes: ['read', 'write'], ofProfiles: 'free' } as const
 
 type AddRoute = (route: readonly [Method, string], access: RouteAccess, handle: Handler) => unknown
 
-export const openAiRoutes: FastifyPluginAsync<GatewayDeps> = async (app, deps) => {
+export const openAiRoutes: FastifyPluginAsync<GatewayDeps & { readonly loaded: Promise<void> }> = async (app, deps) => {
+  watchLeftovers(app, deps.manager, deps.loaded)
   const load = () => import('./gateway.ts')
   app.setErrorHandler(async (error, request, reply) => {
     const { sendError } = await load()

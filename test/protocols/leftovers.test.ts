@@ -1,7 +1,7 @@
 /** Conversations of requests without a thread that outlive their answer. */
 import { expect, test } from 'vitest'
 import { CreateConversation } from '../../src/contract/conversation.ts'
-import { removeLeftovers } from '../../src/protocols/openai/chat-leftovers.ts'
+import { removeLeftovers } from '../../src/protocols/openai/leftovers.ts'
 import { isTemporaryId, temporaryId } from '../../src/protocols/openai/temporary-id.ts'
 import { createBodyHash } from '../../src/security/body-hash.ts'
 import { setBench } from '../conversations/fixtures.ts'
@@ -10,20 +10,20 @@ const HOUR = 60 * 60 * 1000
 const hashBody = createBodyHash(['key-material-of-the-tests'])
 
 test('only the server can make the id of a conversation that goes with its answer', () => {
-  const ids = Array.from({ length: 100 }, () => temporaryId(hashBody))
+  const ids = Array.from({ length: 100 }, () => temporaryId(hashBody, 'chat'))
   expect(new Set(ids).size).toBe(100)
   for (const id of ids) {
     expect(id).toMatch(/^[\da-f]{8}-[\da-f]{4}-8[\da-f]{3}-8[\da-f]{3}-[\da-f]{12}$/)
-    expect(isTemporaryId(id, hashBody)).toBe(true)
-    expect(isTemporaryId(`${id.slice(0, -1)}${id.endsWith('0') ? '1' : '0'}`, hashBody)).toBe(false)
-    expect(isTemporaryId(id, createBodyHash(['other']))).toBe(false)
-    expect(isTemporaryId(id, createBodyHash(['newer', 'key-material-of-the-tests']))).toBe(true)
+    expect(isTemporaryId(id, hashBody, 'chat')).toBe(true)
+    expect(isTemporaryId(`${id.slice(0, -1)}${id.endsWith('0') ? '1' : '0'}`, hashBody, 'chat')).toBe(false)
+    expect(isTemporaryId(id, createBodyHash(['other']), 'chat')).toBe(false)
+    expect(isTemporaryId(id, createBodyHash(['newer', 'key-material-of-the-tests']), 'chat')).toBe(true)
   }
 })
 
 test('what is left of them is removed after a day, unless somebody uses it', async () => {
   await using bench = await setBench()
-  const [left, used, other] = [temporaryId(hashBody), temporaryId(hashBody), undefined]
+  const [left, used, other] = [temporaryId(hashBody, 'chat'), temporaryId(hashBody, 'chat'), undefined]
   const ids: string[] = []
   for (const id of [left, used, other]) {
     const llm_config = { model: 'scripted', base_url: bench.model.baseUrl, api_key: 'key' }

@@ -1,0 +1,63 @@
+/** Removes conversations that were to go with their answer and outlived it: the server stopped before, or no result of a function came. */
+import type { Conversation } from '../../conversations/conversation.ts'
+import type { ConversationManager } from '../../conversations/manager.ts'
+import type { HashBody } from '../../security/body-hash.ts'
+import { takeTurn } from '../shared/take-turn.ts'
+import { newestIsMarked } from './chat-history.ts'
+import type { TemporaryKind } from './temporary-id.ts'
+import { isTemporaryId } from './temporary-id.ts'
+
+/** The result of a function may come this late, in milliseconds. Another instance may still answer. */
+const REACHABLE_MS = 24 * 60 * 60 * 1000
+const PAGE = 100
+
+type Manager = Pick<ConversationManager, 'list' | 'open' | 'delete'>
+
+/** Conversations that cannot be removed now are reported, and stay. */
+export async function removeLeftovers(
+  manager: Manager,
+  { hashBody, onFailure }: { readonly hashBody: HashBody; readonly onFailure: (error: unknown, id: string) => void },
+  now = Date.now(),
+): Promise<void> {
+  const isOld = (updatedAt: string) => now - Date.parse(updatedAt) >= REACHABLE_MS
+  for (const kind of ['chat', 'response'] as const)
+    for (let page_id: string | undefined; ;) {
+      const query = { sort: 'created_at', order: 'asc', limit: PAGE, page_id } as const
+      const page = await manager.list(query, ({ id }) => isTemporaryId(id, hashBody, kind))
+      for (const { id, updated_at } of page.items)
+        if (isOld(updated_at))
+          await remove(manager, { id, kind, isOld }).catch((error: unknown) => onFailure(error, id))
+      if (page.next_page_id === null) break
+      page_id = page.next_page_id
+    }
+}
+
+type Leftover = {
+  readonly id: string
+  readonly kind: TemporaryKind
+  readonly isOld: (updatedAt: string) => boolean
+}
+
+async function remove(manager: Manager, { id, kind, isOld }: Leftover): Promise<void> {
+  const release = takeTurn(id)
+  if (!release) return
+  try {
+    const conversation = await manager.open(id)
+    const { status, updatedAt } = conversation.state
+    if (status !== 'running' && isOld(updatedAt) && (await IS_LEFT[kind](conversation))) await manager.delete(id)
+  } finally {
+    release()
+  }
+}
+
+/** One that somebody has continued by another API is theirs. */
+const IS_LEFT: Readonly<Record<TemporaryKind, (conversation: Conversation) => Promise<boolean>>> = {
+  chat: newestIsMarked,
+  // A client that answers or continues it wants to have it.
+  async response({ log, requests }) {
+    const { events } = await log.read({ types: SAID, limit: 2 })
+    return requests.list().length === 0 && events.length < 2
+  },
+}
+
+const SAID: ReadonlySet<string> = new Set(['UserMessage', 'RequestAnswered'])
