@@ -38,8 +38,9 @@ export const BROWSERS = [
   '/Applications/Chromium.app/Contents/MacOS/Chromium',
 ]
 
-/** The directory of Debian for it is not in the PATH of every user. */
+/** The directory of Debian for these is not in the PATH of every user. */
 export const NGINX = ['nginx', '/usr/sbin/nginx']
+export const PGBOUNCER = ['pgbouncer', '/usr/sbin/pgbouncer']
 
 /** Debian has the programs of each version outside of the PATH. The newest comes first. */
 const POSTGRES_VERSIONS = existsSync('/usr/lib/postgresql')
@@ -94,6 +95,11 @@ const TEST_NEEDS = [
     name: 'nginx',
     isThere: () => findCommand(NGINX) !== undefined,
     packages: { apt: 'nginx', dnf: 'nginx', brew: 'nginx' },
+  },
+  {
+    name: 'pgbouncer',
+    isThere: () => findCommand(PGBOUNCER) !== undefined,
+    packages: { apt: 'pgbouncer', dnf: 'pgbouncer', brew: 'pgbouncer' },
   },
   {
     name: 'pip',

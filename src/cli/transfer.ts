@@ -7,7 +7,7 @@ import { say } from './terminal/terminal.ts'
 
 /** Throws a `ConfigError` without a database, and an error that says why data was not copied. */
 export async function transfer({ name, directory: givenDirectory }: TransferInvocation): Promise<void> {
-  const url = readDatabaseUrl(createReader({})('OPENHANDS_DATABASE_URL'))
+  const url = readDatabaseUrl('OPENHANDS_DATABASE_URL', createReader({}))
   if (url === undefined) throw new ConfigError('Set OPENHANDS_DATABASE_URL to the database.')
   const directory = resolve(givenDirectory)
   if (name === 'import') {

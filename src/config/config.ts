@@ -74,6 +74,7 @@ export type Config = Address & {
   readonly dataDir: string
   /** Undefined: conversations are kept in files of the data directory. */
   readonly databaseUrl: string | undefined
+  readonly databaseSessionUrl: string | undefined
   readonly databaseOutageSeconds: number
   /** The address at which other instances of the same database reach this one; undefined: this one uses it alone. */
   readonly cluster: ClusterAddress | undefined
@@ -154,7 +155,8 @@ export function readConfig(overrides: Partial<Record<Name, string>> = {}): Confi
     logLevel: checkVariable('OPENHANDS_LOG_LEVEL', z.string().toUpperCase().pipe(z.enum(LOG_LEVEL_NAMES)), read),
     logFormat: readLogFormat(read),
     dataDir,
-    databaseUrl: readDatabaseUrl(read('OPENHANDS_DATABASE_URL')),
+    databaseUrl: readDatabaseUrl('OPENHANDS_DATABASE_URL', read),
+    databaseSessionUrl: readDatabaseUrl('OPENHANDS_DATABASE_SESSION_URL', read),
     cluster,
     drainSeconds: checkVariable('OPENHANDS_DRAIN_SECONDS', seconds(0, 3600), read),
     databaseOutageSeconds: checkVariable('OPENHANDS_DATABASE_OUTAGE_SECONDS', seconds(0.1, 3600), read),

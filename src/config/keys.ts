@@ -44,10 +44,14 @@ export function readSecretKeys(value: string | undefined, masterKeys: Keys): Key
 }
 
 /** The message never quotes it: it contains a password. */
-export function readDatabaseUrl(url: string | undefined): string | undefined {
+export function readDatabaseUrl(
+  name: 'OPENHANDS_DATABASE_URL' | 'OPENHANDS_DATABASE_SESSION_URL',
+  read: ReadVariable,
+): string | undefined {
+  const url = read(name)
   if (url === undefined || (/^postgres(?:ql)?:\/\/[^\s/]+\/[^\s/]+$/.test(url) && isPercentEncoded(url))) return url
   throw new ConfigError(
-    'OPENHANDS_DATABASE_URL is not valid: give it as postgresql://user:password@host:5432/name, with special characters of the password percent-encoded.',
+    `${name} is not valid: give it as postgresql://user:password@host:5432/name, with special characters of the password percent-encoded.`,
   )
 }
 

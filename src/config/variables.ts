@@ -36,6 +36,11 @@ export const VARIABLES = {
       'PostgreSQL database, version 14 or newer, that keeps conversations, keys and secrets instead of files: `postgresql://user:password@host:5432/name`. Default: none.',
     secret: true,
   },
+  OPENHANDS_DATABASE_SESSION_URL: {
+    about:
+      'The same database without a pooler, if OPENHANDS_DATABASE_URL leads to PgBouncer in transaction mode. Default: none.',
+    secret: true,
+  },
   OPENHANDS_CLUSTER_LISTEN: {
     about:
       'Address and port for other instances of the same database, for example `10.0.0.5:8100`. Default: none; this server uses the database alone.',

@@ -16,6 +16,7 @@ export function createServerRedactor(
     localCredential,
     secretKeys,
     databaseUrl,
+    databaseSessionUrl,
     defaultLlm,
     vendorKeys,
     webSearch,
@@ -33,6 +34,8 @@ export function createServerRedactor(
   redactor.setServerKey('OPENHANDS_MASTER_KEY', ...masterKeys, localCredential)
   redactor.setServerKey('OPENHANDS_SECRET_KEY', ...secretKeys.filter((key) => !masterKeys.includes(key)))
   if (databaseUrl !== undefined) redactor.setServerKey('OPENHANDS_DATABASE_URL', ...secretsOfUrl(databaseUrl))
+  if (databaseSessionUrl !== undefined)
+    redactor.setServerKey('OPENHANDS_DATABASE_SESSION_URL', ...secretsOfUrl(databaseSessionUrl))
   for (const { variable, key } of vendorKeys.all) redactor.setServerKey(variable, key)
   if (defaultLlm.api_key !== undefined && !defaultLlm.isVendorKey)
     redactor.setServerKey('LLM_API_KEY', defaultLlm.api_key)

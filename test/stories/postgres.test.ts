@@ -4,6 +4,7 @@ import { rename } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { bash, setStage } from '../support/agent.ts'
+import { startPgBouncer } from '../support/pgbouncer.ts'
 import { createDatabase } from '../support/postgres.ts'
 import { launch, startServer } from '../support/server.ts'
 import { until } from '../support/until.ts'
@@ -89,4 +90,30 @@ test('a server whose lock another one has taken while it slept ends its runs, st
   const { status } = (await second.call('GET', `/conversations/${id}`)).body
   expect(status, 'the other one has recovered the conversation').toBe('paused')
   expect(server.output()).not.toContain('"pids"')
+})
+
+test('a server works through PgBouncer in transaction mode, and says at once that it needs another URL for sessions', async () => {
+  await using database = await createDatabase()
+  await using pooler = await startPgBouncer(database, 'transaction')
+  const env = { OPENHANDS_DATABASE_URL: pooler.url, OPENHANDS_DATABASE_SESSION_URL: database.url }
+  const script = { replies: [{ turns: [bash('env | grep DATABASE || echo nothing'), { text: 'Done.' }] }] }
+  await using stage = await setStage(script, { env })
+  const id = await stage.create()
+  const events = await stage.say(id, 'Do it.')
+  expect(events.findLast(({ type }) => type === 'Result')).toMatchObject({ stop_reason: 'completed' })
+  expect(JSON.stringify(events.find(({ type }) => type === 'ToolResult').output)).toContain('"nothing')
+  await stage.server.restart('SIGKILL')
+  expect((await stage.events(id)).filter(({ type }) => type === 'Result')).toHaveLength(1)
+
+  const second = launch(['serve'], {
+    env: {
+      OPENHANDS_DATABASE_URL: pooler.url,
+      OPENHANDS_MASTER_KEY: 'another-master-key-012345',
+      OPENHANDS_DATA_DIR: `${stage.server.home}/second`,
+      OPENHANDS_SERVER_PORT: '0',
+    },
+    cwd: stage.server.home,
+  })
+  expect(await second.exited).toBe(1)
+  expect(second.output()).toContain('Set OPENHANDS_DATABASE_SESSION_URL to the database itself')
 })

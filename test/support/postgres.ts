@@ -13,7 +13,7 @@ import { until } from './until.ts'
 
 /** The server refuses to run as root. */
 const NOBODY = 65_534
-const AS_NOBODY = ['setpriv', `--reuid=${NOBODY}`, `--regid=${NOBODY}`, '--clear-groups']
+export const AS_NOBODY = ['setpriv', `--reuid=${NOBODY}`, `--regid=${NOBODY}`, '--clear-groups']
 
 /** The password is not checked: it shows where the URL is printed. */
 const PASSWORD = 'password-of-the-database'

@@ -8,13 +8,18 @@ import { timerMs } from '../../lib/bounded-wait.ts'
 import { Queue } from '../../lib/queue.ts'
 import type { Backoff } from '../../lib/backoff.ts'
 import { backoffMs } from '../../lib/backoff.ts'
-import { DatabaseError, LostStatement, isOutage, mayConnectLater, toProblem } from './database-errors.ts'
+import { LostStatement, isOutage, toProblem } from './database-errors.ts'
 import type { PostgresRow, SessionIdentity, PostgresSessionOptions } from './session.ts'
 import { PostgresSession } from './session.ts'
 
 export type DatabaseOptions = {
   /** `postgresql://user:password@host:5432/name?sslmode=verify-full`, with several hosts separated by commas. */
   readonly url: string
+  /**
+   * Leads to the same database without a pooler. Then `url` may lead to one that gives each transaction another connection:
+   * only statements go there whose order does not depend on the end of a session.
+   */
+  readonly sessionUrl?: string | undefined
   /** How long an outage delays statements before they fail, in milliseconds. */
   readonly outageMs: number
   /** Called with the time of each statement, in milliseconds. */
@@ -37,29 +42,39 @@ const POOLS = {
 } as const
 export type PoolName = keyof typeof POOLS
 
+/** The connections for writes without a pooler. */
+const WRITERS = 2
+
 export class PostgresDatabase implements AsyncDisposable {
   readonly #options: DatabaseOptions
   readonly #pools: Record<PoolName, Pool>
+  /** Has the writes of the pool `other`. */
+  readonly #writers: Pool
   readonly #closing = new AbortController()
   readonly #absence = new Absence()
   #refusal: Problem | undefined
 
   constructor(options: DatabaseOptions) {
     this.#options = options
-    const urls = urlsOf(options.url)
-    const poolOf = (name: PoolName) =>
+    const { url, sessionUrl = url, onAnswered } = options
+    const poolOf = (name: PoolName, target: string, limit: number = POOLS[name].limit) =>
       new Pool({
-        urls,
+        urls: urlsOf(target),
+        isPooled: target !== sessionUrl,
         ...POOLS[name],
+        limit,
         absence: this.#absence,
-        onAnswered: (ms) => options.onAnswered?.(name, ms),
+        onAnswered: (ms) => onAnswered?.(name, ms),
       })
-    this.#pools = { append: poolOf('append'), other: poolOf('other'), cache: poolOf('cache') }
+    const other = poolOf('other', url)
+    this.#pools = { append: poolOf('append', url), other, cache: poolOf('cache', sessionUrl) }
+    this.#writers = url === sessionUrl ? other : poolOf('other', sessionUrl, WRITERS)
   }
 
   /** A new connection that is not shared. */
   connect(): Promise<PostgresSession> {
-    return PostgresSession.connect({ urls: urlsOf(this.#options.url) })
+    const { url, sessionUrl = url } = this.#options
+    return PostgresSession.connect({ urls: urlsOf(sessionUrl) })
   }
 
   /** Executes a statement that changes nothing. Rejects with a `Problem` if the outage is too long. */
@@ -67,7 +82,7 @@ export class PostgresDatabase implements AsyncDisposable {
     const outage = this.outage()
     for (;;) {
       try {
-        return await this.#run('other', text, values)
+        return await this.#run(this.#pools.other, text, values)
       } catch (error) {
         await outage.wait(error)
       }
@@ -85,7 +100,8 @@ export class PostgresDatabase implements AsyncDisposable {
     for (;;) {
       try {
         for (const identity of lostSessions.splice(0)) await this.#endSession(identity, lostSessions)
-        return await this.#run(pool, text, values, (identity) => lostSessions.push(identity))
+        const executing = pool === 'other' ? this.#writers : this.#pools[pool]
+        return await this.#run(executing, text, values, (identity) => lostSessions.push(identity))
       } catch (error) {
         await outage.wait(error)
       }
@@ -94,7 +110,7 @@ export class PostgresDatabase implements AsyncDisposable {
 
   /** Executes a statement once. Rejects with a `LostStatement` if its outcome is unknown. */
   runOnce(text: string, values: readonly unknown[], pool: PoolName): Promise<PostgresRow[]> {
-    return this.#run(pool, text, values)
+    return this.#run(this.#pools[pool], text, values)
   }
 
   /** Refuses each statement from now on with this problem, also one that waits for the end of an outage. */
@@ -110,12 +126,12 @@ export class PostgresDatabase implements AsyncDisposable {
   /** Ends all connections; statements that wait for the end of an outage fail. */
   async [Symbol.asyncDispose](): Promise<void> {
     this.#closing.abort()
-    await Promise.all(Object.values(this.#pools).map((pool) => pool.end()))
+    await Promise.all([...Object.values(this.#pools), this.#writers].map((pool) => pool.end()))
   }
 
-  async #run(pool: PoolName, ...statement: Parameters<Pool['run']>): Promise<PostgresRow[]> {
+  async #run(pool: Pool, ...statement: Parameters<Pool['run']>): Promise<PostgresRow[]> {
     if (this.#refusal) throw this.#refusal
-    return await this.#pools[pool].run(...statement)
+    return await pool.run(...statement)
   }
 
   async #endSession(identity: SessionIdentity, lostSessions: SessionIdentity[]): Promise<void> {
@@ -128,34 +144,6 @@ export class PostgresDatabase implements AsyncDisposable {
       throw error
     }
   }
-}
-
-/**
- * Makes the first connection of a process. With `onAway`, it waits while the database has not started, as requests do in an
- * outage, and first calls that with the reason. Throws a `DatabaseError`.
- */
-export async function connectFirst(
-  database: PostgresDatabase,
-  onAway?: (error: unknown) => void,
-): Promise<PostgresSession> {
-  const outage = database.outage()
-  for (let isReported = false; ; isReported = true) {
-    try {
-      return await database.connect()
-    } catch (error) {
-      if (error instanceof DatabaseError) throw error
-      if (!onAway || !mayConnectLater(error)) throw unusable(error)
-      if (!isReported) onAway(error)
-      await outage.wait(error).catch(() => {
-        throw unusable(error)
-      })
-    }
-  }
-}
-
-function unusable(cause: unknown): DatabaseError {
-  const why = cause instanceof Error ? cause.message || cause.name : String(cause)
-  return new DatabaseError(`The database of OPENHANDS_DATABASE_URL cannot be used: ${why}.`, { cause })
 }
 
 const END_SESSION = `

@@ -29,7 +29,8 @@ import type {
 } from '../storage.ts'
 import { CredentialsTable } from './credentials-table.ts'
 import { SnapshotRows, SummaryRows } from './caches.ts'
-import { PostgresDatabase, connectFirst } from './database.ts'
+import { PostgresDatabase } from './database.ts'
+import { connectFirst } from './first-connection.ts'
 import { openDatabaseKeys } from './database-data-keys.ts'
 import type { Sharing } from './incarnation.ts'
 import type { NotedIncarnation } from './former-incarnation.ts'
@@ -41,7 +42,7 @@ import { RowOwnership } from './ownership.ts'
 import type { PostgresParts } from './postgres-conversation.ts'
 import { PostgresConversation } from './postgres-conversation.ts'
 import { PostgresStore } from './postgres-store.ts'
-import { migrate, readIdentity, requireIdentity } from './schema.ts'
+import { migrate, readIdentity, requireIdentity, requireSameDatabase } from './schema.ts'
 import { SearchTables } from './search-tables.ts'
 import { SecretRows } from './secret-rows.ts'
 import { openSharedDirectory } from './shared-directory.ts'
@@ -53,6 +54,8 @@ import { warningOfStandbys } from './standbys.ts'
 export type PostgresStorageOptions = {
   /** `postgresql://user:password@host:5432/name?sslmode=verify-full`, with several hosts separated by commas. */
   readonly url: string
+  /** The same database without a pooler: see `DatabaseOptions`. */
+  readonly sessionUrl?: string | undefined
   /** The local data directory. Created if it does not exist. */
   readonly directory: string
   /** Replaces it for the files of conversations that other instances need, too. */
@@ -93,8 +96,9 @@ const TTL_MS = 10_000
 export async function openPostgresStorage(options: PostgresStorageOptions): Promise<Storage> {
   await using openedParts = new AsyncDisposableStack()
   const lock = openedParts.use(await lockDataDirectory(options.directory))
-  const { url, outageMs = OUTAGE_MS, sharing = 'alone', metrics } = options
-  const database = openedParts.use(new PostgresDatabase({ url, outageMs, onAnswered: metrics?.databaseAnswered }))
+  const { url, sessionUrl, outageMs = OUTAGE_MS, sharing = 'alone', metrics } = options
+  const onAnswered = metrics?.databaseAnswered
+  const database = openedParts.use(new PostgresDatabase({ url, sessionUrl, outageMs, onAnswered }))
   const session = await connectFirst(database, options.onAway)
   openedParts.defer(() => session.end())
   await lockDatabase(session, sharing)
@@ -105,6 +109,7 @@ export async function openPostgresStorage(options: PostgresStorageOptions): Prom
   if (warning !== undefined) options.onWarning?.(warning)
   const keys = await openDatabaseKeys(session, options.operatorKeys)
   const identity = await requireIdentity(session)
+  if (sessionUrl !== undefined) await requireSameDatabase(database, identity)
   const sharedDirectory = options.sharedDirectory
   const sessions = sharedDirectory === undefined ? undefined : await openSharedDirectory(sharedDirectory, identity)
   await markDatabase(options.directory, identity)

@@ -2,6 +2,7 @@
  * The tables and functions of the database, as a list of migrations. A migration is never changed once it was released: a
  * new one is added.
  */
+import type { PostgresDatabase } from './database.ts'
 import { DatabaseError } from './database-errors.ts'
 import type { PostgresSession } from './session.ts'
 import { FIFTH_MIGRATION } from './fifth-migration.ts'
@@ -178,4 +179,12 @@ export async function requireIdentity(session: PostgresSession): Promise<string>
   const id = await readIdentity(session)
   if (id === undefined) throw new DatabaseError('The database has no identity. Restore a backup of it.')
   return id
+}
+
+/** Throws a `DatabaseError` unless the database has this identity, also where a pooler leads to it. */
+export async function requireSameDatabase(database: PostgresDatabase, identity: string): Promise<void> {
+  const [table] = await database.read("select to_regclass('database_identity') is not null as is_there")
+  const [row] = table?.['is_there'] === true ? await database.read('select id from database_identity') : []
+  if (row?.['id'] === identity) return
+  throw new DatabaseError('OPENHANDS_DATABASE_URL and OPENHANDS_DATABASE_SESSION_URL lead to different databases.')
 }

@@ -10,6 +10,8 @@ export type PostgresSessionOptions = {
   readonly urls: readonly string[]
   /** Parameters of the session, such as `synchronous_commit`. */
   readonly parameters?: Readonly<Record<string, string>>
+  /** The URLs may lead to a pooler that gives each transaction another connection: no parameter of the session is set then. */
+  readonly isPooled?: boolean
 }
 
 /** Identifies a session of the server: its process ids repeat. */
@@ -41,12 +43,12 @@ export class PostgresSession {
   #fault: Error | undefined
 
   /** Connects to the first host that accepts writes. Rejects with the error of the last host. */
-  static async connect({ urls, parameters }: PostgresSessionOptions): Promise<PostgresSession> {
+  static async connect({ urls, parameters, isPooled = false }: PostgresSessionOptions): Promise<PostgresSession> {
     let fault: unknown
     for (const url of urls) {
       const session = new PostgresSession(url)
       try {
-        await session.#begin({ ...PARAMETERS, ...parameters })
+        await session.#begin(isPooled ? undefined : { ...PARAMETERS, ...parameters })
         return session
       } catch (error) {
         session.#break(error)
@@ -71,9 +73,15 @@ export class PostgresSession {
     this.#client.on('end', () => (this.#fault ??= new Error('The connection to the database has ended.')))
   }
 
-  /** Undefined while it connects. */
+  /** Undefined while it connects, and behind a pooler that gives each transaction another connection. */
   get identity(): SessionIdentity | undefined {
     return this.#identity
+  }
+
+  /** False if a pooler is between: it numbers its connections itself. */
+  get isDirect(): boolean {
+    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the driver has it, and its types do not
+    return (this.#client as unknown as { readonly processID: number | null }).processID === this.#identity?.pid
   }
 
   /** True if no statement can be sent any more. */
@@ -119,15 +127,16 @@ export class PostgresSession {
     clearTimeout(timer)
   }
 
-  async #begin(parameters: Readonly<Record<string, string>>): Promise<void> {
+  async #begin(parameters: Readonly<Record<string, string>> | undefined): Promise<void> {
     await this.#client.connect()
-    const set = Object.entries(parameters).map(([name, value]) => `set ${name} = ${escapeLiteral(value)}`)
-    await this.run(set.join(';'), [], CONNECT_MS)
+    const set = Object.entries(parameters ?? {}).map(([name, value]) => `set ${name} = ${escapeLiteral(value)}`)
+    if (set.length > 0) await this.run(set.join(';'), [], CONNECT_MS)
     const [identityRow] = await this.run(IDENTIFY, [OLDEST_VERSION], CONNECT_MS)
     if (identityRow?.['is_read_only']) throw Object.assign(new Error('This host is read-only.'), { code: '25006' })
     if (identityRow?.['is_old'])
       throw new DatabaseError(`PostgreSQL ${String(identityRow['version'])} is too old. Use PostgreSQL 14 or newer.`)
-    this.#identity = { pid: Number(identityRow?.['pid']), startedAt: String(identityRow?.['started_at']) }
+    if (parameters)
+      this.#identity = { pid: Number(identityRow?.['pid']), startedAt: String(identityRow?.['started_at']) }
   }
 
   #break(error: unknown): void {

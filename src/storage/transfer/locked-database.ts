@@ -1,5 +1,6 @@
 /** A database that no server uses while data is copied into it or out of it. */
-import { PostgresDatabase, connectFirst } from '../postgres/database.ts'
+import { PostgresDatabase } from '../postgres/database.ts'
+import { connectFirst } from '../postgres/first-connection.ts'
 import { lockDatabase } from '../postgres/incarnation.ts'
 import { migrate, readIdentity } from '../postgres/schema.ts'
 import type { PostgresSession } from '../postgres/session.ts'

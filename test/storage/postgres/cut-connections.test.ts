@@ -6,6 +6,7 @@ import { openPostgresStorage } from '../../../src/storage/postgres/postgres-stor
 import { append, message, readAll, tempDirectory, textOf } from '../../events/fixtures.ts'
 import { startCutProxy } from '../../support/cut-proxy.ts'
 import { effort } from '../../support/patience.ts'
+import { startPgBouncer } from '../../support/pgbouncer.ts'
 import { createDatabase } from '../../support/postgres.ts'
 import { createRandom } from '../../support/random.ts'
 import { until } from '../../support/until.ts'
@@ -14,61 +15,72 @@ const CUTS = effort(60, 1000)
 const SEED = Number(process.env['SEED'] ?? Date.now() % 1_000_000)
 const WRITERS = 4
 
-test(`${CUTS} cut connections, seed ${SEED}: no acknowledged event is lost, none is stored twice, and there is no gap`, async () => {
-  const random = createRandom(SEED)
-  await using directory = await tempDirectory()
-  await using database = await createDatabase()
-  const proxy = await startCutProxy(new URL(`http://127.0.0.1:${database.port}`))
-  const throughProxy = new URL(database.url)
-  throughProxy.port = new URL(proxy.url).port
-  const open = (url: string) =>
-    openPostgresStorage({
-      url,
-      directory: directory.path,
-      operatorKeys: ['key of the operator'],
-      serverVersion: 'test',
-      onFault: () => {}, // the cuts
-    })
-  const ids = Array.from({ length: WRITERS }, () => uuid7())
-  const acknowledged = new Map<string, string[]>(ids.map((id) => [id, []]))
-  {
-    await using storage = await open(throughProxy.href)
-    const over = new AbortController()
-    let count = 0
-    const writers = ids.map(async (id) => {
-      const own = storage.conversation(id)
-      await own.reserve()
-      const log = await own.createLog({ env: { TOKEN: id } })
-      for (let n = 0; !over.signal.aborted; n++) {
-        const texts = [`${n}.0`, `${n}.1`].slice(0, 1 + (n % 2))
-        await append(log, ...texts.map(message))
-        acknowledged.get(id)!.push(...texts)
-        await storage.active.set(id)
-        if (n % 2 === 1) await storage.active.clear(id)
-        count += 1
-      }
-      await storage.active.clear(id)
-    })
-    const all = Promise.all(writers)
-    all.catch(() => {}) // awaited below
-    for (let cut = 0; cut < CUTS; cut++) {
-      const enough = count + random.below(4)
-      await Promise.race([all, until('more appends', () => Promise.resolve(count >= enough))])
-      for (let turns = random.below(30); turns > 0; turns--) await turn()
-      proxy.cut()
+test.each(['none', 'transaction'] as const)(
+  `${CUTS} cut connections, seed ${SEED}, pooler: %s; no acknowledged event is lost, none is stored twice, and there is no gap`,
+  async (mode) => {
+    const random = createRandom(SEED)
+    await using directory = await tempDirectory()
+    await using database = await createDatabase()
+    await using pooler = mode === 'none' ? undefined : await startPgBouncer(database, mode)
+    const proxy = await startCutProxy(new URL(`http://127.0.0.1:${database.port}`))
+    const poolerProxy = pooler && (await startCutProxy(new URL(`http://127.0.0.1:${pooler.port}`)))
+    const through = ({ url }: { readonly url: string }) => {
+      const throughProxy = new URL(database.url)
+      throughProxy.port = new URL(url).port
+      return throughProxy.href
     }
-    over.abort()
-    await all
-  }
-  await proxy.close()
-  await using storage = await open(database.url)
-  expect(await storage.active.ids(), 'no lost statement is executed later').toEqual([])
-  for (const id of ids) {
-    await using view = await storage.view(id)
-    expect((await readAll(view, 1000)).map(textOf)).toEqual(acknowledged.get(id))
-    expect(await storage.conversation(id).readSecrets()).toEqual({ env: { TOKEN: id } })
-  }
-})
+    const open = (urls: { readonly url: string; readonly sessionUrl?: string }) =>
+      openPostgresStorage({
+        ...urls,
+        directory: directory.path,
+        operatorKeys: ['key of the operator'],
+        serverVersion: 'test',
+        onFault: () => {}, // the cuts
+      })
+    const ids = Array.from({ length: WRITERS }, () => uuid7())
+    const acknowledged = new Map<string, string[]>(ids.map((id) => [id, []]))
+    {
+      await using storage = await open(
+        poolerProxy ? { url: through(poolerProxy), sessionUrl: through(proxy) } : { url: through(proxy) },
+      )
+      const over = new AbortController()
+      let count = 0
+      const writers = ids.map(async (id) => {
+        const own = storage.conversation(id)
+        await own.reserve()
+        const log = await own.createLog({ env: { TOKEN: id } })
+        for (let n = 0; !over.signal.aborted; n++) {
+          const texts = [`${n}.0`, `${n}.1`].slice(0, 1 + (n % 2))
+          await append(log, ...texts.map(message))
+          acknowledged.get(id)!.push(...texts)
+          await storage.active.set(id)
+          if (n % 2 === 1) await storage.active.clear(id)
+          count += 1
+        }
+        await storage.active.clear(id)
+      })
+      const all = Promise.all(writers)
+      all.catch(() => {}) // awaited below
+      for (let cut = 0; cut < CUTS; cut++) {
+        const enough = count + random.below(4)
+        await Promise.race([all, until('more appends', () => Promise.resolve(count >= enough))])
+        for (let turns = random.below(30); turns > 0; turns--) await turn()
+        random.pick(poolerProxy ? [proxy, poolerProxy] : [proxy]).cut()
+      }
+      over.abort()
+      await all
+    }
+    await proxy.close()
+    await poolerProxy?.close()
+    await using storage = await open({ url: database.url })
+    expect(await storage.active.ids(), 'no lost statement is executed later').toEqual([])
+    for (const id of ids) {
+      await using view = await storage.view(id)
+      expect((await readAll(view, 1000)).map(textOf)).toEqual(acknowledged.get(id))
+      expect(await storage.conversation(id).readSecrets()).toEqual({ env: { TOKEN: id } })
+    }
+  },
+)
 
 test('after an outage that is too long, runs continue; requests were refused with nothing stored', async () => {
   await using directory = await tempDirectory()
