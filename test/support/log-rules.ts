@@ -35,7 +35,7 @@ async function eventsOnDisk(directory: string, id: string): Promise<Event[]> {
   }
 }
 
-function brokenRules(events: readonly Event[]): string[] {
+export function brokenRules(events: readonly Event[]): string[] {
   const reader = new RuleReader()
   for (const event of events) reader.take(event)
   reader.end()
