@@ -8,36 +8,11 @@ import { KEY } from '../support/server.ts'
 import { until } from '../support/until.ts'
 import { accessibilityFaults, goTo, openBrowser, openTab } from './browser.ts'
 
-const HOSTILE = [
-  '<script>alert(1)</script>',
-  '<img src=https://example.com/x onerror=alert(1)>',
-  '<svg onload=alert(1)>',
-  '<iframe srcdoc="<script>alert(1)</script>"></iframe>',
-  '[x](javascript:alert(1))',
-  '[x](JaVaScRiPt:alert(1))',
-  '[x](java\tscript:alert(1))',
-  '[x](&#106;avascript:alert(1))',
-  '[x](data:text/html,<script>alert(1)</script>)',
-  '[x](vbscript:alert(1))',
-  '![x](https://example.com/secret)',
-  '<https://example.com/?auto>',
-  '<style>@import "https://example.com/x.css"</style>',
-  '<link rel=stylesheet href=https://example.com/x.css>',
-  '<base href=https://example.com/>',
-  '<meta http-equiv=refresh content="0;url=https://example.com/">',
-  '<form action=https://example.com><button>x</button></form>',
-  '"><script>alert(1)</script>',
-  '`<img src=x onerror=alert(1)>`',
-  '\u202Etxt.exe\u202C \u001b]8;;https://example.com\u0007x\u001b]8;;\u0007',
-]
-
 let browser: Browser
 let stage: Stage
 beforeAll(async () => {
   browser = await openBrowser()
-  const hostile = HOSTILE.join('\n\n')
   const replies = [
-    { when: 'hostile', turns: [bash(`cat <<'END'\n${hostile}\nEND`), { text: hostile }] },
     { when: 'decide', turns: [bash('touch made'), { text: 'It is made.' }] },
     { when: 'code', turns: [{ text: '```ts\nconst a = `<b>${1}`\n```\n\n```none\nconst b\n```' }] },
     { when: 'long', turns: [bash('seq 100000 104500; exit 1'), { text: 'It is long.' }] },
@@ -255,25 +230,6 @@ test('a one-time code in a link logs in once', async () => {
   await other.waitForSelector('[role=alert]')
   await other.context().close()
   await context.close()
-})
-
-test('a hostile agent makes no dialog, no request to elsewhere and no breach of the policy', async () => {
-  const id = await stage.create({ title: HOSTILE.join(' ').slice(0, 200) })
-  await stage.say(id, `hostile ${HOSTILE.join('\n\n')}`)
-  const { page, misdeeds } = await openTab(browser, stage.server.url, { hash: `#/c/${id}` })
-  await page.waitForSelector('.end')
-  await page.click('.tool button')
-  await page.waitForSelector('.tool pre')
-  for (const part of ['files', 'timeline', 'settings', 'changes']) {
-    await goTo(page, `#/c/${id}/${part}`)
-    await page.waitForSelector('.conversation .page')
-  }
-  await goTo(page, '#/conversations')
-  await page.waitForSelector('.summary')
-  const links = await page.locator('a').evaluateAll((all) => all.map((link) => link.getAttribute('href') ?? ''))
-  expect(links.filter((link) => !link.startsWith('#') && !/^(?:https?|mailto):/.test(link))).toEqual([])
-  expect(misdeeds).toEqual([])
-  await page.context().close()
 })
 
 test('a page whose server was killed says so, and misses and doubles nothing afterwards', async () => {

@@ -11,6 +11,7 @@ import { countVersion } from '../state/live.ts'
 import { texts } from '../state/preferences.ts'
 import { route } from '../state/route.ts'
 import { client, may } from '../state/session.ts'
+import { short } from '../text/visible.ts'
 
 const STATUSES = [
   'running',
@@ -87,7 +88,7 @@ function Row({ summary, isSelected, select }: RowProps) {
           <input
             type="checkbox"
             checked={isSelected}
-            aria-label={summary.title ?? summary.preview ?? summary.id}
+            aria-label={short(summary.title ?? summary.preview ?? summary.id)}
             onChange={({ currentTarget }) => select(summary.id, currentTarget.checked)}
           />
         </label>

@@ -118,7 +118,7 @@ function FileView({ open, file, close }: ViewProps) {
           text === undefined ? (
             <p class="quiet">{tooLarge}</p>
           ) : (
-            <Output text={text} label={file.path} language={endingOf(file)} />
+            <Output text={text} label={visible(file.path)} language={endingOf(file)} />
           )
         }
       />

@@ -82,7 +82,7 @@ function elementOf(token: Token): ComponentChildren {
     case 'link':
       return <Link href={as<Tokens.Link>(token).href}>{all(as<Tokens.Link>(token).tokens)}</Link>
     case 'image':
-      return <Link href={as<Tokens.Image>(token).href}>{as<Tokens.Image>(token).text || 'image'}</Link>
+      return <Link href={as<Tokens.Image>(token).href}>{visibleProse(as<Tokens.Image>(token).text) || 'image'}</Link>
     case 'escape':
       return visibleProse(as<Tokens.Escape>(token).text)
     case 'text':
