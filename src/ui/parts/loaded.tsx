@@ -37,7 +37,7 @@ export function WhenLoaded<T>({ of: { value, fault, again }, draw }: Props<T>) {
           </button>
         </p>
       )}
-      {value === undefined ? fault === undefined && <p class="quiet">{texts.value.loading}</p> : draw(value)}
+      {value === undefined ? fault === undefined && <p class="quiet loading">{texts.value.loading}</p> : draw(value)}
     </>
   )
 }

@@ -16,7 +16,7 @@ export function Inbox() {
   return (
     <section class="page">
       <h1>{inbox}</h1>
-      {requests === undefined && <p class="quiet">{loading}</p>}
+      {requests === undefined && <p class="quiet loading">{loading}</p>}
       {requests && <p class="lead">{requests.length > 0 ? needYou(requests.length) : nobodyWaits}</p>}
       {requests?.length === 0 && <Today />}
       {requests?.map(({ conversation_id, title, user_id, request }) => (
