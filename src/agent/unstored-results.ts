@@ -38,7 +38,11 @@ export class UnstoredResults<Call extends { readonly toolUseId: string }, Ended>
   /** Call it when the result is stored. */
   forget(toolUseId: string): void {
     this.#results.delete(toolUseId)
-    if (this.#retrying) this.#stored(toolUseId)
+    this.#failed.delete(toolUseId)
+    if (this.#failed.size > 0) return
+    this.#retrying?.retrier.stop()
+    this.#retrying?.unsubscribe()
+    this.#retrying = undefined
   }
 
   /** Call it when the write of this result has failed. */
@@ -56,13 +60,5 @@ export class UnstoredResults<Call extends { readonly toolUseId: string }, Ended>
   #begin(): { readonly retrier: Retrier; readonly unsubscribe: () => void } {
     const retrier = new Retrier(() => this.storeAll())
     return { retrier, unsubscribe: this.#deps.onLogClosed(() => retrier.stop()) }
-  }
-
-  #stored(toolUseId: string): void {
-    this.#failed.delete(toolUseId)
-    if (this.#failed.size > 0) return
-    this.#retrying?.retrier.stop()
-    this.#retrying?.unsubscribe()
-    this.#retrying = undefined
   }
 }

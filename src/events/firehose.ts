@@ -84,8 +84,7 @@ export class Firehose {
   /** Call it when a conversation is permanently deleted. */
   announceDeleted(owner: Notice['owner']): void {
     this.#pass(deletedNotice(owner))
-    // Events that were read before the deletion may still be added until the order is complete.
-    if (this.#isComplete) this.#addAll(owner.id, 0)
+    this.#addAll(owner.id, 0)
   }
 
   /** Resolves when all events stored before the call can be read. Throws a `Problem` if that is not possible. */

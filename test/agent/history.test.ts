@@ -42,6 +42,28 @@ test('a message that came while the model wrote an answer is named in the reques
   expect(texts(userMessage('work'), answer)).toContain('"Continue."')
 })
 
+test('a request to continue that got no answer is taken back when something else comes', () => {
+  const drafts: EventDraft[] = [systemInit(), userMessage('one'), { ...answered({ text: '1' }), read_through: 2 }]
+  const live = historyOf(drafts.map((draft, at) => stored(draft, at + 1)))
+  expect(live.messagesToSend()).toHaveLength(3)
+  live.add(stored(userMessage('two'), 4))
+  const again = historyOf([...drafts, userMessage('two')].map((draft, at) => stored(draft, at + 1)))
+  expect(live.messagesToSend()).toEqual(again.messages)
+  expect(live.messages.filter(({ role }) => role === 'user')).toHaveLength(2)
+  expect(live.size.of(live.messages, () => 0)).toBe(again.size.of(again.messages, () => 0))
+})
+
+test('what the model is asked about its output is of its own kind with a schema, which a compaction keeps', () => {
+  const request: EventDraft = { type: 'OutputRequest', source: 'environment' }
+  const schema = { type: 'object' }
+  const drafts = [systemInit(), { ...request, run_id: 'r', output_schema: schema }, { ...request, run_id: 'r' }]
+  const { entries } = historyOf(drafts.map((draft, at) => stored(draft, at + 1)))
+  expect(entries.map(({ seq, kind, runId }) => [seq, kind, runId])).toEqual([
+    [2, 'schema', 'r'],
+    [3, 'other', 'r'],
+  ])
+})
+
 /** What happens in a conversation, as its writer stores it: a list of batches, each durable as a whole or not at all. */
 type Batch = readonly EventDraft[]
 

@@ -58,6 +58,23 @@ test('a call that may change something begins after those before it, and ends be
   expect(await resultsOf(conversation)).toEqual(['First', 'Writer', 'Last'])
 })
 
+test('calls of subagents run at the same time, and a call behind them begins when they have ended', async () => {
+  const subagent = (name: string): Gate => {
+    const slow = gate(name)
+    return { ...slow, tool: { ...slow.tool, callsSubagent: true } }
+  }
+  const [one, two, writer] = [subagent('One'), subagent('Two'), gate('Writer')]
+  const script = [{ calls: [call('One'), call('Two'), call('Writer')] }, { text: 'Done.' }]
+  await using bench = await setBench({ tools: [one.tool, two.tool, writer.tool], script })
+  const conversation = await bench.converse()
+  const accepted = await conversation.post(userText('Go.', true))
+  await Promise.all([one.entered, two.entered])
+  expect(writer.calls()).toBe(0)
+  for (const { open } of [one, two, writer]) open()
+  await endOf(conversation, runOf(accepted))
+  expect((await resultsOf(conversation)).at(-1)).toBe('Writer')
+})
+
 test('at most eight run at the same time', async () => {
   let [active, most] = [0, 0]
   const slow = tool(

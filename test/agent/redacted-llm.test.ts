@@ -256,6 +256,8 @@ test('reasoning that the provider wants back is kept only if nothing of the answ
   }
   const clean = [thought('Hm.'), text('Hello.')]
   expect(await partsAfter(clean)).toEqual(clean)
+  const unsigned = [{ type: 'reasoning', text: 'Hm.' } as const, text('Hello.')]
+  expect(await partsAfter(unsigned)).toEqual(unsigned)
   expect(await partsAfter([thought(`It is ${SECRET}.`), text('Hello.')])).toBeUndefined()
   expect(await partsAfter([thought('Hm.', SECRET), text('Hello.')])).toBeUndefined()
   // Escaped in the JSON that comes with a call.

@@ -325,3 +325,15 @@ test('tools are described in the order given, the schema as a model takes it', (
   })
   expect(toolCalls.descriptions[0]?.inputSchema).not.toHaveProperty('$schema')
 })
+
+test('of calls in parallel the last that finishes the run does so, and none if no call finishes it', async () => {
+  const say = tool('Say', () => ({ output: 'said' }))
+  const finish = { ...tool('Finish', ({ text }) => ({ output: text })), finishes: true } as Tool
+  const { toolCalls } = setUp(say, finish)
+  const end = (text: string) => callOf('Finish', { text }, text)
+  expect(await toolCalls.runInParallel([callOf('Say')])).toEqual({ finishes: false })
+  expect(await toolCalls.runInParallel([end('a'), end('b'), callOf('Say')])).toEqual({
+    finishes: true,
+    finalText: 'b',
+  })
+})

@@ -54,6 +54,17 @@ describe('an event of an earlier version', () => {
     })
   })
 
+  test('keeps the message of a decision, and has none without one', () => {
+    const made = { tool_use_id: 'a', input_hash: HASH, behavior: 'deny' }
+    const decisionOf = (fields: object) => {
+      const event = { type: 'PermissionDecision', source: 'user', request_id: REQUEST, ...made, decided_by: 'user' }
+      const { answer } = currentEvent({ ...ENVELOPE, ...event, ...fields }) as { answer: { decisions: object[] } }
+      return answer.decisions[0]
+    }
+    expect(decisionOf({ message: 'No.' })).toStrictEqual({ ...made, message: 'No.' })
+    expect(decisionOf({})).toStrictEqual(made)
+  })
+
   test.each([
     ['user', { type: 'RequestAnswered', answer: { behavior: 'deny' }, answered_by: 'user' }],
     ['policy', { type: 'RequestAnswered', answer: { behavior: 'deny' }, answered_by: 'policy' }],

@@ -1,7 +1,7 @@
 import { appendFile, open, readFile, stat, truncate, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import * as fc from 'fast-check'
-import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { follow } from '../../src/events/event-feed.ts'
 import type { FollowOptions } from '../../src/events/event-feed.ts'
 import { EventLog } from '../../src/events/event-log.ts'
@@ -338,6 +338,49 @@ describe('the firehose', () => {
     await log.close()
     return await life.open(id)
   }
+
+  /** What a new reader gets, when this happens while a log of which nothing is known yet is being read. */
+  const readWhile = async (happens: () => Promise<unknown>) => {
+    const view = life.store.view.bind(life.store)
+    vi.spyOn(life.store, 'view').mockImplementationOnce(async (id) => {
+      const early = await view(id)
+      await happens()
+      return early
+    })
+    using reader = await life.firehose.open()
+    const { events } = await reader.read({ afterSeq: 0, limit: 100 })
+    return keysOf(events.map((event) => seenOf(event as FirehoseEvent)))
+  }
+
+  test('events that are stored while the order is being completed are in it once', async () => {
+    const log = await life.create(ids[0]!)
+    await log.append([message('a')])
+    const seen = await readWhile(() => log.append([message('b'), message('c')]))
+    expect(seen).toEqual(keys(ids[0]!, 1, 3))
+    await log.append([message('d')])
+    expect(keysOf(await take(life.firehose, 4, '0'))).toEqual(keys(ids[0]!, 1, 4))
+  })
+
+  test('a fork that is made while the order is being completed is in it', async () => {
+    const log = await life.create(ids[0]!)
+    await log.append([message('a')])
+    const fork = uuid7()
+    const seen = await readWhile(() => copy(fork, 2))
+    expect(seen.toSorted()).toEqual([...keys(ids[0]!, 1, 1), ...keys(fork, 1, 2)].toSorted())
+  })
+
+  test('a conversation that is deleted while the order is being completed is forgotten', async () => {
+    const existing = [...ids]
+    await life.stop()
+    life = startLife(directory.path, existing)
+    const logs = await Promise.all(ids.map((id) => life.create(id)))
+    for (const log of logs) await log.append([message('a')])
+    await readWhile(async () => {
+      await logs[0]!.close('deleted')
+      life.firehose.announceDeleted({ id: existing.shift()!, userId: undefined })
+    })
+    expect(life.conversationCount()).toBe(existing.length)
+  })
 
   test('a reader that begins to follow just after a fork was made gets its first events too', async () => {
     const log = await life.create(ids[0]!)

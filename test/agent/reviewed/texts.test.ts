@@ -68,6 +68,7 @@ test('the prompt tells about what is there', async () => {
     [
       buildSystemPrompt(parts),
       buildSystemPrompt({ ...parts, hasMoreTools: true }),
+      buildSystemPrompt({ ...parts, additionalDirectories: ['/a', '/b'] }),
       buildSystemPrompt({ ...parts, tools: all }),
       buildSystemPrompt({ ...parts, base: 'Base.', project: ['P'], extensions: ['E1', 'E2'], microagents: ['M'] }),
     ].map((prompt) => prompt.split('\n')),
