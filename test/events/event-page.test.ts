@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import type { ReadOptions } from '../../src/events/event-store.ts'
 import { ListEvents } from '../../src/contract/events-api.ts'
 import { readEventPage } from '../../src/events/event-page.ts'
 import { message, seqsOf, sharedLog, toolResult } from './fixtures.ts'
@@ -23,4 +24,17 @@ test.each([
     page_id = page.nextPageId
   }
   expect(seen).toEqual(seqs)
+})
+
+test('no more is read than a page may have, unless most of it is left out', async () => {
+  const boundFor = async (query: object) => {
+    const asked: ReadOptions[] = []
+    const read = async (options: ReadOptions) => (asked.push(options), { events: [], scannedTo: undefined })
+    expect(await readEventPage({ read }, ListEvents.parse(query), [])).toEqual({ events: [], nextPageId: null })
+    return asked.map(({ maxBytes }) => maxBytes)
+  }
+  expect(await boundFor({})).toEqual([MAX_PAGE_CHARS])
+  expect(await boundFor({ after_seq: '3', order: 'desc' })).toEqual([MAX_PAGE_CHARS])
+  expect(await boundFor({ types: 'UserMessage' })).toEqual([undefined])
+  expect(await boundFor({ max_text: '100' })).toEqual([undefined])
 })

@@ -1,7 +1,7 @@
 import { appendFile, open, readFile, stat, truncate, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import * as fc from 'fast-check'
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { follow } from '../../src/events/event-feed.ts'
 import type { FollowOptions } from '../../src/events/event-feed.ts'
 import { EventLog } from '../../src/events/event-log.ts'
@@ -187,6 +187,27 @@ describe('the firehose', () => {
     const page = await reader.read({ afterSeq: 0, limit: 10 })
     expect(keysOf(page.events.map((event) => seenOf(event as FirehoseEvent)))).toEqual(keys(ids[0]!, 1, 3))
     await firehose.close()
+  })
+
+  test('is made durable as long as there is a reader, and a reader that leaves twice counts once', async () => {
+    const log = await life.create(ids[0]!)
+    await log.append([message('a')])
+    using reader = await life.firehose.open()
+    const other = await life.firehose.open()
+    const sync = vi.spyOn(FirehoseFile.prototype, 'sync')
+    onTestFinished(() => sync.mockRestore())
+    const { head } = reader
+    other[Symbol.dispose]()
+    other[Symbol.dispose]()
+    await log.append([message('b')])
+    await expect.poll(() => reader.head).toBe(head + 1)
+    expect(sync).toHaveBeenCalledOnce()
+    reader[Symbol.dispose]()
+    await log.append([message('c')])
+    await expect.poll(() => reader.head).toBe(head + 2)
+    expect(sync).toHaveBeenCalledOnce()
+    expect(reader.positionOf(reader.cursorAt(head))).toBe(head)
+    expect(reader.positionOf(reader.freshCursorAt(head))).toBe(head)
   })
 
   test('refuses the cursor of another index, an invalid one, and one it has not reached', async () => {

@@ -51,7 +51,7 @@ function compactorOf(setting: Setting = {}) {
     runId: 'run',
     history,
     settings: () => ({ llm_config: llm ?? { model: 'm' }, compaction }),
-    catalog: { windowOf: ({ model = '' }) => windows[model], costOf: () => 0.25 },
+    catalog: { windowOf: ({ model = '' }) => windows[model], costOf: () => 0.125 },
     tools: () => [],
     createLlm: (config) => ({
       model: config.model ?? '',
@@ -60,6 +60,7 @@ function compactorOf(setting: Setting = {}) {
         const reply = replies[Math.min(seen.requests.push(request), replies.length) - 1]!
         if (reply instanceof Error) throw reply
         yield retry
+        yield { kind: 'text', text: reply }
         const fields = { reasoning: '', toolCalls: [], usage, costUsd: 0.25, stopReason: 'stop', model: '' }
         return { ...fields, text: reply } satisfies LlmAnswer
       },
@@ -132,9 +133,9 @@ describe('a compaction', () => {
       source: 'environment',
       run_id: 'run',
       trigger: 'request',
-      forgotten_through_seq: expect.any(Number),
+      forgotten_through_seq: 8,
       kept_message_seqs: [1],
-      shortened_through_seq: expect.any(Number),
+      shortened_through_seq: 8,
       max_result_chars: 1000,
       summary: 'Done.',
       tasks: 'the tasks',
@@ -143,7 +144,7 @@ describe('a compaction', () => {
       usage,
       cost_usd: 0.25,
       tokens_before: 1000,
-      tokens_after: expect.any(Number),
+      tokens_after: 494,
     })
     expect(seen.order).toEqual([
       ['before', { trigger: 'request', instructions: 'Be brief.' }],
@@ -210,6 +211,7 @@ describe('a compaction', () => {
     for (const name of ['summary', 'failure', 'model', 'usage', 'tasks']) expect(draft).not.toHaveProperty(name)
     expect(seen.requests).toEqual([])
     expect(seen.order.at(-1)).toEqual(['after', { trigger: 'context_window', summary: undefined }])
+    expect(await compact('request', signal), 'A client asks for a summary.').toMatchObject({ summary: 'Done.' })
   })
 
   test('of nothing that could be left out does nothing, and hooks do not hear of it', async () => {
@@ -247,7 +249,9 @@ describe('a summary is asked for', () => {
     (await requestsOf(setting, trigger)).requests.map(isInPlace)
 
   test('first in the conversation itself, and then with shorter and shorter texts of it', async () => {
-    const { requests } = await requestsOf({})
+    const tool = { name: 'T', description: 'D', inputSchema: {} }
+    const { requests } = await requestsOf({ deps: { tools: () => [tool] } })
+    expect(requests[0]).toMatchObject({ system: 's'.repeat(400), tools: [tool] })
     expect(requests.map(isInPlace)).toEqual([true, false, false, false])
     expect(requests[0]!.messages.slice(0, -1)).toEqual(TURNS.map(({ message }) => message))
     const lengths = requests.slice(1).map((request) => wordsOf(request).length)
@@ -260,6 +264,9 @@ describe('a summary is asked for', () => {
     // The summary of 1000 characters takes a third of that in tokens.
     expect(await inPlace({ windows: { m: 1334 } })).toEqual([true, false, false, false])
     expect(await inPlace({ windows: { m: 1333 } })).toEqual([false, false, false])
+    const deps = { runHooks: async () => ({ context: 'x'.repeat(40) }) }
+    expect(await inPlace({ windows: { m: 1344 }, deps })).toEqual([true, false, false, false])
+    expect(await inPlace({ windows: { m: 1343 }, deps })).toEqual([false, false, false])
     expect(await inPlace({ compaction: { model: 'small' } })).toEqual([false, false, false])
   })
 
@@ -274,6 +281,24 @@ describe('a summary is asked for', () => {
     expect(await lengthFor({ small: 1000 })).toBeGreaterThan(800)
     expect(await lengthFor({ m: 1000 })).toBe(await lengthFor({ small: 1000 }))
     expect(await lengthFor({ m: 1000, small: 100_000 })).toBe(whole)
+  })
+
+  test('of a length that fits what the context should have afterwards', async () => {
+    const message: ModelMessage = { role: 'assistant', text: 'x'.repeat(4000), toolCalls: [] }
+    const entries = TURNS.map((turn) => ({ ...turn, message }))
+    const lengthFor = async (setting: Setting, trigger?: 'context_window') => {
+      const { requests } = await requestsOf({ tokens: 10_000, entries, ...setting }, trigger)
+      return /at most (\d+) characters/.exec(wordsOf(requests[0]!))?.[1]
+    }
+    expect(await lengthFor({})).toBe('6000')
+    expect(await lengthFor({}, 'context_window')).toBe('3000')
+    expect(await lengthFor({ windows: { m: 5000 } })).toBe('2400')
+    expect(await lengthFor({ windows: { m: 20_000 } }, 'context_window')).toBe('3000')
+  })
+
+  test('that is cut off at twice that length, and costs what its model costs', async () => {
+    const { compact, signal } = compactorOf({ replies: ['x'.repeat(2001)] })
+    expect(await compact('request', signal)).toMatchObject({ summary: `${'x'.repeat(2000)} […]`, cost_usd: 0.125 })
   })
 
   test('from a model that may choose to call no tool', async () => {
