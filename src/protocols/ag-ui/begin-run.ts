@@ -11,7 +11,7 @@ import type { HashBody } from '../../security/body-hash.ts'
 import type { PromptHooks } from '../../state/hook-decisions.ts'
 import { findSubagent, isDetached } from '../../state/subagents.ts'
 import { ensureRun } from '../shared/ensure-run.ts'
-import { takeTurn } from '../shared/take-turn.ts'
+import { beginAlone } from '../shared/begin-alone.ts'
 import { optionsForTools, toolsUpdate, useTools } from '../shared/use-tools.ts'
 import { keyOfMessage } from './ag-ui-event.ts'
 import type { InterruptAnswer } from './interrupts.ts'
@@ -34,7 +34,7 @@ export type BegunRun = {
 
 /** Throws a `Problem` if the conversation is busy, or waits for something that the request does not answer. */
 export async function beginRun(conversation: Conversation, ask: RunAsk): Promise<BegunRun> {
-  const release = takeTurn(conversation.id)
+  const release = beginAlone(conversation.id)
   try {
     const messages = await newMessagesOf(conversation, ask)
     const answers = answersOf(conversation, ask.input, messages)

@@ -11,7 +11,7 @@ import { uuid7 } from '../../lib/uuid7.ts'
 import type { HashBody } from '../../security/body-hash.ts'
 import { configureAndRewind } from '../shared/configure-and-rewind.ts'
 import { isAtRest } from '../shared/is-at-rest.ts'
-import { takeTurn } from '../shared/take-turn.ts'
+import { beginAlone } from '../shared/begin-alone.ts'
 import { optionsForTools, toolsUpdate } from '../shared/use-tools.ts'
 import { userMessages } from '../shared/user-messages.ts'
 import type { BegunAnswer } from './answer-requests.ts'
@@ -32,7 +32,7 @@ export type UiChatAsk = {
 
 /** Throws a `Problem` if the conversation is busy or waits for something else. Then nothing has changed. */
 export async function beginAnswer(conversation: Conversation, ask: UiChatAsk): Promise<BegunAnswer> {
-  const release = takeTurn(conversation.id)
+  const release = beginAlone(conversation.id)
   if (!release) throw busy()
   try {
     const answer = continuedAnswer(ask.body)

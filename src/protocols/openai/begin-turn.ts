@@ -14,7 +14,7 @@ import { createOrFind } from '../../http/guards/create-or-find.ts'
 import type { Idempotency } from '../../state/idempotency.ts'
 import { createRequestFor, mayNotInstruct } from '../shared/create-request.ts'
 import { invalid, parseField, refuseTwice } from '../shared/fields.ts'
-import { takeTurn } from '../shared/take-turn.ts'
+import { beginAlone } from '../shared/begin-alone.ts'
 import { toolsUpdate, useTools } from '../shared/use-tools.ts'
 import { OpenAiError } from './openai-error.ts'
 import { parseApprovalId } from './response-id.ts'
@@ -61,7 +61,7 @@ export async function createConversationFor(
   const id = isUnstored(body) && { id: temporaryId(request.server.hashBody, 'response') }
   const { view } = await createOrFind(deps.manager, access, { ...wish, ...id }, { idempotency })
   request.conversationId = view.id
-  const release = takeTurn(view.id)
+  const release = beginAlone(view.id)
   if (!release) throw busy()
   try {
     const conversation = await deps.manager.open(view.id)
@@ -83,7 +83,7 @@ export async function continueConversation(
   body: ResponseRequest,
 ): Promise<BegunTurn> {
   const access = accessOf(request)
-  const release = takeTurn(earlier.id)
+  const release = beginAlone(earlier.id)
   if (!release) throw busy()
   try {
     const retry = retryOf(request)

@@ -9,7 +9,7 @@ import type { RewindOptions } from '../../conversations/rewind/rewind.ts'
 import { createOrFind } from '../../http/guards/create-or-find.ts'
 import { configureAndRewind } from '../shared/configure-and-rewind.ts'
 import { isAtRest } from '../shared/is-at-rest.ts'
-import { takeTurn } from '../shared/take-turn.ts'
+import { beginAlone } from '../shared/begin-alone.ts'
 import { toolsUpdate } from '../shared/use-tools.ts'
 import { busy } from './begin-turn.ts'
 import { parseCallId } from './chat-builder.ts'
@@ -81,7 +81,7 @@ async function threadFor(deps: GatewayDeps, ask: ChatAsk): Promise<ChatPlace> {
 export async function beginChat(ask: ChatAsk, place: ChatPlace): Promise<ChatTurn> {
   const { conversation } = place
   const { outputs, newParts } = ask.messages
-  const release = takeTurn(conversation.id)
+  const release = beginAlone(conversation.id)
   if (!release) throw busy()
   try {
     const marks = marksOf(ask.messages, ask.hashBody)

@@ -22,7 +22,7 @@ import { creationOf, retryOf } from './response-retries.ts'
 import type { UserWords } from './user-items.ts'
 import { InputItems, userWordsOf } from './user-items.ts'
 import { invalid, parseField } from '../shared/fields.ts'
-import { takeTurn } from '../shared/take-turn.ts'
+import { beginAlone } from '../shared/begin-alone.ts'
 
 const Create = z.looseObject({ items: InputItems.nullish(), metadata: Metadata, model: z.string().nullish() })
 const Update = z.looseObject({ metadata: z.record(z.string(), z.unknown()).nullable() })
@@ -109,7 +109,7 @@ export async function createConversationItems(deps: GatewayDeps, request: Fastif
   const words = userWordsOf(parseField(Add, request.body).items)
   const conversation = await findConversation(deps, accessOf(request), idIn(request))
   request.conversationId = conversation.id
-  const release = takeTurn(conversation.id)
+  const release = beginAlone(conversation.id)
   if (!release) throw busy()
   try {
     if (conversation.state.status === 'running') throw busy()

@@ -2,7 +2,7 @@
 import type { Conversation } from '../../conversations/conversation.ts'
 import type { ConversationManager } from '../../conversations/manager.ts'
 import type { HashBody } from '../../security/body-hash.ts'
-import { takeTurn } from '../shared/take-turn.ts'
+import { beginAlone } from '../shared/begin-alone.ts'
 import { newestIsMarked } from './chat-history.ts'
 import type { TemporaryKind } from './temporary-id.ts'
 import { isTemporaryId } from './temporary-id.ts'
@@ -39,7 +39,7 @@ type Leftover = {
 }
 
 async function remove(manager: Manager, { id, kind, isOld }: Leftover): Promise<void> {
-  const release = takeTurn(id)
+  const release = beginAlone(id)
   if (!release) return
   try {
     const conversation = await manager.open(id)

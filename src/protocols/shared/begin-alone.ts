@@ -4,4 +4,4 @@ import { Slots } from '../../lib/slots.ts'
 const beginning = new Slots({ perKey: 1 })
 
 /** Returns a release function; undefined while another request begins a turn. */
-export const takeTurn = (id: string): (() => void) | undefined => beginning.take(id)
+export const beginAlone = (id: string): (() => void) | undefined => beginning.take(id)
