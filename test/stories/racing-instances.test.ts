@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Stage } from '../support/agent.ts'
 import { bash, setStage } from '../support/agent.ts'
-import { effort } from '../support/patience.ts'
+import { PATIENCE_MS, effort } from '../support/patience.ts'
 import type { TestDatabase } from '../support/postgres.ts'
 import { createDatabase } from '../support/postgres.ts'
 import type { Random } from '../support/random.ts'
@@ -48,7 +48,7 @@ afterAll(async () => {
 
 /** The same requests again with each seed: which server has the conversation, and which request comes first. */
 function eachRound(name: string, round: (random: Random) => Promise<void>, rounds = ROUNDS): void {
-  test(name, async () => {
+  test(name, { timeout: effort(2, 10) * PATIENCE_MS }, async () => {
     expect.hasAssertions()
     for (let seed = 0; seed < rounds; seed++)
       await round(createRandom(seed)).catch((cause: unknown) => {
