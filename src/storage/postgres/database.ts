@@ -207,7 +207,7 @@ class Pool {
   readonly #options: PostgresSessionOptions
   readonly #onAnswered: PoolOptions['onAnswered']
   readonly #absence: Absence
-  readonly #turns: Queue
+  readonly #queue: Queue
   readonly #all = new Set<PostgresSession>()
   #free: PostgresSession[] = []
 
@@ -215,7 +215,7 @@ class Pool {
     this.#options = options
     this.#onAnswered = onAnswered
     this.#absence = absence
-    this.#turns = new Queue({ limit })
+    this.#queue = new Queue({ limit })
   }
 
   /** `onLost` is called before it rejects with a `LostStatement`. */
@@ -224,7 +224,7 @@ class Pool {
     values: readonly unknown[],
     onLost?: (identity: SessionIdentity) => void,
   ): Promise<PostgresRow[]> {
-    return await this.#turns.run(async () => {
+    return await this.#queue.run(async () => {
       const session = await this.#take()
       try {
         const begin = performance.now()

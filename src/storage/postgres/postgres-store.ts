@@ -34,7 +34,7 @@ export class PostgresStore implements EventStore, LogViews {
   readonly #lanes: AppendLanes
   readonly #current = new Map<string, PostgresLog>()
   // Opening a log takes it over from the previous holder, strictly in turn for each conversation.
-  readonly #turns = new Queue({ perKey: 1 })
+  readonly #queue = new Queue({ perKey: 1 })
 
   constructor({ ownership, now = Date.now, onStored, onFenced }: PostgresStoreOptions) {
     this.#ownership = ownership
@@ -106,7 +106,7 @@ export class PostgresStore implements EventStore, LogViews {
 
   async #enqueue<T>(conversationId: string, work: () => Promise<T>): Promise<T> {
     requireUuid(conversationId)
-    return await this.#turns.run(work, { key: conversationId })
+    return await this.#queue.run(work, { key: conversationId })
   }
 
   #take(conversationId: string, row: PostgresRow): PostgresLog {
