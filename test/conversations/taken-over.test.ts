@@ -81,7 +81,8 @@ test('a conversation that an instance has closed at rest continues in another on
   slow.open()
   await until('the result', () => Promise.resolve(first.state.openCalls.length === 1))
   release()
-  await until('the close', () => Promise.resolve(here.bench.manager.openCount === 0))
+  const isReleased = async () => (await database.query('select is_released from conversations'))[0]!['is_released']
+  await until('the close', async () => (await isReleased()) === true)
 
   await using there = await setInstance(database, options)
   there.bench.manager.hold(first.id)
