@@ -252,9 +252,10 @@ async function createHttp(
     maxKeyless: keylessLimit(ownOpenFiles()),
     logger,
   })
+  const { profiles } = services
   const { corsOrigins } = config
-  const loaded = progress.loading.promise
-  const deps = { manager, profiles: services.profiles, streamSlots, metrics, corsOrigins, version: VERSION, loaded }
+  const untilLoaded = progress.loading.promise
+  const deps = { manager, profiles, streamSlots, metrics, corsOrigins, version: VERSION, loaded: untilLoaded }
   for (const protocol of config.protocols) await http.register(PROTOCOL_ROUTES[protocol], deps)
   await http.register(pageRoutes)
   dashboardRoutes(http)

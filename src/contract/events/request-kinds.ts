@@ -19,8 +19,8 @@ type Logged<Payload extends z.ZodObject, Answer extends z.ZodObject> = {
   readonly opened: Payload
   /** The answer of `RequestAnswered`. */
   readonly answered: Answer
-  /** One line about the payload, and one about an answer. */
   readonly asks: (payload: z.infer<Payload>) => string
+  /** One line about an answer. */
   readonly says: (answer: z.infer<Answer>) => string
 }
 
@@ -35,6 +35,10 @@ type Kind = {
   /** The body of an answer, without its `kind`. */
   readonly answer: z.ZodRawShape
   readonly example?: object
+  /** One line about the payload, without its subject. */
+  readonly asks: (payload: never) => string
+  /** Says to those who cannot answer who can. */
+  readonly who: string
 }
 
 const logEntry = <Payload extends z.ZodObject, Answer extends z.ZodObject>(parts: Logged<Payload, Answer>) => parts
@@ -50,16 +54,27 @@ const ClientTool = z.object({
   input: Json.describe('The input to execute, as hooks and decisions left it.'),
 })
 const Network = z.object(NetworkTarget)
+const Hook = z.object({
+  client: z.string().describe('The client that must answer.'),
+  hook_id: z.string(),
+  hook_point: HookPoint,
+  input: Json.optional().describe(
+    'What a command hook reads on its standard input. Only in lists for this client: with `client`.',
+  ),
+})
 
 const questionsIn = ({ questions }: z.infer<typeof Question>) => questions.map(({ question }) => question).join('; ')
 const answersIn = ({ answers }: { readonly answers: Answers }) =>
   `answered: ${Object.values(answers).flat().join('; ')}`
+
+const PERSON = 'A person answers in the dashboard or the chat, or a program with the API'
 
 export const REQUESTS = {
   permission: {
     name: 'Permission',
     about: 'calls need a decision',
     scope: 'approve',
+    who: PERSON,
     payload: Permission.extend({
       tool_uses: z.array(AskedToolUse.extend({ decision: Behavior.optional().describe('Absent while it waits.') })),
     }),
@@ -88,6 +103,7 @@ export const REQUESTS = {
     name: 'Question',
     about: 'the agent asks the user',
     scope: 'write',
+    who: PERSON,
     payload: Question,
     answer: AnswerQuestion.shape,
     example: { answers: { 'Which database should it use?': 'PostgreSQL', '1': ['Tests', 'Documentation'] } },
@@ -102,12 +118,13 @@ export const REQUESTS = {
     name: 'Elicitation',
     about: 'an MCP server asks the user while a call runs',
     scope: 'write',
+    who: PERSON,
     payload: Elicitation,
     answer: AnswerQuestion.shape,
     ...logEntry({
       opened: Elicitation,
       answered: z.object({ answers: Answers }),
-      asks: (payload) => `the MCP server ${payload.server} asks the user: ${questionsIn(payload)}`,
+      asks: (payload) => `asks the user for the MCP server ${payload.server}: ${questionsIn(payload)}`,
       says: answersIn,
     }),
   },
@@ -115,6 +132,7 @@ export const REQUESTS = {
     name: 'ClientTool',
     about: 'a client executes a call',
     scope: 'write',
+    who: 'The program that offers this tool answers with its result',
     payload: ClientTool,
     answer: PostToolResult.shape,
     example: { output: { number: '17', status: 'shipped' } },
@@ -132,6 +150,7 @@ export const REQUESTS = {
     name: 'Network',
     about: 'a command wants to reach a host',
     scope: 'approve',
+    who: PERSON,
     payload: Network,
     answer: DecideNetworkRequest.shape,
     example: { behavior: 'allow', remember: true },
@@ -146,15 +165,11 @@ export const REQUESTS = {
     name: 'Hook',
     about: 'a client answers a hook',
     scope: 'approve',
-    payload: z.object({
-      client: z.string().describe('The client that must answer.'),
-      hook_id: z.string(),
-      hook_point: HookPoint,
-      input: Json.optional().describe(
-        'What a command hook reads on its standard input. Only in lists for this client: with `client`.',
-      ),
-    }),
+    who: 'The client that has registered the hook answers',
+    payload: Hook,
     answer: PostHookAnswer.shape,
+    asks: ({ client, hook_id, hook_point }: z.infer<typeof Hook>) =>
+      `waits for the client ${client}, which has the hook ${hook_id} (${hook_point})`,
     example: { output: { hookSpecificOutput: { hookEventName: 'PreToolUse', permissionDecision: 'deny' } } },
   },
 } as const satisfies Record<string, Kind>
@@ -195,8 +210,8 @@ export type OneOf<Schemas> = [Schemas[keyof Schemas], ...Schemas[keyof Schemas][
 
 type Line = (value: unknown) => string
 
-/** One line about an opened request. */
-export const lineOfRequest = ({ kind, payload }: { readonly kind: StoredKind; readonly payload: unknown }): string =>
+/** One line about an open request, without its subject. */
+export const lineOfRequest = ({ kind, payload }: { readonly kind: RequestKind; readonly payload: unknown }): string =>
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- kind and payload belong together
   (REQUESTS[kind].asks as Line)(payload)
 

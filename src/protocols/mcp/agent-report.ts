@@ -5,7 +5,7 @@ import { describeEvent } from '../../contract/events/describe-event.ts'
 import { Status } from '../../contract/events/status.ts'
 import type { OpenRequest } from '../../contract/request.ts'
 import { AskedToolUse } from '../../contract/values/permission.ts'
-import { REQUESTS, RequestKindName } from '../../contract/events/request-kinds.ts'
+import { lineOfRequest, RequestKindName, REQUESTS } from '../../contract/events/request-kinds.ts'
 import { timerMs } from '../../lib/bounded-wait.ts'
 import { oneLine } from '../../telemetry/plain-text.ts'
 import type { FoundAgent } from './agents.ts'
@@ -67,31 +67,8 @@ export function waitingFor(conversationId: string, request: OtherRequest): Agent
   const { request_id, kind } = request
   const path = `POST /conversations/${conversationId}/requests/${request_id}`
   const scope = REQUESTS[kind].scope
-  const answer = `${WHO[kind]} (${path}, with a key that has the scope ${scope}). stop_agent ends the wait.`
-  return { request_id, kind, about: aboutOf(request), answer }
-}
-
-const PERSON = 'A person answers in the dashboard or the chat, or a program with the API'
-const WHO: Readonly<Record<OtherRequest['kind'], string>> = {
-  elicitation: PERSON,
-  network: PERSON,
-  client_tool: 'The program that offers this tool answers with its result',
-  hook: 'The client that has registered the hook answers',
-}
-
-function aboutOf(request: OtherRequest): string {
-  switch (request.kind) {
-    case 'elicitation': {
-      const { server, questions } = request.payload
-      return `The MCP server ${server} asks: ${questions.map(({ question }) => question).join(' ')}`
-    }
-    case 'client_tool':
-      return `The tool ${request.payload.name} of a client is called with ${JSON.stringify(request.payload.input)}.`
-    case 'network':
-      return `A command wants to connect to ${request.payload.host}:${request.payload.port}.`
-    case 'hook':
-      return `The hook ${request.payload.hook_id} (${request.payload.hook_point}) of the client ${request.payload.client} is asked.`
-  }
+  const answer = `${REQUESTS[kind].who} (${path}, with a key that has the scope ${scope}). stop_agent ends the wait.`
+  return { request_id, kind, about: lineOfRequest(request), answer }
 }
 
 function textOf({ conversation_id, status, final_text, error, pending, questions, waiting }: AgentReport): string {
@@ -101,7 +78,7 @@ function textOf({ conversation_id, status, final_text, error, pending, questions
     ...(error === undefined ? [] : ['', `It failed: ${error}`]),
     ...pending.map((call) => `\nIt waits for a decision: ${JSON.stringify(call)}`),
     ...questions.map((question) => `\nIt asks: ${question}`),
-    ...waiting.map(({ about, answer }) => `\nIt waits: ${about} ${answer}`),
+    ...waiting.map(({ about, answer }) => `\nIt ${about}. ${answer}`),
   ].join('\n')
 }
 

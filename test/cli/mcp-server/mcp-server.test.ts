@@ -119,7 +119,7 @@ test('what only others can answer is shown, with who they are', async () => {
   expect(waits.report.waiting).toMatchObject([{ kind: 'client_tool', about: expect.stringContaining('look_up') }])
   const [{ request_id, answer } = { request_id: '', answer: '' }] = waits.report.waiting
   expect(answer).toContain(`POST /conversations/${body.id}/requests/${request_id}`)
-  expect(waits.text).toContain('The tool look_up of a client is called with {"number":"17"}.')
+  expect(waits.text).toContain('It waits for a client: look_up: {"number":"17"}.')
   await server.call('POST', `/conversations/${body.id}/requests/${request_id}`, { kind: 'client_tool', output: 'x' })
   const found = await call('get_agent', { conversation_id: body.id })
   expect(found.report).toMatchObject({ status: 'idle', final_text: 'Found.', waiting: [] })
@@ -138,6 +138,6 @@ test('each kind of what waits says what is asked, and which scope answers it', (
     waitingFor('c', { ...of, kind: 'hook', payload: { client: 'reviewer', hook_id: 'a', hook_point: 'PreToolUse' } }),
   ].map(({ about, answer }) => `${about} ${answer}`)
   expect(texts[0]).toMatch(/example\.org:443.*approve/)
-  expect(texts[1]).toMatch(/tickets asks: Which branch\?.*write/)
-  expect(texts[2]).toMatch(/reviewer is asked.*approve/)
+  expect(texts[1]).toMatch(/asks the user for the MCP server tickets: Which branch\?.*write/)
+  expect(texts[2]).toMatch(/waits for the client reviewer.*approve/)
 })
