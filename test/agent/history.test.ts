@@ -53,7 +53,7 @@ test('a request to continue that got no answer is taken back when something else
   expect(live.size.of(live.messages, () => 0)).toBe(again.size.of(again.messages, () => 0))
 })
 
-test('what the model is asked about its output is of its own kind with a schema, which a compaction keeps', () => {
+test('a request for an output has another kind if it has a schema, which a compaction keeps', () => {
   const request: EventDraft = { type: 'OutputRequest', source: 'environment' }
   const schema = { type: 'object' }
   const drafts = [systemInit(), { ...request, run_id: 'r', output_schema: schema }, { ...request, run_id: 'r' }]

@@ -2,7 +2,7 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import type { StoredEvent } from '../../src/events/event-store.ts'
 import type { FeedBufferOptions } from '../../src/events/feed-buffer.ts'
-import { FeedBuffer, feedLimits } from '../../src/events/feed-buffer.ts'
+import { FEED_LIMITS, FeedBuffer, feedLimits } from '../../src/events/feed-buffer.ts'
 
 const event = (seq: number, type = 'UserMessage', chars = 10) =>
   ({ seq, type, json: 'x'.repeat(chars) }) as unknown as StoredEvent
@@ -16,7 +16,8 @@ const bufferOf = (options: Partial<FeedBufferOptions> = {}) =>
 beforeEach(() => void vi.useFakeTimers())
 afterEach(() => void vi.useRealTimers())
 
-test('of the bytes that a stream may buffer, deltas get a sixteenth', () => {
+test('a stream may buffer 4 MiB or what was set, of which deltas get a sixteenth', () => {
+  expect(FEED_LIMITS).toEqual({ softBytes: 262_144, hardBytes: 4_194_304, hardRecords: 10_000 })
   expect(feedLimits(1600)).toEqual({ softBytes: 100, hardBytes: 1600, hardRecords: 10_000 })
 })
 

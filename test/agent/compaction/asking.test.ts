@@ -125,7 +125,7 @@ describe('a context is due', () => {
 })
 
 describe('a compaction', () => {
-  test('stores what it did, between what hooks are told', async () => {
+  test('stores what it did, after one hook and before another', async () => {
     const { compact, seen, signal } = compactorOf()
     const draft = await compact('request', signal, 'Be brief.')
     expect(draft).toEqual({
@@ -156,7 +156,7 @@ describe('a compaction', () => {
     expect(seen.emitted[1]).toEqual(draft)
   })
 
-  test('leaves out what there is not: a run, tasks, wishes, a summary', async () => {
+  test('leaves out a run, tasks, wishes and a summary if they are absent', async () => {
     const { compact, signal } = compactorOf({
       replies: [''],
       deps: { runId: undefined as never, tasks: () => undefined },
@@ -214,7 +214,7 @@ describe('a compaction', () => {
     expect(await compact('request', signal), 'A client asks for a summary.').toMatchObject({ summary: 'Done.' })
   })
 
-  test('of nothing that could be left out does nothing, and hooks do not hear of it', async () => {
+  test('of nothing that could be left out does nothing, and calls no hook', async () => {
     const { compact, seen, signal } = compactorOf({ entries: [] })
     expect(await compact('request', signal)).toBeUndefined()
     expect(await compact('context_window', signal)).toBeUndefined()

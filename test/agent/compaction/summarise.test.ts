@@ -139,7 +139,7 @@ describe('an answer that does not end', () => {
     })
   })
 
-  test('counts from its beginning after a retry, which is told', async () => {
+  test('counts from its beginning after a retry, which is reported', async () => {
     const before = [piece('text', 15), piece('reasoning', 300_000), retry]
     const { seen, outcome } = await summaryOf([
       [...before, piece('text', 15), piece('reasoning', 300_000), answer('whole')],

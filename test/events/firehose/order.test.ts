@@ -27,7 +27,7 @@ function setUp(fields: Partial<FirehoseOrder> = {}) {
   return { firehose, seen }
 }
 
-test('a reader of an order that cannot be stored is told so, and the next one begins with it anew', async () => {
+test('a reader of an order that cannot be stored gets an error, and the next one opens it again', async () => {
   const full = new Error('there is no room')
   let isFull = true
   const { firehose, seen } = setUp({
@@ -43,7 +43,7 @@ test('a reader of an order that cannot be stored is told so, and the next one be
   expect([reader.head, seen.opened]).toEqual([0, 2])
 })
 
-test('a reader that comes while the server stops is told so', async () => {
+test('a reader that comes while the server stops gets an error', async () => {
   const { firehose, seen } = setUp()
   await firehose.close()
   await expect(firehose.open()).rejects.toMatchObject({ code: 'unavailable' })
@@ -58,7 +58,7 @@ test('an order is completed by what its conversations have, once, and forgets al
   expect([seen.kept, seen.opened]).toEqual([['a'], 1])
 })
 
-test('an order that has all appends without help is not completed, but hears of what is deleted', async () => {
+test('an order that has all appends without help is not completed, but gets what is deleted', async () => {
   const { firehose, seen } = setUp({ logs: {} as never })
   using _reader = await firehose.open()
   expect([seen.added.flat(), seen.kept]).toEqual([[], []])
