@@ -38,6 +38,11 @@ test('an image is left out as a whole if it is longer', () => {
   const { sent } = cut({ output: [image(long), image(fits)] }, 100)
   expect(sent['output']).toEqual([image(''), image(fits)])
   expect(sent['cut_texts']).toEqual([{ pointer: '/output/0', characters: 101, media_type: 'image/png' }])
+  const tiny = cut({ output: [image('abcdef'), image('abc')] }, 5).sent
+  expect(tiny['output'], 'Its type is whole, however short texts must be.').toEqual([
+    image(''),
+    { ...image('abc'), type: 'image' },
+  ])
   const others = [
     { type: 'image', data: long },
     { type: 'file', media_type: 'image/png', data: long },

@@ -74,6 +74,21 @@ describe('A reader', () => {
     expect(seqsOf(reader.records)).toEqual([8, 9, 10])
   })
 
+  test('with a filter that lets nothing of the backlog through gets one heartbeat per interval, and not one per page', async () => {
+    await append(5)
+    const none = { afterSeq: 0, types: new Set(['ToolResult']), page: { limit: 1, maxBytes: 1000 } }
+    const quiet = read({ ...none, heartbeatMs: 1_000_000 })
+    await expect.poll(() => log.subscriberCount).toBe(1)
+    quiet.stop()
+    await quiet.done
+    expect(quiet.batches).toEqual([{ records: [], reachedSeq: 5, end: 'aborted' }])
+    const restless = read({ ...none, heartbeatMs: 0 })
+    await expect.poll(() => restless.batches.length).toBeGreaterThan(0)
+    restless.stop()
+    await restless.done
+    expect(restless.batches[0]?.reachedSeq).toBeLessThan(5)
+  })
+
   test('without a cursor starts at the moment of the call, however late reading begins', async () => {
     await append(3)
     const feed = follow(log)
