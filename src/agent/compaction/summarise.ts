@@ -35,6 +35,8 @@ export type SummaryOutcome = {
   readonly costUsd: number | undefined
 }
 
+type SummaryAnswer = Omit<LlmAnswer, 'reasoning'>
+
 type Attempt = { readonly text: string } | { readonly failure: string }
 
 export async function summarise(task: SummaryTask, signal: AbortSignal): Promise<SummaryOutcome> {
@@ -52,7 +54,7 @@ export async function summarise(task: SummaryTask, signal: AbortSignal): Promise
       if ('text' in attempt) return { text: attempt.text, model, usage, costUsd }
       failure = attempt.failure
     } catch (error) {
-      if (!(error instanceof LlmError) || !(error.type in ABOUT_CONTENT)) throw error
+      if (!(error instanceof LlmError) || !ABOUT_CONTENT.has(error.type)) throw error
       failure = error.message
     }
   }
@@ -60,9 +62,9 @@ export async function summarise(task: SummaryTask, signal: AbortSignal): Promise
 }
 
 /** Errors that another request may avoid. */
-const ABOUT_CONTENT: Readonly<Record<string, true>> = { context_window: true, content_filter: true }
+const ABOUT_CONTENT: ReadonlySet<string> = new Set(['context_window', 'content_filter'])
 
-function read(answer: LlmAnswer, maxChars: number): Attempt {
+function read(answer: SummaryAnswer, maxChars: number): Attempt {
   const text = answer.text.trim()
   // A summary that was cut off at another limit is still useful.
   if (cutReasonOf(answer.stopReason) === 'content_filter') return { failure: 'a content filter ended the summary' }
@@ -76,7 +78,7 @@ function read(answer: LlmAnswer, maxChars: number): Attempt {
 }
 
 /** Ends the request as soon as the answer is too long. Its usage is then unknown, and estimated. */
-async function answerTo(request: LlmRequest, task: SummaryTask, signal: AbortSignal): Promise<LlmAnswer> {
+async function answerTo(request: LlmRequest, task: SummaryTask, signal: AbortSignal): Promise<SummaryAnswer> {
   const { llm, maxChars, onRetry } = task
   const stream = llm.stream(request, signal)
   let text = ''
@@ -101,9 +103,9 @@ async function answerTo(request: LlmRequest, task: SummaryTask, signal: AbortSig
   }
 }
 
-function cutOff({ system, messages }: LlmRequest, task: SummaryTask, text: string, chars: number): LlmAnswer {
+function cutOff({ system, messages }: LlmRequest, task: SummaryTask, text: string, chars: number): SummaryAnswer {
   const { model } = task.llm
   const readTokens = messages.reduce((sum, message) => sum + tokensOfMessage(message), tokensOfText(system))
   const usage = { ...NO_USAGE, input_tokens: readTokens, output_tokens: Math.ceil(chars / 4) }
-  return { text, reasoning: '', toolCalls: [], usage, costUsd: task.costOf(usage), stopReason: 'length', model }
+  return { text, toolCalls: [], usage, costUsd: task.costOf(usage), stopReason: 'length', model }
 }
