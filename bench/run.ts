@@ -15,6 +15,7 @@ import { benchCallbacks } from './callbacks.ts'
 import { benchChurn } from './churn.ts'
 import { compare, readAsked } from './compare/compare.ts'
 import { benchCreate } from './create.ts'
+import { benchDashboard } from './dashboard.ts'
 import { benchDeltas } from './deltas.ts'
 import { benchEventLoop } from './event-loop.ts'
 import { benchEventPage } from './event-page.ts'
@@ -62,6 +63,7 @@ const BENCHES: Readonly<Record<string, () => Promise<Row[]>>> = {
   'event-loop': benchEventLoop,
   'event-page': () => benchEventPage(),
   'long-log': benchLongLog,
+  dashboard: benchDashboard,
   sdk: benchSdk,
   cluster: benchCluster,
 }
