@@ -22,6 +22,11 @@ describe('a change of a row', () => {
 
   test('is left to a later page if the row belongs there', () => {
     expect(change(at('old', 0), {}, false)).toEqual(['c', 'b', 'a'])
+    expect(change(at('a', 1, { title: 'renamed' }), {}, false), 'unless it is the last one here').toEqual([
+      'c',
+      'b',
+      'a',
+    ])
   })
 
   test('removes it if it is deleted or does not match any more', () => {

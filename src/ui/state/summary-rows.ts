@@ -21,7 +21,9 @@ export function withChange(
   if (!summary || !matches(summary, filter)) return others
   const place = others.findIndex(({ updated_at }) => updated_at <= summary.updated_at)
   if (place !== -1) return others.toSpliced(place, 0, summary)
-  return isWhole ? [...others, summary] : others
+  // The last row belongs to a page that was read: the next page begins after it.
+  const isLastRow = others.length < rows.length
+  return isWhole || isLastRow ? [...others, summary] : others
 }
 
 function matches(summary: ConversationSummary, { status, archived, q }: SummaryFilter): boolean {
