@@ -22,5 +22,9 @@ export async function createOrFind(
   // Another profile has other tools and other people.
   const isMeant = conversation.isNew || conversation.view.profile === wish.profile
   if (owner && access.sees(owner) && isMeant) return conversation
-  throw new Problem('conversation_exists', 'This external_id cannot be used with this profile. Choose another one.')
+  throw otherProfile()
 }
+
+/** The error for a conversation that was created with another profile than the request names. */
+export const otherProfile = (): Problem =>
+  new Problem('conversation_exists', 'This external_id cannot be used with this profile. Choose another one.')

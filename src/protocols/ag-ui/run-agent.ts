@@ -3,16 +3,15 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Access } from '../../access/access.ts'
 import { Problem } from '../../contract/problem.ts'
 import type { Conversation } from '../../conversations/conversation.ts'
-import { findExternal } from '../../conversations/profiles/external-ids.ts'
 import { accessOf } from '../../http/guards/authorize.ts'
-import { createOrFind } from '../../http/guards/create-or-find.ts'
+import { createOrFind, otherProfile } from '../../http/guards/create-or-find.ts'
 import { closeSignal } from '../../http/request/close-signal.ts'
 import { problemFor } from '../../http/request/problem-handler.ts'
 import { createRequestFor, mayNotInstruct } from '../shared/create-request.ts'
 import { deleteUnbegun } from '../shared/delete-unbegun.ts'
 import { enterStream } from '../shared/enter-stream.ts'
 import { parseField } from '../shared/fields.ts'
-import { findThread } from '../shared/find-thread.ts'
+import { findThread, findThreadId, profileOfThread } from '../shared/find-thread.ts'
 import type { GatewayDeps } from '../shared/gateway-deps.ts'
 import { streamResponse } from '../shared/stream-response.ts'
 import type { AgUiEvent } from './ag-ui-event.ts'
@@ -66,19 +65,16 @@ export async function runAgent(deps: GatewayDeps, request: FastifyRequest, reply
 export async function stopAgent(deps: GatewayDeps, request: FastifyRequest): Promise<object> {
   const { threadId } = parseField(StopInput, request.body)
   const conversation = await findThread(deps, accessOf(request), threadId)
-  if (conversation?.state.settings.profile !== profileOf(request))
+  if (!conversation || profileOfThread(conversation) !== profileOf(request))
     throw new Problem('conversation_not_found', 'There is no such thread.')
   request.conversationId = conversation.id
   return { threadId, status: await conversation.pause({ interrupt: true }) }
 }
 
 /** The conversation of the thread that a request names; undefined if it makes one, or is not valid. */
-export async function conversationOfThread(
-  { manager }: GatewayDeps,
-  request: FastifyRequest,
-): Promise<string | undefined> {
+export async function conversationOfThread(deps: GatewayDeps, request: FastifyRequest): Promise<string | undefined> {
   const { threadId } = parseField(StopInput, request.body)
-  return await findExternal(manager, { external_id: threadId, user_id: accessOf(request).limits.userId })
+  return await findThreadId(deps, accessOf(request), threadId)
 }
 
 // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the parameter of the route
@@ -99,7 +95,8 @@ async function threadFor(
 ): Promise<{ readonly conversation: Conversation; readonly isNew: boolean }> {
   // A key of one conversation must not make any.
   const thread = await findThread(deps, access, input.threadId)
-  if (thread?.state.settings.profile === profile) return { conversation: thread, isNew: false }
+  if (thread && profileOfThread(thread) === profile) return { conversation: thread, isNew: false }
+  if (thread) throw otherProfile()
   const instructions = spokenInstructions(input, access)
   postedMessages(firstMessagesOf(input, userInputs), { instructions })
   const wish = await createRequestFor(deps, access, {

@@ -1,7 +1,7 @@
 /** What the routes of the UI message stream do, in one module, which is loaded when it is used. */
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Conversation } from '../../conversations/conversation.ts'
-import { createOrFind } from '../../http/guards/create-or-find.ts'
+import { createOrFind, otherProfile } from '../../http/guards/create-or-find.ts'
 import { accessOf } from '../../http/guards/authorize.ts'
 import { closeSignal } from '../../http/request/close-signal.ts'
 import { problemFor } from '../../http/request/problem-handler.ts'
@@ -16,6 +16,7 @@ import { beginAnswer } from './begin-answer.ts'
 import { ChunkBuilder } from './chunk-builder.ts'
 import { clientToolsFrom } from './client-tools-in.ts'
 import { findChat, requireChat } from './find-chat.ts'
+import { profileOfThread } from '../shared/find-thread.ts'
 import { isAtRest } from '../shared/is-at-rest.ts'
 import { readHistory } from './read-history.ts'
 import { openTurn } from './turn-marks.ts'
@@ -74,8 +75,9 @@ async function findOrCreateChat(
   { id, profile, client_tools: tools }: UiChatRequest,
 ): Promise<{ readonly conversation: Conversation; readonly isNew: boolean }> {
   const foundConversation = await findChat(deps, request, id)
-  const isMeant = !profile || foundConversation?.state.settings.profile === profile
-  if (foundConversation && isMeant) return { conversation: foundConversation, isNew: false }
+  const isMeant = foundConversation && (!profile || profileOfThread(foundConversation) === profile)
+  if (isMeant) return { conversation: foundConversation, isNew: false }
+  if (foundConversation) throw otherProfile()
   const access = accessOf(request)
   const fields = { profile: profile ?? PROFILE, tools: tools ?? [], metadata: undefined, instructions: undefined }
   const wish = await createRequestFor(deps, access, { ...fields, externalId: id })

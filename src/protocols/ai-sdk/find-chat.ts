@@ -1,10 +1,9 @@
-/** Finds the conversation of a chat: its id is the `external_id` of the conversation, in the space of the user of the key. */
+/** Finds the conversation of a chat: its id is the `external_id` of the conversation, or that of the conversation itself. */
 import type { FastifyRequest } from 'fastify'
 import { Problem } from '../../contract/problem.ts'
 import type { Conversation } from '../../conversations/conversation.ts'
-import { findExternal } from '../../conversations/profiles/external-ids.ts'
 import { accessOf } from '../../http/guards/authorize.ts'
-import { findThread } from '../shared/find-thread.ts'
+import { findThread, findThreadId } from '../shared/find-thread.ts'
 import type { GatewayDeps } from '../shared/gateway-deps.ts'
 
 /** Returns undefined if the key sees no such chat. */
@@ -26,12 +25,12 @@ export async function requireChat(deps: GatewayDeps, request: FastifyRequest, ch
 }
 
 /** The conversation that a request is about; undefined if it makes one. */
-export async function chatInRequest({ manager }: GatewayDeps, request: FastifyRequest): Promise<string | undefined> {
+export async function chatInRequest(deps: GatewayDeps, request: FastifyRequest): Promise<string | undefined> {
   const { body } = request
   const inBody = typeof body === 'object' && body !== null && 'id' in body ? body.id : undefined
   const chatId = request.method === 'POST' && chatIdIn(request) === '' ? inBody : chatIdIn(request)
   if (typeof chatId !== 'string' || chatId === '') return undefined
-  return await findExternal(manager, { external_id: chatId, user_id: accessOf(request).limits.userId })
+  return await findThreadId(deps, accessOf(request), chatId)
 }
 
 // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the parameter of the route

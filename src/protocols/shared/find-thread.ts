@@ -1,15 +1,28 @@
+/** Finds the conversation that clients which choose ids themselves call a thread or a chat. */
 import type { Access } from '../../access/access.ts'
 import type { Conversation } from '../../conversations/conversation.ts'
 import { findExternal } from '../../conversations/profiles/external-ids.ts'
 import type { GatewayDeps } from './gateway-deps.ts'
 
-/** Returns the conversation with this `external_id`, in the space of the user of the key; undefined if the key sees none. */
-export async function findThread(
-  { manager }: GatewayDeps,
-  access: Access,
-  externalId: string,
-): Promise<Conversation | undefined> {
-  const id = await findExternal(manager, { external_id: externalId, user_id: access.limits.userId })
-  const owner = id === undefined ? undefined : manager.ownerOf(id)
-  return id !== undefined && owner && access.sees(owner) ? await manager.open(id) : undefined
+type Threads = Pick<GatewayDeps, 'manager'>
+
+/**
+ * Returns the id of the conversation with this `external_id`, in the space of the user of the key. Without any, the name is the
+ * id of a conversation that was begun by another protocol; undefined if the key sees none.
+ */
+export async function findThreadId({ manager }: Threads, access: Access, name: string): Promise<string | undefined> {
+  const externalId = await findExternal(manager, { external_id: name, user_id: access.limits.userId })
+  if (externalId !== undefined) return externalId
+  const owner = manager.ownerOf(name.toLowerCase())
+  return owner && access.sees(owner) ? owner.id : undefined
 }
+
+/** Returns undefined if the key sees no such conversation. */
+export async function findThread(deps: Threads, access: Access, name: string): Promise<Conversation | undefined> {
+  const id = await findThreadId(deps, access, name)
+  const owner = id === undefined ? undefined : deps.manager.ownerOf(id)
+  return owner && access.sees(owner) ? await deps.manager.open(owner.id) : undefined
+}
+
+/** A conversation that was created without a profile has the settings of the server, as `default` has them at first. */
+export const profileOfThread = ({ state }: Conversation): string => state.settings.profile ?? 'default'
