@@ -132,3 +132,14 @@ describe.concurrent('a call', () => {
     expect(await eventsOf(conversation, 'ToolResult')).toMatchObject([{ is_error: true }])
   })
 })
+
+describe.concurrent('a question', () => {
+  test.each(CASES)('begun by $begins is answered by $decides, and $finishes follows it up', async (names) => {
+    const { begins, decides, finishes } = names
+    const conversation = await clients[begins].begin('Please ask me.')
+    await clients[decides].answer(conversation, { label: 'PostgreSQL', answer: 'I take PostgreSQL.' })
+    await ends(conversation)
+    await finish(conversation, finishes)
+    expect(await eventsOf(conversation, 'RequestAnswered,RequestClosed')).toHaveLength(1)
+  })
+})

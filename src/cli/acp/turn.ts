@@ -86,6 +86,8 @@ export class PromptTurn {
     if (event.type === 'Result') this.#result = event
     if (event.type === 'ErrorEvent') this.#error = event
     if (event.type === 'StatusUpdate') this.#takeStatus(event)
+    // A message of another client has closed a question: the next status is that of another run.
+    if (event.type === 'Result' && event.stop_reason === 'superseded') this.#end()
   }
 
   #takeStatus({ status, reason, seq }: EventOf<'StatusUpdate'>): void {
