@@ -143,3 +143,24 @@ describe.concurrent('a question', () => {
     expect(await eventsOf(conversation, 'RequestAnswered,RequestClosed')).toHaveLength(1)
   })
 })
+
+test('the id of a conversation opens nothing for a key that does not see it, and for another profile', async () => {
+  const conversation = await clients.REST.begin('Please write a line.')
+  const { body, status: keyStatus } = await server.call('POST', '/keys', {
+    name: 'ada',
+    scopes: ['read', 'write'],
+    user_id: 'ada',
+  })
+  expect(keyStatus).toBe(201)
+  const ofAda = new AiSdkClient({ ...place, key: body.key })
+  expect(await ofAda.finalText(conversation)).toBe('')
+  expect(await clients['AI SDK'].finalText(conversation)).toBe('I write.')
+  const run = { threadId: conversation.id, runId: 'run', messages: [] }
+  const authorization = `Bearer ${body.key}`
+  expect(await server.call('POST', '/ag-ui/default', run, { authorization })).toMatchObject({ status: 400 })
+  await server.call('PUT', '/profiles/other', { tools: ['Bash'] })
+  const said = { ...run, messages: [{ id: 'm', role: 'user', content: 'Hello' }] }
+  const refused = { status: 409, body: { error: 'conversation_exists' } }
+  expect(await server.call('POST', '/ag-ui/other', said)).toMatchObject(refused)
+  expect(await eventsOf(conversation, 'UserMessage,RequestAnswered,RequestClosed')).toHaveLength(1)
+})
