@@ -263,6 +263,33 @@ test('a busy conversation is 409, and what waits in it can be stopped', async ()
   expect((await ask(id, 'after')).status).toBe('completed')
 })
 
+test('words that were said before are said again, although the client counts a retry, and a lost answer is found', async () => {
+  const { id } = await openai.conversations.create({})
+  const retry = { headers: { 'x-stainless-retry-count': '1' } }
+  const say = (input: string, options?: typeof retry) =>
+    openai.responses.create({ model: 'default', conversation: id, input }, options)
+  const first = await say('continue')
+  expect((await say('continue', retry)).id).toBe(first.id)
+  const slow = say('slowly')
+  await expect.poll(async () => (await server.call('GET', `/conversations/${restId(id)}`)).body.status).toBe('running')
+  await expect(say('continue')).rejects.toMatchObject({ status: 409 })
+  await server.call('POST', `/conversations/${restId(id)}/pause`, { interrupt: true })
+  await slow
+  const again = await say('continue', retry)
+  expect(again.id).not.toBe(first.id)
+  expect(again.output_text).toBe('Said: continue, slowly, continue')
+})
+
+test('of requests with one key that make a conversation at once, one adds the items', async () => {
+  const items = Array.from({ length: 20 }, (_, at) => userSays(`${at} ${'x'.repeat(20_000)}`))
+  const make = () => openai.conversations.create({ items }, { headers: { 'idempotency-key': 'made-17' } })
+  const outcomes = await Promise.allSettled([make(), make(), make(), make()])
+  const busy = outcomes.filter((each) => each.status === 'rejected').map(({ reason }) => reason.status)
+  expect(busy.every((status) => status === 409)).toBe(true)
+  const { id } = await make()
+  expect((await listAll(id)).length).toBe(20)
+})
+
 test('a key sees no conversations of others, whatever it does with them', async () => {
   const made = await openai.conversations.create({ items: [userSays('secret')] })
   const scopes = ['read', 'write', 'approve']

@@ -33,7 +33,7 @@ const OF_CONNECTION = new Set(
 export async function findOwner(request: FastifyRequest, { cluster, remote }: Peers): Promise<Owner | undefined> {
   const id = namedConversation(request)
   const { config, method, url } = request.routeOptions
-  const key = creates(request) && request.access && creationKey(request.access, request.headers['idempotency-key'])
+  const key = creates(request) && request.access && creationKey(request, request.access)
   const owner = key ? await cluster.ownerOfKey(request.raw.socket, key) : undefined
   if (owner) return owner
   if (url === '/conversations' && method === 'POST' && request.access) return await cluster.successor()
@@ -63,9 +63,13 @@ function namesOf(request: FastifyRequest): string[] {
 const creates = ({ routeOptions: { method, url } }: FastifyRequest): boolean =>
   method === 'POST' && (url === '/conversations' || url === '/conversations/:id/fork')
 
-/** The key as it is stored. */
-const creationKey = (access: Access, key: string | string[] | undefined): string | undefined =>
-  typeof key === 'string' ? ownKey(access, { key, bodyHash: '' })?.key : undefined
+/** The key of the conversation that the request makes, as it is stored. */
+function creationKey({ headers, routeOptions: { config } }: FastifyRequest, access: Access): string | undefined {
+  const key = headers['idempotency-key']
+  return typeof key === 'string'
+    ? ownKey(access, { key: `${config.creationPrefix ?? ''}${key}`, bodyHash: '' })?.key
+    : undefined
+}
 
 /** Another instance may have created the conversation before it died, and a limited key sees only those that are known. */
 export async function learnConversation(request: FastifyRequest, manager: OwnerLookup): Promise<void> {
@@ -76,11 +80,14 @@ export async function learnConversation(request: FastifyRequest, manager: OwnerL
 /** Forwards requests whose body names the conversation, after it was read. An instance that stops begins no conversation. */
 export function forwardByBody(app: FastifyInstance, peers: Peers): void {
   app.addHook('preHandler', async (request, reply) => {
-    const { conversationInBody } = request.routeOptions.config
+    const { conversationInBody, creationPrefix } = request.routeOptions.config
     if (!conversationInBody || !request.access) return
     const id = await conversationInBody(request.body, request)
     const { cluster } = peers
-    const owner = await (id === undefined ? cluster.successor() : cluster.ownerElsewhere(request.raw.socket, id))
+    const { socket } = request.raw
+    const key = id === undefined && creationPrefix !== undefined && creationKey(request, request.access)
+    const maker = key ? await cluster.ownerOfKey(socket, key) : undefined
+    const owner = maker ?? (await (id === undefined ? cluster.successor() : cluster.ownerElsewhere(socket, id)))
     if (owner) await forward(request, reply, peers, owner, { id, body: JSON.stringify(request.body) })
   })
 }

@@ -7,6 +7,8 @@ declare module 'fastify' {
     conversationOf?: (params: unknown) => string | undefined
     /** Returns the conversation that the body or a header names; undefined: the request makes one. */
     conversationInBody?: (body: unknown, request: FastifyRequest) => string | undefined | Promise<string | undefined>
+    /** The route makes conversations: what is before the `Idempotency-Key` in the key by which they are found. */
+    creationPrefix?: string
   }
   interface FastifyRequest {
     /** The conversation that the handler has found or made, if the path names none. */

@@ -15,6 +15,7 @@ import type { Idempotency } from '../../state/idempotency.ts'
 import { createRequestFor, mayNotInstruct } from '../shared/create-request.ts'
 import { invalid, parseField, refuseTwice } from '../shared/fields.ts'
 import { beginAlone } from '../shared/begin-alone.ts'
+import { isAtRest } from '../shared/is-at-rest.ts'
 import { toolsUpdate, useTools } from '../shared/use-tools.ts'
 import { OpenAiError } from './openai-error.ts'
 import { parseApprovalId } from './response-id.ts'
@@ -89,7 +90,8 @@ export async function continueConversation(
     const retry = retryOf(request)
     request.conversationId = earlier.id
     const start = await earlierResponse(earlier, retry)
-    if (start !== undefined) return { conversation: earlier, start, isNew: false }
+    const isOther = start !== undefined && isNamed && retry.key === undefined && (await hasEnded(earlier, start))
+    if (start !== undefined && !isOther) return { conversation: earlier, start, isNew: false }
     if (end === undefined) throw busy()
     const input = readInput(body.input, false)
     // Somebody else may have answered what waited: the same turn then continues.
@@ -104,6 +106,15 @@ export async function continueConversation(
   } finally {
     release()
   }
+}
+
+/** Clients repeat a request without a key, whose answer was lost, for so long. Later the same words are said again. */
+const REPEATED_MS = 60_000
+
+/** True if the turn of this message ended long ago, or another message came after it: the same words are not the same request. */
+async function hasEnded(conversation: Conversation, start: number): Promise<boolean> {
+  if (await isContinuedAfter(conversation, start, ['UserMessage'])) return true
+  return isAtRest(conversation) && Date.now() - Date.parse(conversation.state.updatedAt) > REPEATED_MS
 }
 
 /** Deletes a conversation that the request has made, and whose id nobody knows. */

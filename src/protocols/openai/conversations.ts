@@ -10,7 +10,7 @@ import { createOrFind } from '../../http/guards/create-or-find.ts'
 import { mayConfigure, ownKey } from '../../http/guards/limited-requests.ts'
 import { busy } from './begin-turn.ts'
 import type { ConversationItem } from './conversation-items.ts'
-import { findItem, pageOfItems } from './conversation-items.ts'
+import { countItems, findItem, pageOfItems } from './conversation-items.ts'
 import { createRequestFor } from '../shared/create-request.ts'
 import type { GatewayDeps } from '../shared/gateway-deps.ts'
 import { itemsOfInput } from './input-items.ts'
@@ -43,15 +43,25 @@ export async function createConversationObject(deps: GatewayDeps, request: Fasti
   const idempotency = ownKey(access, creationOf(retryOf(request)))
   const { view } = await createOrFind(deps.manager, access, wish, { idempotency })
   request.conversationId = view.id
-  const conversation = await deps.manager.open(view.id)
-  // A repeated request finds the conversation, with its items.
-  if (conversation.state.status === 'idle' && !(await findItem(conversation, () => true))) {
-    await post(conversation, words).catch(async (error: unknown) => {
-      await deps.manager.delete(view.id)
-      throw error
-    })
+  const release = beginAlone(view.id)
+  // Another request with the key is adding the items.
+  if (!release) throw busy()
+  try {
+    const conversation = await deps.manager.open(view.id)
+    const saidCount = await countItems(conversation)
+    // The server may have stopped while they were added.
+    if (conversation.state.lastRun === undefined)
+      await post(conversation, words.slice(saidCount)).catch((error: unknown) => deleteEmpty(deps, conversation, error))
+    return objectOf(conversation)
+  } finally {
+    release()
   }
-  return objectOf(conversation)
+}
+
+/** Nobody knows a conversation that has nothing because it could not be made whole. Throws the error. */
+async function deleteEmpty({ manager }: GatewayDeps, conversation: Conversation, error: unknown): Promise<never> {
+  if ((await countItems(conversation)) === 0) await manager.delete(conversation.id)
+  throw error
 }
 
 function onlyProfileOf({ limits: { profiles } }: Access): string {

@@ -65,3 +65,6 @@ export function parseApprovalId(text: string): { readonly requestId: string; rea
   const [, hex, toolUseId] = /^mcpr_([0-9a-f]{32})_(.+)$/.exec(text) ?? []
   return hex === undefined || toolUseId === undefined ? undefined : { requestId: dashedUuid(hex), toolUseId }
 }
+
+/** What is before the `Idempotency-Key` of a request in the key of the conversation that it makes. */
+export const CREATION_PREFIX = 'response '

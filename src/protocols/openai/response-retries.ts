@@ -6,6 +6,7 @@ import type { BodyHash } from '../../security/body-hash.ts'
 import type { Idempotency, PostedKey } from '../../state/idempotency.ts'
 import type { RetryHeaders } from './earlier-post.ts'
 import { earlierPost, retryHeadersOf } from './earlier-post.ts'
+import { CREATION_PREFIX } from './response-id.ts'
 
 export type ResponseRetry = RetryHeaders & BodyHash
 
@@ -24,14 +25,14 @@ export function responseMark({ key, bodyHash, formerHashes }: ResponseRetry): Id
 
 /** Returns the key for the conversation that a request creates, or the fork. */
 export const creationOf = ({ key, bodyHash, formerHashes }: ResponseRetry): Idempotency | undefined =>
-  key === undefined ? undefined : { key: `response ${key}`, bodyHash, formerHashes }
+  key === undefined ? undefined : { key: CREATION_PREFIX + key, bodyHash, formerHashes }
 
 /** Returns the seq of its message; undefined if the request is a new one. Throws a `Problem` for a key of another request. */
 export async function earlierResponse(conversation: Conversation, retry: ResponseRetry): Promise<number | undefined> {
   const { key, isRepeated, bodyHash, formerHashes } = retry
   if (key === undefined && !isRepeated) return undefined
   const hashes = [bodyHash, ...formerHashes]
-  // The body names the response that it continues.
+  // The body names the response that it continues, or the conversation.
   const isMeant = ({ key: mark, bodyHash: hash }: PostedKey) => {
     const form = FORM.exec(mark)
     return form !== null && (key === undefined ? hashes.includes(hash) : form[1] === key)

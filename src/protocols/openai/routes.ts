@@ -3,7 +3,7 @@ import type { FastifyContextConfig, FastifyPluginAsync, FastifyReply, FastifyReq
 import type * as Loaded from './gateway.ts'
 import type { GatewayDeps } from '../shared/gateway-deps.ts'
 import { redactorOf } from '../shared/redactor-of.ts'
-import { parseConversationId, parseResponseId } from './response-id.ts'
+import { CREATION_PREFIX, parseConversationId, parseResponseId } from './response-id.ts'
 import { watchLeftovers } from './watch-leftovers.ts'
 
 type Gateway = typeof Loaded
@@ -40,7 +40,7 @@ export const openAiRoutes: FastifyPluginAsync<GatewayDeps & { readonly loaded: P
 
   add(['GET', '/v1/models'], reading, (gateway, request) => gateway.models(deps, request))
   add(['GET', '/v1/models/:model'], reading, (gateway, request) => gateway.model(deps, request))
-  const creating = { ...asking, conversationInBody: conversationContinued }
+  const creating = { ...asking, conversationInBody: conversationContinued, creationPrefix: CREATION_PREFIX }
   add(['POST', '/v1/responses'], creating, (gateway, request, reply) => gateway.createResponse(deps, request, reply))
   const chat = '/v1/chat/completions'
   const chatting = {
@@ -63,7 +63,7 @@ export const openAiRoutes: FastifyPluginAsync<GatewayDeps & { readonly loaded: P
 function addConversations(add: AddRoute, deps: GatewayDeps): void {
   const all = '/v1/conversations'
   // Another instance makes it while this one stops.
-  const creating = { ...asking, conversationInBody: () => undefined }
+  const creating = { ...asking, conversationInBody: () => undefined, creationPrefix: CREATION_PREFIX }
   add(['POST', all], creating, (gateway, request) => gateway.createConversationObject(deps, request))
   const one = `${all}/:conversation_id`
   const own = { conversationOf: conversationNamed }
