@@ -6,18 +6,35 @@ import type { ConversationManager } from '../../conversations/manager.ts'
 import type { Idempotency } from '../../state/idempotency.ts'
 import { hidingDeleted, ofProject } from './limited-requests.ts'
 
+/** New conversations that go again if their first message is refused, while no other request has found them. */
+const tentative = new Set<string>()
+
+/** True if the conversation was tentative until now. */
+export const endTentative = (id: string): boolean => tentative.delete(id)
+
+type CreateOptions = {
+  readonly idempotency?: Idempotency | undefined
+  /** The caller calls `endTentative` for a new one. */
+  readonly isTentative?: boolean
+}
+
 /** `wanted` is what `createAs` has returned. */
 export async function createOrFind(
   manager: ConversationManager,
   access: Access,
   wish: CreateConversation,
-  { idempotency }: { readonly idempotency?: Idempotency | undefined } = {},
+  { idempotency, isTentative = false }: CreateOptions = {},
 ): Promise<{ readonly view: ConversationView; readonly isNew: boolean }> {
   const create = (request: CreateConversation) => manager.create(request, idempotency, ofProject(access))
   const { external_id } = wish
   if (external_id === undefined) return { view: await hidingDeleted(access, () => create(wish)), isNew: true }
   const { findOrCreate } = await import('../../conversations/profiles/external-ids.ts')
-  const conversation = await findOrCreate(manager, { ...wish, external_id }, (id) => create({ ...wish, id }))
+  const conversation = await findOrCreate(manager, { ...wish, external_id }, async (id) => {
+    const view = await create({ ...wish, id })
+    if (isTentative) tentative.add(id)
+    return view
+  })
+  if (!conversation.isNew) endTentative(conversation.view.id)
   const owner = manager.ownerOf(conversation.view.id)
   // Another profile has other tools and other people.
   const isMeant = conversation.isNew || conversation.view.profile === wish.profile

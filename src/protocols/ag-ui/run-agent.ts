@@ -8,7 +8,7 @@ import { createOrFind, otherProfile } from '../../http/guards/create-or-find.ts'
 import { closeSignal } from '../../http/request/close-signal.ts'
 import { problemFor } from '../../http/request/problem-handler.ts'
 import { createRequestFor, mayNotInstruct } from '../shared/create-request.ts'
-import { deleteUnbegun } from '../shared/delete-unbegun.ts'
+import { settleNew } from '../shared/settle-new.ts'
 import { enterStream } from '../shared/enter-stream.ts'
 import { parseField } from '../shared/fields.ts'
 import { findThread, findThreadId, profileOfThread } from '../shared/find-thread.ts'
@@ -57,7 +57,7 @@ export async function runAgent(deps: GatewayDeps, request: FastifyRequest, reply
     leave?.()
     release()
     // It has the system prompt of a request that was refused.
-    if (isNew && !run) await deleteUnbegun(deps, conversation)
+    if (isNew) await settleNew(deps, conversation, { hasBegun: run !== undefined })
   }
 }
 
@@ -106,7 +106,7 @@ async function threadFor(
     instructions: instructionsOf(input),
     externalId: input.threadId,
   })
-  const { view, isNew } = await createOrFind(deps.manager, access, wish)
+  const { view, isNew } = await createOrFind(deps.manager, access, wish, { isTentative: true })
   return { conversation: await deps.manager.open(view.id), isNew }
 }
 

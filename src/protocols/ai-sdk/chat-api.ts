@@ -7,7 +7,7 @@ import { closeSignal } from '../../http/request/close-signal.ts'
 import { problemFor } from '../../http/request/problem-handler.ts'
 import { followTurn, readTurn } from '../items/follow-turn.ts'
 import { createRequestFor } from '../shared/create-request.ts'
-import { deleteUnbegun } from '../shared/delete-unbegun.ts'
+import { settleNew } from '../shared/settle-new.ts'
 import { enterStream } from '../shared/enter-stream.ts'
 import type { GatewayDeps } from '../shared/gateway-deps.ts'
 import { streamResponse } from '../shared/stream-response.ts'
@@ -38,13 +38,15 @@ export async function submitChat(deps: GatewayDeps, request: FastifyRequest, rep
   const { conversation, isNew } = await (input
     ? findOrCreateChat(deps, request, body)
     : { conversation: await requireChat(deps, request, body.id), isNew: false })
+  let hasBegun = false
   try {
-    await sendAnswer(deps, conversation, { request, reply }, async () =>
-      beginAnswer(conversation, { body, input, access, hashBody: request.server.hashBody }),
-    )
-  } catch (error) {
-    if (isNew) await deleteUnbegun(deps, conversation)
-    throw error
+    await sendAnswer(deps, conversation, { request, reply }, async () => {
+      const begun = await beginAnswer(conversation, { body, input, access, hashBody: request.server.hashBody })
+      hasBegun = true
+      return begun
+    })
+  } finally {
+    if (isNew) await settleNew(deps, conversation, { hasBegun })
   }
 }
 
@@ -81,7 +83,7 @@ async function findOrCreateChat(
   const access = accessOf(request)
   const fields = { profile: profile ?? PROFILE, tools: tools ?? [], metadata: undefined, instructions: undefined }
   const wish = await createRequestFor(deps, access, { ...fields, externalId: id })
-  const { view, isNew } = await createOrFind(deps.manager, access, wish)
+  const { view, isNew } = await createOrFind(deps.manager, access, wish, { isTentative: true })
   request.conversationId = view.id
   return { conversation: await deps.manager.open(view.id), isNew }
 }

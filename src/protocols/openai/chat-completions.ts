@@ -12,7 +12,7 @@ import { threadId } from './chat-thread.ts'
 import type { ChatPlace, ChatTurn } from './chat-turn.ts'
 import { beginChat, placeFor } from './chat-turn.ts'
 import { enterTemporary } from './temporary-users.ts'
-import { deleteUnbegun } from '../shared/delete-unbegun.ts'
+import { settleNew } from '../shared/settle-new.ts'
 import { enterStream } from '../shared/enter-stream.ts'
 import type { GatewayDeps } from '../shared/gateway-deps.ts'
 import { requireModel } from './models.ts'
@@ -52,7 +52,7 @@ export async function createChatCompletion(
     leave?.()
     release()
     // It has the instructions of a request that was refused.
-    if (place.isNew && !place.isTemporary && !turn) await deleteUnbegun(deps, conversation)
+    if (place.isNew && !place.isTemporary) await settleNew(deps, conversation, { hasBegun: turn !== undefined })
     // A repeated request follows the same turn.
     if (leaveTemporary(isOver(place, { turn, builder, signal: exchange.signal })))
       await deps.manager.delete(conversation.id).catch((error: unknown) => {

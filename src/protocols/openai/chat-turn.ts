@@ -68,7 +68,7 @@ async function threadFor(deps: GatewayDeps, ask: ChatAsk): Promise<ChatPlace> {
   })
   const id = thread === undefined ? { id: temporaryId(hashBody, 'chat') } : {}
   try {
-    const { view, isNew } = await createOrFind(deps.manager, access, { ...request, ...id })
+    const { view, isNew } = await createOrFind(deps.manager, access, { ...request, ...id }, { isTentative: true })
     return { conversation: await deps.manager.open(view.id), isTemporary: thread === undefined, isNew }
   } catch (error) {
     if (!(error instanceof Problem && error.code === 'conversation_exists')) throw error

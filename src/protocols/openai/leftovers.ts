@@ -1,6 +1,8 @@
 /** Removes conversations that were to go with their answer and outlived it: the server stopped before, or no result of a function came. */
+import type { StopReason } from '../../contract/events/status.ts'
 import type { Conversation } from '../../conversations/conversation.ts'
 import type { ConversationManager } from '../../conversations/manager.ts'
+import { readPages } from '../../events/read-pages.ts'
 import type { HashBody } from '../../security/body-hash.ts'
 import { beginAlone } from '../shared/begin-alone.ts'
 import { newestIsMarked } from './chat-history.ts'
@@ -52,12 +54,26 @@ async function remove(manager: Manager, { id, kind, isOld }: Leftover): Promise<
 
 /** One that somebody has continued by another API is theirs. */
 const IS_LEFT: Readonly<Record<TemporaryKind, (conversation: Conversation) => Promise<boolean>>> = {
-  chat: newestIsMarked,
-  // A client that answers or continues it wants to have it.
-  async response({ log, requests }) {
-    const { events } = await log.read({ types: SAID, limit: 2 })
-    return requests.list().length === 0 && events.length < 2
-  },
+  // The request of a chat that had ended by itself would have removed it: somebody else has continued it.
+  chat: async (conversation) => (await newestIsMarked(conversation)) && !(await hasEndedByItself(conversation)),
+  response: isOfOneResponse,
+}
+
+async function hasEndedByItself({ log, requests }: Conversation): Promise<boolean> {
+  if (requests.list().length > 0) return false
+  for await (const { events } of readPages(log, { types: ENDS, order: 'desc', limit: PAGE }))
+    for (const { event } of events)
+      if (event.type === 'Result' && event.parent_tool_use_id === undefined) return !CUT_OFF.has(event.stop_reason)
+  return false
+}
+
+const ENDS: ReadonlySet<string> = new Set(['Result'])
+const CUT_OFF: ReadonlySet<string> = new Set<StopReason>(['server_restart', 'owner_lost'])
+
+/** A client that answers or continues it wants to have it. */
+export async function isOfOneResponse({ log, requests }: Conversation): Promise<boolean> {
+  const { events } = await log.read({ types: SAID, limit: 2 })
+  return requests.list().length === 0 && events.length < 2
 }
 
 const SAID: ReadonlySet<string> = new Set(['UserMessage', 'RequestAnswered'])

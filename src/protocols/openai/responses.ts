@@ -19,6 +19,8 @@ import type { ResponseId } from './response-id.ts'
 import { formatResponseId, parseResponseId } from './response-id.ts'
 import { enterStream } from '../shared/enter-stream.ts'
 import type { GatewayDeps } from '../shared/gateway-deps.ts'
+import { isAtRest } from '../shared/is-at-rest.ts'
+import { isOfOneResponse } from './leftovers.ts'
 import { inputItems } from './input-items.ts'
 import { responseObject } from './response-object.ts'
 import type { Echo, ResponseObject } from './response-object.ts'
@@ -73,7 +75,7 @@ export async function createResponse(
   }
 }
 
-/** Deletes the conversation when the turn has ended, unless it waits for the client. Never rejects. */
+/** Deletes the conversation when the turn has ended, unless it waits for the client or somebody continues it. Never rejects. */
 async function deleteAtEnd(
   { manager }: GatewayDeps,
   { conversation, id }: FoundResponse,
@@ -81,7 +83,7 @@ async function deleteAtEnd(
 ): Promise<void> {
   try {
     for await (const _ of followTurn(conversation.log, id.start, new AbortController().signal));
-    if (conversation.requests.list().length === 0) await manager.delete(conversation.id)
+    if (isAtRest(conversation) && (await isOfOneResponse(conversation))) await manager.delete(conversation.id)
   } catch (err) {
     log.warn({ err, conversation_id: conversation.id }, 'a conversation that was not to be stored could not be deleted')
   }
