@@ -127,6 +127,21 @@ describe('a session that waits', () => {
     expect(resultsIn(events)).toMatchObject([{ stop_reason: 'completed' }])
   })
 
+  test('ends with the answer to a message that another client writes instead of an answer', async () => {
+    const { promise: never } = Promise.withResolvers<never>()
+    const asking = query({
+      prompt: `call AskUserQuestion ${JSON.stringify({ questions: [QUESTION] })}`,
+      options: { ...options, tools: ['AskUserQuestion'], answerQuestions: () => never },
+    })
+    const events: QueryEvent[] = []
+    for await (const event of asking) {
+      events.push(event)
+      if (event.type === 'StatusUpdate' && event.status === 'waiting_for_input')
+        await server.client.conversation(asking.sessionId!).send('forget it')
+    }
+    expect(resultsIn(events)).toMatchObject([{ stop_reason: 'superseded' }, { final_text: 'forget it' }])
+  })
+
   test('has the call of a tool executed that its program has left open', async () => {
     const begun = Promise.withResolvers<void>()
     const look = (handler: () => string | Promise<string>) => tool('look', 'Looks.', z.object({}), handler)

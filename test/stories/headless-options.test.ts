@@ -9,10 +9,12 @@ import type { ScriptedModel } from '../../src/llm/scripted/scripted-model.ts'
 import { startScriptedModel } from '../../src/llm/scripted/scripted-model.ts'
 import type { ScriptedQuestion } from '../../src/llm/scripted/script.ts'
 import { pickTurn } from '../../src/llm/scripted/script.ts'
+import { ASKS } from '../support/asked-question.ts'
 import type { CommandOptions } from '../support/command.ts'
 import { runCommand, startCommand } from '../support/command.ts'
 import type { TestServer } from '../support/server.ts'
 import { KEY, startServer } from '../support/server.ts'
+import { until } from '../support/until.ts'
 
 const SCHEMA = { type: 'object', required: ['name'], properties: { name: { type: 'string' } } }
 const PNG = Buffer.from(
@@ -36,6 +38,7 @@ const SCRIPT = {
       ],
     },
     { when: 'hang', turns: [{ text: 'I think', hang: true }] },
+    { when: 'ask me', turns: [ASKS] },
     { when: 'refuse', turns: [{ status: 401, error: { message: 'no such key' } }] },
     { turns: [{ text: 'Hello.' }] },
   ],
@@ -105,6 +108,21 @@ test('options are settings of a new conversation', async () => {
     stderr: expect.stringContaining(`Conversation ${id} already exists`),
   })
 })
+
+test.each([true, false])(
+  'a message of another client instead of an answer, with run: %s, ends the wait',
+  async (run) => {
+    const id = randomUUID()
+    const args = ['--session-id', id, '--tools', 'AskUserQuestion', '--ask', 'clients', '--output-format', 'json']
+    const asking = startCommand(['-p', ...args, 'ask me'], shared())
+    await until('the question', async () => (await view(id)).status === 'waiting_for_input')
+    expect((await server.call('POST', `/conversations/${id}/messages`, { message: 'hello', run })).status).toBe(202)
+    const { code, stdout } = await asking.finished
+    const [end] = lines(stdout)
+    if (run) expect([code, end]).toMatchObject([0, { stop_reason: 'completed', final_text: 'Hello.', steps: 2 }])
+    else expect([code, end]).toMatchObject([1, { stop_reason: 'superseded', steps: 1 }])
+  },
+)
 
 test('a prompt of the system is replaced, and a preset or no tools at all can be chosen', async () => {
   await print('--system-prompt', 'You are a clock.', '--tools', '', 'hello')

@@ -6,6 +6,7 @@ import type { AgentServerClient } from '../../src/client/client.ts'
 import { createClient } from '../../src/client/client.ts'
 import type { Stage } from '../support/agent.ts'
 import { bash, setStage } from '../support/agent.ts'
+import { ASKS } from '../support/asked-question.ts'
 import { KEY } from '../support/server.ts'
 import type { OpenRequestOf } from '../../src/contract/request.ts'
 import { decisionsIn } from '../support/answering.ts'
@@ -23,6 +24,7 @@ beforeAll(async () => {
         { text: 'Made some.' },
       ],
     },
+    { when: 'ask me', turns: [ASKS] },
     { turns: [{ text: 'Hello.' }] },
   ]
   stage = await setStage({ replies })
@@ -55,6 +57,15 @@ test('starts a run and waits for it', async () => {
   expect(await conversation.runAndWait()).toMatchObject({ status: 'idle', result: { final_text: 'Hello.' } })
   const outcome = await conversation.run({ wait: true, max_steps: 1 }).catch((error: unknown) => error)
   expect(outcome).toMatchObject({ result: {} })
+})
+
+test('waits until the agent asks, and then for the run of a message that another client writes instead', async () => {
+  const conversation = await create({ tools: ['AskUserQuestion'], initial_message: 'ask me' })
+  expect(await conversation.runAndWait()).toMatchObject({ status: 'waiting_for_input' })
+  const others = createClient({ baseUrl: stage.server.url, apiKey: KEY }).conversation(conversation.id)
+  expect(await others.sendAndWait('hello')).toMatchObject({ status: 'idle', result: { final_text: 'Hello.' } })
+  expect(await conversation.wait()).toMatchObject({ status: 'idle', result: { stop_reason: 'completed' } })
+  expect(await conversation.sendAndWait('ask me')).toMatchObject({ status: 'waiting_for_input' })
 })
 
 test('allows a call, denies the next one, and waits after each decision', async () => {

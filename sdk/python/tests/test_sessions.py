@@ -40,6 +40,22 @@ async def test_a_message_that_is_sent_while_the_agent_works_is_answered_in_the_s
         assert texts[-1] == "Two." and len(texts) == 2
 
 
+async def test_a_message_of_another_program_instead_of_an_answer_is_answered_in_the_same_loop() -> None:
+    async def never(questions: object) -> None:
+        await asyncio.Event().wait()
+
+    options = Options(tools=["AskUserQuestion"], answer_questions=never)
+    async with Client() as client, Client() as other, client.session(options) as session:
+        reasons: list[str] = []
+        async for event in session.ask("Set up the database."):
+            if event["type"] == "StatusUpdate" and event["status"] == "waiting_for_input":
+                body = {"message": "Say two.", "run": True}
+                await (await other.transport()).call("POST", f"/conversations/{session.id}/messages", body, keyed=True)
+            if event["type"] == "Result":
+                reasons.append(event["stop_reason"])
+        assert reasons == ["superseded", "completed"]
+
+
 async def test_to_leave_the_loop_stops_the_run_and_the_session_goes_on() -> None:
     async with Client() as client, client.session(Options(tools=["Bash"])) as session:
         async with aclosing(session.ask("Work long.")) as events:

@@ -124,8 +124,12 @@ async function followTurn(turn: TurnRequest, begunTurn: BegunTurn): Promise<Turn
     if (turnEnd && (await isLeft(conversation, event, background))) return turnEnd
     if (!('run_id' in event) || (runId !== undefined && event.run_id !== runId)) continue
     end = endAfter(end, event)
+    if (event.type === 'Result' && event === end.result) {
+      steps += event.steps
+      // A message of another client has closed what waited: the next status can be that of the run that reads it.
+      if (event.stop_reason === 'superseded') runId = undefined
+    }
     if (event.type !== 'StatusUpdate' || GOES_ON.has(event.status)) continue
-    steps += end.result?.steps ?? 0
     if (mayContinue(turn, event, steps)) runId = await runAgain(turn, event.seq, steps)
     else {
       turnEnd = { status: event.status, ...end, denied: [...(turnEnd?.denied ?? []), ...waits.takeDenied()], steps }
