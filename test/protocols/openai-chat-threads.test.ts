@@ -198,10 +198,18 @@ test('what a client takes back while it waits, or after it was stopped, ends', a
   expect((await other.say('and')).message.content).toBe('I know: slowly, and.')
 })
 
-test('a question is text, and the next message answers it', async () => {
+test('a question is text, and the next message closes it once, also if the client repeats it', async () => {
   const chat = new Chat('asks')
   expect((await chat.say('which one')).message.content).toMatch(/Which database\?\n1\. SQLite\n2\. PostgreSQL/)
-  expect((await chat.say('SQLite')).message.content).toContain('SQLite')
+  const answer = [...chat.messages, { role: 'user' as const, content: 'SQLite' }]
+  const first = await chat.send(answer)
+  expect(first.message.content).toBe('I know: which one, SQLite.')
+  expect(await chat.send(answer, {}, { 'X-Stainless-Retry-Count': '1' })).toEqual(first)
+  const next = await chat.send([...answer, first.message, { role: 'user', content: 'and' }])
+  expect(next.message.content).toBe('I know: which one, SQLite, and.')
+  const { id } = await viewOf(chat)
+  const { items } = (await server.call('GET', `/conversations/${id}/events?types=RequestAnswered,RequestClosed`)).body
+  expect(items).toMatchObject([{ type: 'RequestClosed', kind: 'question', reason: 'message' }])
 })
 
 test('a busy thread is refused, and a lost connection does not stop its agent', async () => {

@@ -5,6 +5,7 @@ import OpenAI from 'openai'
 import type { Response, ResponseStreamEvent } from 'openai/resources/responses/responses'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { ScriptedQuestion, ScriptedTurn } from '../../src/llm/scripted/script.ts'
+import { ASKS } from '../support/asked-question.ts'
 import { KEY } from '../support/server.ts'
 import { setStage } from '../support/agent.ts'
 import { until } from '../support/until.ts'
@@ -26,6 +27,7 @@ function turnFor({ messages }: ScriptedQuestion['body']): ScriptedTurn {
       text: 'Now.',
       calls: [{ name: 'Bash', arguments: { command: said.replaceAll(/.*(touch \w+).*/gs, '$1') } }],
     }
+  if (said.includes('which one')) return ASKS
   if (said.includes('look up')) return { calls: [{ name: 'look_up', arguments: { number: '17' } }] }
   if (said.includes('slowly'))
     return { reasoning: 'Let me think.', text: 'one two three four five six', chunk_delay_ms: 60 }
@@ -300,6 +302,26 @@ test('a function of the client is called by the client', async () => {
   expect((await openai.responses.retrieve(asked.id)).output).toEqual(asked.output)
   const items = await Array.fromAsync(await openai.responses.inputItems.list(response.id))
   expect(items).toMatchObject([{ type: 'function_call_output', call_id: call.call_id, output: 'shipped' }])
+})
+
+test('a question is a message, and the next text closes it once, also if the client repeats it', async () => {
+  await server.call('PUT', '/profiles/asking', { tools: ['AskUserQuestion'], llm_config: LLM })
+  const conversation = await openai.conversations.create({ model: 'asking' } as object)
+  const named = { model: 'asking', conversation: conversation.id }
+  for (const place of [{ model: 'asking' }, named]) {
+    const asked = await ask('which one', place)
+    expect(asked.output_text).toMatch(/Which database\?\n1\. SQLite/)
+    const again = place === named ? named : { ...place, previous_response_id: asked.id }
+    const headers = { 'Idempotency-Key': `answer-to-${asked.id}` }
+    const answer = () => openai.responses.create({ input: 'SQLite', ...again }, { headers })
+    const first = await answer()
+    expect(first.output_text).toBe('Hello there.')
+    expect(await answer()).toEqual(first)
+    const types = 'UserMessage,RequestAnswered,RequestClosed'
+    const { items } = (await server.call('GET', `/conversations/${conversationOf(asked)}/events?types=${types}`)).body
+    const asMessage = { type: 'UserMessage' }
+    expect(items).toMatchObject([asMessage, { type: 'RequestClosed', reason: 'message' }, asMessage])
+  }
 })
 
 test('a failed run is a failed response', async () => {

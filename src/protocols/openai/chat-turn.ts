@@ -182,7 +182,7 @@ function hasUnseen(conversation: Conversation, { callIds }: ChatMessages): boole
   return open.length > 0 && open.every(({ tool_use_ids }) => tool_use_ids.every((id) => !seenIds.has(id)))
 }
 
-/** A message decides nothing. Undefined if nothing waits but questions, which the next message ends, and functions. */
+/** A message decides nothing. Undefined if nothing waits but questions, which the next message closes, and functions. */
 function waitingError(conversation: Conversation): OpenAiError | undefined {
   const waiting = conversation.requests.list().filter(({ kind }) => kind !== 'question' && kind !== 'client_tool')
   if (waiting.length === 0) return undefined

@@ -256,7 +256,7 @@ function itemOf(
 
 const jsonOf = (value: unknown): string => (typeof value === 'string' ? value : JSON.stringify(value))
 
-/** Returns text about a request, for a client that cannot answer it in this protocol, and for questions, which the next message answers. */
+/** Returns text about a request, for a client that cannot answer it in this protocol, and for questions, which the next message closes. */
 function wordsFor({ request_id, kind, payload }: EventOf<'RequestOpened'>): string {
   if ('questions' in payload)
     return payload.questions
