@@ -21,7 +21,10 @@ beforeAll(async () => {
   expect(await server.call('PUT', '/profiles/coder', { tools: ['Bash'], llm_config })).toMatchObject({ status: 201 })
   const block = 'tee -a prompts | if grep -q forbidden; then echo "Not that." >&2; exit 2; fi'
   const wait = 'if grep -q waits; then touch asked; while [ ! -e go ]; do sleep 0.05; done; fi'
-  const hooks = { UserPromptSubmit: [{ hooks: [block, wait].map((command) => ({ type: 'command', command })) }] }
+  const blockLater = 'if grep -q later; then touch asked; while [ ! -e go ]; do sleep 0.05; done; exit 2; fi'
+  const hooks = {
+    UserPromptSubmit: [{ hooks: [block, wait, blockLater].map((command) => ({ type: 'command', command })) }],
+  }
   const hooked = { tools: ['Bash'], llm_config, hooks, permission_mode: 'default' }
   expect(await server.call('PUT', '/profiles/hooked', hooked)).toMatchObject({ status: 201 })
 })
@@ -59,6 +62,21 @@ test('a first request that is refused leaves no thread with its system prompt', 
   const run = await send('first', [user('u', 'Hello')], {}, 'hooked')
   expect(textIn(run)).toContain('Hello')
   expect(textIn(run)).not.toContain('stranger')
+})
+
+test('a thread that another client has found or used stays, although its first message is refused', async () => {
+  for (const thread of ['found', 'used']) {
+    const refused = send(thread, [user('u', 'later')], {}, 'hooked')
+    await expect.poll(async () => (await viewOf(thread))?.workdir).toBeTypeOf('string')
+    const { id, workdir } = await viewOf(thread)
+    await expect.poll(() => readFile(join(workdir, 'asked'), 'utf8').catch(() => undefined)).toBe('')
+    const find = () => server.call('POST', '/conversations', { external_id: thread, profile: 'hooked' })
+    const upload = () => server.call('PUT', `/conversations/${id}/files/mine.txt`, 'mine')
+    expect((await (thread === 'found' ? find() : upload())).status).toBeLessThan(300)
+    await writeFile(join(workdir, 'go'), '')
+    expect((await refused).status).toBe(403)
+    expect((await server.call('GET', `/conversations/${id}`)).status).toBe(200)
+  }
 })
 
 test('a message that was taken back is said again when it is sent again', async () => {

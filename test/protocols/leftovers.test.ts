@@ -4,7 +4,7 @@ import { CreateConversation } from '../../src/contract/conversation.ts'
 import { removeLeftovers } from '../../src/protocols/openai/leftovers.ts'
 import { isTemporaryId, temporaryId } from '../../src/protocols/openai/temporary-id.ts'
 import { createBodyHash } from '../../src/security/body-hash.ts'
-import { setBench } from '../conversations/fixtures.ts'
+import { endOf, setBench } from '../conversations/fixtures.ts'
 
 const HOUR = 60 * 60 * 1000
 const hashBody = createBodyHash(['key-material-of-the-tests'])
@@ -22,18 +22,20 @@ test('only the server can make the id of a conversation that goes with its answe
 })
 
 test('what is left of them is removed after a day, unless somebody uses it', async () => {
-  await using bench = await setBench()
-  const [left, used, other] = [temporaryId(hashBody, 'chat'), temporaryId(hashBody, 'chat'), undefined]
+  await using bench = await setBench({ script: [{ text: 'Done.' }] })
+  const [left, used, ended] = [1, 2, 3].map(() => temporaryId(hashBody, 'chat'))
   const ids: string[] = []
-  for (const id of [left, used, other]) {
+  for (const id of [left, used, ended, undefined]) {
     const llm_config = { model: 'scripted', base_url: bench.model.baseUrl, api_key: 'key' }
     const view = await bench.manager.create({ ...CreateConversation.parse({ llm_config }), ...(id && { id }) })
     ids.push(view.id)
     const conversation = await bench.manager.open(view.id)
     const key = `chat ${'0'.repeat(32)} ${'0'.repeat(16)} unique`
-    await conversation.post({ message: 'hello', run: false }, { key, bodyHash: 'hash' })
+    // A request would have removed what ended by itself: somebody has answered what it waited for.
+    const { run_id } = await conversation.post({ message: 'hello', run: id === ended }, { key, bodyHash: 'hash' })
+    if (run_id !== undefined) await endOf(conversation, run_id)
   }
-  await (await bench.manager.open(used)).post({ message: 'from another API', run: false })
+  await (await bench.manager.open(used!)).post({ message: 'from another API', run: false })
   const failures: unknown[] = []
   const remove = async (hours: number) =>
     await removeLeftovers(
@@ -44,6 +46,6 @@ test('what is left of them is removed after a day, unless somebody uses it', asy
   await remove(23)
   expect(ids.every((id) => bench.known.has(id))).toBe(true)
   await remove(25)
-  expect(ids.map((id) => bench.known.has(id))).toEqual([false, true, true])
+  expect(ids.map((id) => bench.known.has(id))).toEqual([false, true, true, true])
   expect(failures).toEqual([])
 })

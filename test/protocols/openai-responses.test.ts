@@ -371,6 +371,24 @@ test('what is not to be stored is deleted after a lost connection, too', async (
   await until('the conversation to be deleted', isGone)
 })
 
+test('what is not to be stored stays if another client has continued it meanwhile', async () => {
+  const stream = await openai.responses.create({ model: 'coder', input: 'Write slowly', stream: true, store: false })
+  let id = ''
+  for await (const event of stream) {
+    if (event.type === 'response.created') id = conversationOf(event.response)
+    if (event.type === 'response.output_text.delta') break
+  }
+  const said = await server.call('POST', `/conversations/${id}/messages`, { message: 'Hello', run: true })
+  expect(said.status).toBe(202)
+  await server.call('POST', `/conversations/${id}/pause`, { interrupt: true })
+  expect((await server.call('POST', `/conversations/${id}/run`, { wait: true })).status).toBe(200)
+  expect((await stage.events(id, 'types=UserMessage')).length).toBe(2)
+  // The deletion follows the end of the response.
+  const later = await openai.responses.create({ model: 'coder', input: 'Hello', store: false })
+  await expect(openai.responses.retrieve(later.id)).rejects.toMatchObject({ status: 404 })
+  expect((await server.call('GET', `/conversations/${id}`)).status).toBe(200)
+})
+
 test('audit lines name the conversation that was made, continued, cancelled or deleted', async () => {
   const first = await ask('Hello')
   const second = await ask('Hello', { previous_response_id: first.id })
