@@ -164,7 +164,7 @@ export const CreateStreamTicket = z
       .max(MAX_FILE_PATH_CHARS)
       .optional()
       .describe(
-        'A path in the workdir of `conversation_id`: the ticket downloads this file or directory, and opens no stream. The key needs the scope `files`.',
+        'A path below the workdir of `conversation_id`: the ticket downloads this file or directory, and opens no stream. The key needs the scopes `read` and `files`.',
       ),
     scopes: z
       .array(z.literal('read'))

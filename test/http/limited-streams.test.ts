@@ -175,6 +175,14 @@ describe('a ticket of a file', () => {
     expect(await download(`${path}/a.txt`, ticket)).toEqual(isUnauthorized)
   })
 
+  test('is not used up by what a browser fetches ahead', async () => {
+    const { id, path } = await makeFiles()
+    const ticket = await ticketFor({ conversation_id: id, file: 'dir/a.txt' })
+    const ahead = { ...NO_KEY, 'sec-purpose': 'prefetch;prerender' }
+    expect((await http.call('GET', `${path}/a.txt?ticket=${ticket}`, undefined, ahead)).status).toBe(403)
+    expect((await download(`${path}/a.txt`, ticket)).status).toBe(200)
+  })
+
   test('opens nothing else: no other file, list, stream or change', async () => {
     const { id, path } = await makeFiles()
     for (const [method, other] of [
@@ -211,6 +219,8 @@ describe('a ticket of a file', () => {
     expect((await http.call('POST', '/stream-tickets', body, other.header)).body.error).toBe('conversation_not_found')
     const outside = await http.call('POST', '/stream-tickets', { ...body, file: '../a.txt' })
     expect(outside.body.error).toBe('unsafe_path')
+    const whole = await http.call('POST', '/stream-tickets', { ...body, file: '.' })
+    expect(whole.body).toMatchObject({ error: 'invalid_request', message: expect.stringContaining('the workdir') })
     const ofNothing = await http.call('POST', '/stream-tickets', { firehose: true, file: 'dir/a.txt' })
     expect(ofNothing.body.error).toBe('invalid_request')
   })

@@ -37,8 +37,11 @@ export function createKeyRefusal(metrics: Pick<Metrics, 'keyRefused'>): RefuseKe
 /** Returns a check that throws a `Problem` unless the key is valid, and counts the failures. */
 export function createKeyCheck({ authenticate, tickets, logins, refuseKey }: KeyCheckDeps): CheckKey {
   return async (request, authorization) => {
+    const ticket = ticketIn(request)
+    // What a browser reads ahead is not what a person asks for, and would use the ticket up.
+    if (ticket !== undefined && /prefetch/i.test(String(request.headers['sec-purpose'] ?? '')))
+      throw new Problem('forbidden', 'A ticket works once, and not for what is fetched ahead.')
     try {
-      const ticket = ticketIn(request)
       if (authorization === undefined && ticket === undefined && hasLogin(request)) {
         request.access = await findLogin(request, logins)
       } else if (ticket === undefined) {

@@ -12,6 +12,7 @@ import {
   Scope,
   StreamTicket,
 } from '../../contract/key.ts'
+import { Problem } from '../../contract/problem.ts'
 import type { Access } from '../../access/access.ts'
 import type { ApiKeys } from '../../access/api-keys.ts'
 import type { Tickets } from '../../access/stream-tickets.ts'
@@ -130,6 +131,8 @@ function registerTickets(app: Parameters<typeof keyRoutes>[0], { tickets, author
       if (file !== undefined) access.require('files')
       if (id !== undefined) authorize.conversation(access, id)
       const path = file === undefined ? undefined : parseJailPath(file).text
+      if (path === '')
+        throw new Problem('invalid_request', 'file: names the workdir; a ticket downloads a file or a directory in it.')
       const ticket = await tickets.issue(access, { ...request.body, file: path })
       return reply.code(201).header('cache-control', 'no-store').send(ticket)
     },

@@ -41,9 +41,9 @@ export async function submitChat(deps: GatewayDeps, request: FastifyRequest, rep
   let hasBegun = false
   try {
     await sendAnswer(deps, conversation, { request, reply }, async () => {
-      const begun = await beginAnswer(conversation, { body, input, access, hashBody: request.server.hashBody })
+      const begunAnswer = await beginAnswer(conversation, { body, input, access, hashBody: request.server.hashBody })
       hasBegun = true
-      return begun
+      return begunAnswer
     })
   } finally {
     if (isNew) await settleNew(deps, conversation, { hasBegun })
