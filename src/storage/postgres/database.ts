@@ -77,6 +77,12 @@ export class PostgresDatabase implements AsyncDisposable {
     return PostgresSession.connect({ urls: urlsOf(sessionUrl) })
   }
 
+  /** A new connection through the pooler, if there is one. */
+  connectPooled(): Promise<PostgresSession> | undefined {
+    const { url, sessionUrl = url } = this.#options
+    return url === sessionUrl ? undefined : PostgresSession.connect({ urls: urlsOf(url), isPooled: true })
+  }
+
   /** Executes a statement that changes nothing. Rejects with a `Problem` if the outage is too long. */
   async read(text: string, values: readonly unknown[] = []): Promise<PostgresRow[]> {
     const outage = this.outage()

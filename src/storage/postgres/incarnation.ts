@@ -83,6 +83,8 @@ export class KeptIncarnation implements Availability, AsyncDisposable {
   readonly #others: CounterWatch
   readonly lease: RenewedLease | undefined
   #session: PostgresSession
+  /** Leads through the pooler, if there is one. */
+  #pooled: PostgresSession | undefined
   #renewing: Promise<void> | undefined
   /** The time when the last renewal that succeeded was begun. */
   #renewedAt: number
@@ -116,8 +118,8 @@ export class KeptIncarnation implements Availability, AsyncDisposable {
     if (!this.#session.isBroken) await this.#session.run(END, [this.#options.number], END_MS).catch(() => {}) // others wait
     await this.#session.end()
     await this.#renewing
-    // It may have connected meanwhile.
-    await this.#session.end()
+    // They may have connected meanwhile.
+    await Promise.all([this.#session.end(), this.#pooled?.end()])
   }
 
   async #renewOnce(): Promise<void> {
@@ -126,8 +128,10 @@ export class KeptIncarnation implements Availability, AsyncDisposable {
       if (this.#session.isBroken) this.#session = await database.connect()
       const sentAt = now()
       const hasLock = await tryLock(this.#session, sharing)
-      const [row] = await this.#session.run(hasLock ? RENEW : FIND, [number], STATEMENT_MS)
+      const outage = await this.#outageOfPooler()
+      const [row] = await this.#session.run(hasLock && !outage ? RENEW : FIND, [number], STATEMENT_MS)
       if (!row) return await this.#giveUp()
+      if (outage) throw outage
       // Its former session may still have it: the database has not noticed yet that the connection broke.
       if (!hasLock) throw await inUse(this.#session)
       this.#isReported = false
@@ -138,6 +142,17 @@ export class KeptIncarnation implements Availability, AsyncDisposable {
       // Each outage once: the statements that wait report it as well.
       if (!this.#isReported) onFault(error)
       this.#isReported = true
+    }
+  }
+
+  /** An instance whose pooler is away stores nothing, whatever its session can do. Undefined if the pooler answers. */
+  async #outageOfPooler(): Promise<Error | undefined> {
+    try {
+      if (!this.#pooled || this.#pooled.isBroken) this.#pooled = await this.#options.database.connectPooled()
+      await this.#pooled?.run('select', [], STATEMENT_MS)
+      return undefined
+    } catch (error) {
+      return error instanceof Error ? error : new Error(String(error))
     }
   }
 
@@ -160,7 +175,7 @@ export class KeptIncarnation implements Availability, AsyncDisposable {
     this.lease?.lose(error)
     this.#takenOver.abort(error)
     // It may have the lock again.
-    await this.#session.end()
+    await Promise.all([this.#session.end(), this.#pooled?.end()])
   }
 }
 

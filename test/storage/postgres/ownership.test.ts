@@ -6,6 +6,7 @@ import type { PostgresStorageOptions } from '../../../src/storage/postgres/postg
 import { openPostgresStorage } from '../../../src/storage/postgres/postgres-storage.ts'
 import type { ConversationStorage, Storage } from '../../../src/storage/storage.ts'
 import { append, message, readAll, tempDirectory, textOf } from '../../events/fixtures.ts'
+import { startCutProxy } from '../../support/cut-proxy.ts'
 import type { TestDatabase } from '../../support/postgres.ts'
 import { createDatabase } from '../../support/postgres.ts'
 import { until } from '../../support/until.ts'
@@ -169,6 +170,31 @@ test('an instance that was ended while it was silent learns it with its next ren
   await own.query('update incarnations set ended_at = now()')
   await until('the announcement', () => Promise.resolve(first.availability.takenOver.aborted))
   expect(String(first.availability.takenOver.reason)).toContain('Another instance has ended this one')
+})
+
+test('an instance whose pooler is away is not ready, and is ended, although it reaches the database for its session', async () => {
+  const proxy = await startCutProxy(new URL(`http://127.0.0.1:${database.port}`))
+  const pooledUrl = new URL(database.url)
+  pooledUrl.port = new URL(proxy.url).port
+  const urls = { url: pooledUrl.href, sessionUrl: database.url }
+  const first = await start({ ...WATCHING, ...urls, outageMs: 300 })
+  const { id, log } = await create(first)
+  await until('an answer', () => Promise.resolve(first.availability.answers()))
+  proxy.down()
+  await until('a storage that is not ready', () => Promise.resolve(!first.availability.answers()))
+  proxy.up()
+  await until('an answer', () => Promise.resolve(first.availability.answers()))
+  expect(first.availability.takenOver.aborted, 'nobody watched it').toBe(false)
+  await append(log, message('second'))
+
+  await using second = await start(WATCHING)
+  proxy.down()
+  await until('the end of the first', () => Promise.resolve(first.availability.takenOver.aborted))
+  expect(first.availability.lease?.isHeld).toBe(false)
+  const opened = await second.conversation(id).openLog()
+  expect((await readAll(opened.log)).map(textOf)).toEqual(['first', 'second'])
+  await first[Symbol.asyncDispose]()
+  await proxy.close()
 })
 
 test('an instance that renews is never ended, and one that stops frees its conversations at once', async () => {
