@@ -104,7 +104,8 @@ export class ApiKeys implements AsyncDisposable {
   }
 
   /** Throws `key_not_found`. */
-  get(id: string): ApiKey {
+  async get(id: string): Promise<ApiKey> {
+    await this.#seek(id)
     return this.#shown(this.#stored(id))
   }
 
@@ -136,15 +137,17 @@ export class ApiKeys implements AsyncDisposable {
    * of them. Throws `key_not_found`.
    */
   async rotate(id: string, { overlap_seconds }: RotateKey): Promise<CreatedKey> {
+    await this.#seek(id)
     return await this.#credentials.change(async () => {
       const key = makeCredential('ask_')
       await this.#credentials.store(id, () => this.#rotated(this.#stored(id), key, overlap_seconds))
-      return { ...this.get(id), key }
+      return { ...this.#shown(this.#stored(id)), key }
     })
   }
 
   /** Ends its streams immediately. Throws `key_not_found`. */
   async revoke(id: string): Promise<void> {
+    await this.#seek(id)
     await this.#credentials.change(() => this.#credentials.store(id, () => void this.#stored(id)))
   }
 
@@ -193,6 +196,11 @@ export class ApiKeys implements AsyncDisposable {
     const remainingMs = next - this.#now()
     if (remainingMs <= 0) return this.#learn()
     this.#expiry = setTimeout(() => this.#wait(next), timerMs(Math.min(remainingMs, CLOCK_CHECK_MS))).unref()
+  }
+
+  /** Asks the storage for an unknown key: another process may have made it. */
+  async #seek(id: string): Promise<void> {
+    if (!this.#credentials.all.has(id)) await this.#credentials.follow()
   }
 
   #stored(id: string): StoredKey {

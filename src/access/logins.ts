@@ -142,6 +142,8 @@ export class Logins implements AsyncDisposable {
 
   /** Its streams end immediately. Throws `login_not_found`. */
   async end(access: Access, id: string): Promise<void> {
+    // Another instance may have made it.
+    if (!this.#credentials.all.has(id)) await this.#credentials.follow()
     await this.#credentials.change(() =>
       this.#credentials.store(id, () => {
         const login = this.#credentials.all.get(id)

@@ -135,7 +135,7 @@ describe('an API key', () => {
     for (const each of [keys, await here.open()]) {
       for (const { key } of [first, second]) expect(await each.find(key)).toBeUndefined()
       expect((await each.find(third.key))?.limits.userId).toBe('user-17')
-      expect(each.get(first.id).previous_valid_until).toBeUndefined()
+      expect((await each.get(first.id)).previous_valid_until).toBeUndefined()
     }
     const last = await keys.rotate(first.id, { overlap_seconds: 0 })
     expect([await keys.find(third.key), await keys.find(last.key)]).toEqual([undefined, expect.anything()])
@@ -146,7 +146,7 @@ describe('an API key', () => {
     {
       await using keys = await here.open()
       const { key, id } = await keys.create(READER)
-      expect(keys.get(id).last_used_at).toBeUndefined()
+      expect((await keys.get(id)).last_used_at).toBeUndefined()
       here.pass(5)
       await keys.find(key)
     }
@@ -178,6 +178,20 @@ describe('an API key', () => {
     await expect(one.rotate(id, { overlap_seconds: 60 })).rejects.toMatchObject({ code: 'key_not_found' })
     await one.create(READER)
     expect([await one.find(key), await other.find(key), one.list().length]).toEqual([undefined, undefined, 1])
+  })
+
+  test('that another server has just made can be read, rotated and revoked by its id', async () => {
+    await using here = await bench()
+    const [one, other] = await here.openTwo()
+    const read = await one.create(READER)
+    expect(await other.get(read.id)).toMatchObject({ id: read.id, name: READER.name })
+    const rotated = await one.create(READER)
+    const { key } = await other.rotate(rotated.id, { overlap_seconds: 0 })
+    expect([await one.find(rotated.key), await one.find(key)]).toEqual([expect.anything(), expect.anything()])
+    const revoked = await one.create(READER)
+    await other.revoke(revoked.id)
+    expect(await other.find(revoked.key)).toBeUndefined()
+    await expect(one.revoke(revoked.id)).rejects.toMatchObject({ code: 'key_not_found' })
   })
 
   test('that is damaged stops the start and says what to do: revoked keys must not come back', async () => {

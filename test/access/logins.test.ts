@@ -123,6 +123,16 @@ test('the streams of a login that is over end within a minute, and its row is re
   }
 })
 
+test('a login that another instance has just made can be ended by its id', async () => {
+  await using here = await bench()
+  const logins = await here.open()
+  await using beside = await here.openBeside()
+  const { login, value, cookie } = await logins.create(MASTER_LOGIN)
+  await beside.end(Access.master(), login.id)
+  await expect(logins.end(Access.master(), login.id)).rejects.toMatchObject({ code: 'login_not_found' })
+  expect(await logins.find(value, [cookie])).toBeUndefined()
+})
+
 test('a login that is used at one instance does not end at another one that never saw it', async () => {
   await using here = await bench()
   const used = await here.open()
