@@ -210,9 +210,9 @@ export class ConversationManager {
   /**
    * Deletes the conversation; it cannot be found from now on. When this resolves, its processes are dead and its data
    * is removed, unless that takes longer than `DELETE_TIMEOUT_MS`; then it continues in the background. Removes the
-   * workdir only if the server created it.
+   * workdir only if the server created it. With `freesKey`, the key of its create creates another one from now on.
    */
-  async delete(id: string): Promise<void> {
+  async delete(id: string, { freesKey = false }: { readonly freesKey?: boolean } = {}): Promise<void> {
     const { knownConversations, conversations } = this.#deps
     const { logger, storage } = conversations
     this.#open.refuseWhenClosing()
@@ -222,10 +222,10 @@ export class ConversationManager {
     const keys = keyOf(summary)
     const { removed } = await this.#open.delete(
       id,
-      () => storage.deletions.mark(id, keys[0]),
+      () => storage.deletions.mark(id, freesKey ? undefined : keys[0]),
       (openedConversation) => this.#remove(summary, openedConversation),
     )
-    this.#created.remember(keys)
+    await (freesKey ? this.#created.forget(keys) : this.#created.remember(keys))
     if (await settlesWithin(DELETE_TIMEOUT_MS, removed)) return
     logger.warn({ conversation_id: id }, 'deleting a conversation takes long; it continues in the background')
     removed.catch((error: unknown) => logger.error({ err: error, conversation_id: id }, 'a delete failed'))

@@ -20,6 +20,13 @@ export class CreateOnce<T> {
 
   readonly remember = (keys: readonly CreationKey[]): void => this.#created.remember(keys)
 
+  /** Call it after the conversations of these keys were deleted, if a repeated request creates another one. Never rejects. */
+  async forget(keys: readonly CreationKey[]): Promise<void> {
+    this.#created.forget(keys)
+    // A key that could not be freed says that its conversation was deleted.
+    for (const { key, id } of keys) await this.#claims?.freeKey({ key, id }).catch(() => {})
+  }
+
   /** `make` creates the conversation `id`. Throws `idempotency_in_flight`, and the `Problem` of `findEarlier`. */
   async run(idempotency: Idempotency, id: string, make: () => Promise<T>): Promise<T> {
     const claims = this.#claims

@@ -20,6 +20,10 @@ export class CreatedKeys {
     for (const one of createdKeys) this.#remember(one, oldest)
   }
 
+  forget(createdKeys: readonly CreationKey[]): void {
+    for (const { key, id } of createdKeys) if (this.#remembered.get(key)?.id === id) this.#remembered.delete(key)
+  }
+
   #remember(createdKey: CreationKey, oldest: number): void {
     for (const [key, { at }] of this.#remembered) {
       if (Date.parse(at) > oldest) break

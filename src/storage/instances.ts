@@ -74,6 +74,8 @@ export interface KeyClaims {
   }): Promise<ClaimedKey | undefined>
   /** Call it if the conversation was not created. */
   releaseKey(claim: { readonly key: string; readonly id: string }): Promise<void>
+  /** Call it if the conversation was created and deleted, and the next request with the key creates another one. */
+  freeKey(claim: { readonly key: string; readonly id: string }): Promise<void>
 }
 
 /** The stream tickets of all instances. */

@@ -135,6 +135,21 @@ describe('POST /conversations', () => {
     expect(await readdir(join(bench.dataDir, 'sessions'))).toEqual([])
   })
 
+  test('of a conversation that was deleted because its create failed creates another one, also after a restart', async () => {
+    await using bench = await setBench()
+    const key = { key: 'k', bodyHash: 'h' }
+    const request = { llm_config: { model: 'm' }, max_iteration_per_run: 5 }
+    const first = await bench.manager.create(request, key)
+    await bench.manager.delete(first.id, { freesKey: true })
+    const second = await bench.manager.create(request, key)
+    expect(second.id).not.toBe(first.id)
+    expect((await bench.manager.create(request, key)).id).toBe(second.id)
+    await bench.manager.delete(second.id, { freesKey: true })
+    await bench.restart({ kill: true })
+    const third = await bench.manager.create(request, { key: 'k', bodyHash: 'other' })
+    expect((await bench.manager.create(request, { key: 'k', bodyHash: 'other' })).id).toBe(third.id)
+  })
+
   test('after a restart, with and without meta.json, answers the same', async () => {
     await using bench = await setBench()
     const key = { key: 'k', bodyHash: 'h' }

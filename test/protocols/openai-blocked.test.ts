@@ -18,6 +18,7 @@ beforeAll(async () => {
   const command = 'if grep -q forbidden; then echo "Not that." >&2; exit 2; fi'
   const hooks = { UserPromptSubmit: [{ hooks: [{ type: 'command', command }] }] }
   await server.call('PUT', '/profiles/blocking', { tools: ['Bash'], hooks, llm_config })
+  await server.call('PUT', '/profiles/changing', { tools: ['Bash'], hooks, llm_config })
 })
 
 const user = (content: string) => ({ role: 'user', content })
@@ -39,6 +40,29 @@ test('an approval that comes with a blocked message decides nothing, and the fun
   const { body: second } = await ask({ previous_response_id: first.id, input: [approval, user('go on')] })
   expect(second).toMatchObject({ status: 'completed' })
   expect(await stage.events(id, 'types=UserMessage')).toHaveLength(2)
+})
+
+test('a request with a key whose first message is blocked gets the same refusal again, until a hook allows the message', async () => {
+  const post = (path: string, body: object, key: string) =>
+    server.call('POST', path, { model: 'changing', ...body }, { 'idempotency-key': key })
+  const { body: first } = await post('/v1/responses', { input: 'hello' }, 'first')
+  await post('/v1/responses', { input: 'go on', previous_response_id: first.id }, 'second')
+  const requests = [
+    ['/v1/responses', { input: 'forbidden' }, 'new'],
+    ['/v1/responses', { input: 'forbidden', store: false }, 'unstored'],
+    ['/v1/responses', { input: 'forbidden', previous_response_id: first.id }, 'fork'],
+    ['/v1/conversations', { items: [{ type: 'message', ...user('forbidden') }] }, 'items'],
+  ] as const
+  for (const [path, body, key] of [...requests, ...requests])
+    expect(await post(path, body, key), key).toMatchObject({
+      status: 403,
+      body: { error: { code: 'blocked_by_hook' } },
+    })
+  const llm_config = { model: 'scripted', base_url: stage.model.baseUrl, api_key: 'scripted-model-key' }
+  await server.call('PUT', '/profiles/changing', { tools: ['Bash'], llm_config })
+  const { status, body: made } = await post(...requests[0])
+  expect([status, made.status]).toEqual([200, 'completed'])
+  expect((await post(...requests[0])).body.id, 'it is made once').toBe(made.id)
 })
 
 async function chat(thread: string, messages: readonly object[], more: object = {}) {

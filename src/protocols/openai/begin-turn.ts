@@ -117,11 +117,11 @@ async function hasEnded(conversation: Conversation, start: number): Promise<bool
   return isAtRest(conversation) && Date.now() - Date.parse(conversation.state.updatedAt) > REPEATED_MS
 }
 
-/** Deletes a conversation that the request has made, and whose id nobody knows. */
+/** Deletes a conversation that the request has made, and whose id nobody knows: a repeated request begins again. */
 const orDelete =
   ({ manager }: GatewayDeps, { id }: Conversation) =>
   async (error: unknown): Promise<never> => {
-    await manager.delete(id)
+    await manager.delete(id, { freesKey: true })
     throw error
   }
 

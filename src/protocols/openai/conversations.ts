@@ -60,7 +60,7 @@ export async function createConversationObject(deps: GatewayDeps, request: Fasti
 
 /** Nobody knows a conversation that has nothing because it could not be made whole. Throws the error. */
 async function deleteEmpty({ manager }: GatewayDeps, conversation: Conversation, error: unknown): Promise<never> {
-  if ((await countItems(conversation)) === 0) await manager.delete(conversation.id)
+  if ((await countItems(conversation)) === 0) await manager.delete(conversation.id, { freesKey: true })
   throw error
 }
 

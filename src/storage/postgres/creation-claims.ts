@@ -30,6 +30,11 @@ export async function releaseKey({ database }: RowOwnership, { key, id }: Pick<K
   await database.write(RELEASE, [key, id])
 }
 
+/** Releases the key of a request whose conversation was deleted. */
+export async function freeKey({ database }: RowOwnership, { key, id }: Pick<KeyClaim, 'key' | 'id'>): Promise<void> {
+  await database.write(FREE, [key, id])
+}
+
 export async function otherOwnerOfKey({ database, incarnation }: RowOwnership, key: string): Promise<Peer | undefined> {
   const [row] = await database.read(OWNER, [key, incarnation])
   return row && { instance: Number(row['id']), address: String(row['address']) }
@@ -55,6 +60,7 @@ const FIND = `
     ) as is_elsewhere
   from creation_claims k where key = $1`
 const RELEASE = `delete from creation_claims k where key = $1 and conversation_id = $2 and not ${IS_MADE}`
+const FREE = 'delete from creation_claims where key = $1 and conversation_id = $2'
 const OWNER = `
   select i.id, i.address from creation_claims k
   left join conversations c on c.id = k.conversation_id and c.has_log

@@ -3,7 +3,7 @@ import type { Changes, ClaimedKey, ListedConversation, SharedConversations } fro
 import type { Summary } from '../summary.ts'
 import { SUMMARY_FORMAT } from './caches.ts'
 import type { KeyClaim } from './creation-claims.ts'
-import { claimKey, releaseKey } from './creation-claims.ts'
+import { claimKey, freeKey, releaseKey } from './creation-claims.ts'
 import type { RowOwnership } from './ownership.ts'
 import type { PostgresRow } from './session.ts'
 
@@ -20,6 +20,10 @@ export class SharedRows implements SharedConversations {
 
   releaseKey(claim: Pick<KeyClaim, 'key' | 'id'>): Promise<void> {
     return releaseKey(this.#ownership, claim)
+  }
+
+  freeKey(claim: Pick<KeyClaim, 'key' | 'id'>): Promise<void> {
+    return freeKey(this.#ownership, claim)
   }
 
   async position(): Promise<number> {

@@ -236,3 +236,21 @@ test('a key whose create another instance has executed says where its conversati
   await former[Symbol.asyncDispose]()
   expect(await asking.shared!.claimKey(asked)).toMatchObject({ id, isMade: true, isElsewhere: false })
 })
+
+test('a key that was freed after its conversation was deleted belongs to the next create, at any instance', async () => {
+  await using first = await start(SILENT)
+  await using second = await start(SILENT)
+  const { id, log } = await create(first)
+  const claim = { key: 'freed', bodyHash: 'hash', id }
+  expect(await first.shared!.claimKey(claim)).toBeUndefined()
+  await log.close()
+  await first.deletions.mark(id)
+  const next = { ...claim, id: uuid7() }
+  expect(await second.shared!.claimKey(next)).toMatchObject({ id, isMade: true })
+  await first.shared!.freeKey(claim)
+  expect(await second.shared!.claimKey(next)).toBeUndefined()
+  await first.shared!.freeKey(claim)
+  expect(await first.shared!.claimKey(claim), 'the key of another conversation is not freed').toMatchObject({
+    id: next.id,
+  })
+})
