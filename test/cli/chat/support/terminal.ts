@@ -44,7 +44,8 @@ export class Terminal implements AsyncDisposable {
   constructor(program: readonly string[], { env, columns = 100, rows = 40, cwd }: TerminalOptions) {
     this.#screen = new xterm.Terminal({ cols: columns, rows, allowProposedApi: true, scrollback: 5000 })
     const quoted = program.map(quote).join(' ')
-    const line = `tty > ${this.#home}/tty; stty cols ${columns} rows ${rows}; echo BEFORE; ${quoted} & echo $! > ${this.#home}/pid; fg > /dev/null; echo "EXIT $?"; stty -a | grep -o '[-]*icanon\\|[-]*echo '`
+    // It has the terminal from its start: a shell that finds another program there stops itself.
+    const line = `tty > ${this.#home}/tty; stty cols ${columns} rows ${rows}; echo BEFORE; (echo $BASHPID > ${this.#home}/pid; exec ${quoted}); echo "EXIT $?"; stty -a | grep -o '[-]*icanon\\|[-]*echo '`
     this.#child = spawn('script', ['-qfc', `bash -mc "${line.replaceAll(/[\\"$`]/g, String.raw`\$&`)}"`, '/dev/null'], {
       env: {
         PATH: process.env['PATH'],
