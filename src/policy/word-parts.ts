@@ -17,8 +17,9 @@ export function restOf({ pieces }: ShellWord): PathParts | undefined {
   const text: Symbols[number][] = []
   for (const piece of pieces) {
     if ('text' in piece) for (const symbol of piece.text) text.push(symbol)
-    else if (piece.hole === 'name') text.push(STAR)
-    else return undefined
+    else if (piece.hole === 'any') return undefined
+    else if (piece.hole === 'path') text.push(STAR, '/', STAR)
+    else text.push(STAR)
   }
   const starAt = text.indexOf(STAR)
   const from = text.lastIndexOf('/', starAt) + 1

@@ -5,7 +5,7 @@ import { literalOf, startOf, UNKNOWN_WORD } from './shell-word.ts'
 import type { Syntax, UnwrappedCommand } from './unwrapped.ts'
 import { hides, PLAIN, readsFile } from './unwrapped.ts'
 
-const VALUED = /^(-[a-zA-Z]*[oO]|\+[oO]|--rcfile|--init-file)$/
+const VALUED = /^(-[a-zA-Z]*[oO]|\+[oO])$/
 const LONG = /^--(login|norc|noprofile|posix|noediting|restricted|verbose)$/
 
 /** Undefined: its syntax is another one, in which a constant text can hide a command. `sh` is often not bash. */
@@ -54,7 +54,7 @@ function readWords(words: readonly ShellWord[], syntax: Syntax | undefined): Unw
     if (!VALUED.test(text)) continue
     at += 1
     const value = words[at] && literalOf(words[at] ?? UNKNOWN_WORD)
-    if (/[oO]$/.test(text) && !isPlainOption(value ?? '')) return HIDDEN
+    if (!isPlainOption(value ?? '')) return HIDDEN
   }
   return HIDDEN
 }

@@ -1,7 +1,10 @@
 /** A word of a command line as far as it is known before it runs. */
 
-/** A hole is text that only the shell knows: `name` has no slash (a `*` of a glob), `any` may be anything. */
-export type Piece = { readonly text: string } | { readonly hole: 'name' | 'any' }
+/**
+ * A hole is text that only the shell knows: `name` has no slash (a `*` of a glob), `path` is of such names (a `**`), `any`
+ * may be anything.
+ */
+export type Piece = { readonly text: string } | { readonly hole: 'name' | 'path' | 'any' }
 
 export type ShellWord = {
   readonly pieces: readonly Piece[]

@@ -61,7 +61,7 @@ function addGlob(text: string, { pieces }: ReadPieces): void {
   const last = pieces.at(-1)
   const follows = last !== undefined && 'hole' in last
   if (follows) pieces.pop()
-  pieces.push({ hole: follows || text.includes('/') ? 'any' : 'name' })
+  pieces.push({ hole: follows || text.includes('/') ? 'any' : text.includes('**') ? 'path' : 'name' })
 }
 
 function readQuoted(child: DoubleQuotedChild, readPieces: ReadPieces): void {
