@@ -87,7 +87,7 @@ test.each([
 ])('the look-ups for one decision are bounded: %s', (_, command) => {
   for (const mode of ['bypass', 'default', 'plan'] as const) {
     const { components, directories, listed, decision } = decideCounting(command, mode)
-    expect(components).toBeLessThan(5000)
+    expect(components).toBeLessThanOrEqual(4000)
     expect(directories).toBeLessThan(5000)
     expect(listed).toBeLessThanOrEqual(10)
     expect(decision.behavior).not.toBe('allow')
@@ -149,4 +149,23 @@ test.each([
 ] as const)('the arguments of an unknown program are compared up to a number of %s', (_, deny, command, most) => {
   expect(decideCounting(command(most), 'bypass', [deny]).decision.behavior).toBe('allow')
   expect(decideCounting(command(most + 1), 'bypass', [deny]).decision.behavior).toBe('ask')
+})
+
+test('a path is looked up only if all of its components are within the bound, and a longer one never', () => {
+  const lookedUp: string[] = []
+  const places = new Places({
+    workdir: CWD,
+    homes: [],
+    realPath: (path) => (lookedUp.push(path), path),
+    isDirectory: () => false,
+    holdsLinks: () => false,
+    programOfGit: () => undefined,
+  })
+  const pathOf = (at: number, components: number) => `${CWD}/d${at}${'/a'.repeat(components - 4)}`
+  expect(places.isDirectoryInside([pathOf(0, 101)])).toBe(false)
+  expect(lookedUp).toEqual([CWD])
+  // That of the workdir has 3, so that 57 others of 70 are within 4000.
+  const paths = Array.from({ length: 60 }, (_, at) => pathOf(at, 70))
+  expect(paths.filter((path) => places.isDirectoryInside([path]))).toEqual(paths.slice(0, 57))
+  expect(lookedUp).toHaveLength(58)
 })

@@ -1,12 +1,11 @@
-import { expect, test } from 'vitest'
-import { maySet } from '../../src/policy/shell/evaluating-builtins.ts'
+import { describe, expect, test } from 'vitest'
+import { maySet, readEvaluating } from '../../src/policy/shell/evaluating-builtins.ts'
 import { literalWord, UNKNOWN_WORD } from '../../src/policy/shell/shell-word.ts'
+import { PLAIN } from '../../src/policy/shell/unwrapped.ts'
 
-const mayCallSet = (line: string, variable: string): boolean =>
-  maySet(
-    line.split(' ').map((word) => (word === '?' ? UNKNOWN_WORD : literalWord(word))),
-    variable,
-  )
+const wordsOf = (line: string) => line.split(' ').map((word) => (word === '?' ? UNKNOWN_WORD : literalWord(word)))
+
+const mayCallSet = (line: string, variable: string): boolean => maySet(wordsOf(line), variable)
 
 test.each([
   ['export PATH=x', true],
@@ -18,4 +17,45 @@ test.each([
   ['? PATH=x', false],
 ])('a builtin may set PATH: %s is %s', (line, expected) => {
   expect(mayCallSet(line, 'PATH')).toBe(expected)
+})
+
+/** Of each builtin that may evaluate a text: calls that certainly do not, and others. */
+const CALLS: Readonly<Record<string, readonly [plain: string, others: string]>> = {
+  let: ['', 'x=1,?'],
+  compgen: ['', '-c,a'],
+  bind: ['', '-x,a'],
+  complete: ['', '-C'],
+  enable: ['', '-f'],
+  fc: ['', '-l'],
+  hash: ['', '-p,ls'],
+  declare: ['x,x=1,-g,-x,-pfF', '-i,-a,-n,-gi,x=(,x=(a),PS1=x,?,x[1]=a'],
+  typeset: ['x,x=1,-r', '-i,x=(,SECONDS=1'],
+  local: ['x,x=1,-p', '-n,x=(,ENV=a'],
+  export: ['x,x=1,-x,x=(', '-i,BASH_ENV=a,?'],
+  readonly: ['x,x=1,-p,x=(', '-a,UID=1,?'],
+  read: ['x,-r', 'x[1],-ax,RANDOM,?'],
+  unset: ['x,-v', 'x[1],OPTIND,?'],
+  getopts: ['ab', 'x[1],PS4'],
+  wait: ['1', '-p,x[1]'],
+  mapfile: ['x,-t', '-C,-tC,x[1]'],
+  readarray: ['x,-t', '-C,MAILPATH'],
+  jobs: ['-l,-n,-p,-r,-s,-lp,%1,%,%?x', '-,-x,-lx,x-l,1,x,x%1,?'],
+  printf: ['%s,%d,%%n,x', '-v,%n,%5n,%ln'],
+  test: ['a,-f', '-v,-R,?'],
+  '[': ['],a', '-v,?'],
+}
+
+describe.each(Object.entries(CALLS))('%s', (name, [plain, others]) => {
+  test.each(plain.split(',').filter(Boolean))('evaluates nothing with %s', (word) => {
+    expect(readEvaluating(name, wordsOf(word))).toBe(PLAIN)
+  })
+
+  test.each(others.split(',').filter(Boolean))('may evaluate a text with %s', (word) => {
+    expect(readEvaluating(name, wordsOf(word))?.hidden).toBe('it evaluates a text, which may run commands')
+  })
+})
+
+test('builtins without arguments evaluate nothing, and a command of another name is not one of them', () => {
+  for (const name of Object.keys(CALLS)) expect(readEvaluating(name, []), name).toBe(PLAIN)
+  for (const name of ['ls', 'lets', 'job', '']) expect(readEvaluating(name, wordsOf('-x'))).toBeUndefined()
 })

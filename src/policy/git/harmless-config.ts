@@ -117,8 +117,8 @@ const isComment = (line: string): boolean => line === '' || /^[#;]/.test(line)
 /** Removes the blanks of git only: others belong to a value. */
 function trimLine(line: string): string {
   let [start, end] = [0, line.length]
-  while (start < end && isBlank(line[start])) start += 1
-  while (end > start && isBlank(line[end - 1])) end -= 1
+  while (isBlank(line[start])) start += 1
+  while (isBlank(line[end - 1])) end -= 1
   return line.slice(start, end)
 }
 

@@ -169,10 +169,9 @@ function fits(
 /** All of the path fits, and some of the pattern is left. */
 function isAboveOf(pattern: readonly PatternPart[], path: PathParts, effort: Effort): boolean {
   for (const [at, part] of pattern.entries()) {
-    if (at >= path.length) return true
-    if (part === ANY_DEPTH) return true
     const name = path[at]
-    if (name === undefined) return true
+    // The path ends here, or what follows is not known.
+    if (part === ANY_DEPTH || name === undefined) return true
     if (!mayBeName(part, name, effort)) return false
   }
   return false

@@ -7,7 +7,7 @@ import { skipOptions } from './skip-options.ts'
 import type { UnwrappedCommand, WrappedText } from './unwrapped.ts'
 import { PLAIN } from './unwrapped.ts'
 
-const XARGS: Pick<Options, 'flags' | 'valued'> = {
+const XARGS: Options = {
   // A value that may be left out is never the next word.
   flags: /^(-[0rtxo]+|--(null|no-run-if-empty|verbose|exit|open-tty)|--(max-lines|eof|replace)(=[^]*)?)$/,
   valued: /^(-[nPLsdEI]|--max-args|--max-procs|--max-chars|--delimiter)/,

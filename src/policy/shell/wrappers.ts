@@ -87,29 +87,31 @@ function subcommandAt(words: readonly ShellWord[]): number {
   return words.findIndex((word, index) => !isOption(word) && !isOption(words[index - 1]))
 }
 
-const CONNECTS = /^(archive|clone|fetch|ls-remote|pull|push|remote|submodule)$/
+const CONNECTS: ReadonlySet<string | undefined> = new Set(
+  'archive clone fetch ls-remote pull push remote submodule'.split(' '),
+)
 
 /** `ext::command`: an address whose helper is a program; see gitremote-helpers(7). */
 function namesHelper(words: readonly ShellWord[]): boolean {
   const at = subcommandAt(words)
   const before = at < 0 ? words : words.slice(0, at + 1)
   return (
-    before.some((word) => CONNECTS.test(literalOf(word) ?? '')) &&
+    before.some((word) => CONNECTS.has(literalOf(word))) &&
     words.some((word) => /^(-.*=)?[\w+.-]+::/.test(startOf(word)))
   )
 }
 
 const NO_VALUE = /(?!)/
 const CONSTANT: Readonly<Record<string, Options>> = {
-  builtin: { flags: /(?!)/, valued: NO_VALUE, operands: 0 },
-  command: { flags: /^-p$/, valued: NO_VALUE, operands: 0 },
+  builtin: { flags: /(?!)/, valued: NO_VALUE },
+  command: { flags: /^-p$/, valued: NO_VALUE },
   // The flag `-a` is left out: `exec -a git-checkout git show` is `git checkout show`.
-  exec: { flags: /^-[cl]+$/, valued: NO_VALUE, operands: 0 },
-  nice: { flags: /^-\d+$/, valued: /^(-n|--adjustment)/, operands: 0 },
-  nohup: { flags: /(?!)/, valued: NO_VALUE, operands: 0 },
-  setsid: { flags: /^-[cfw]+$/, valued: NO_VALUE, operands: 0 },
-  stdbuf: { flags: /(?!)/, valued: /^(-[ioe]|--(input|output|error))/, operands: 0 },
-  time: { flags: /^-p$/, valued: NO_VALUE, operands: 0 },
+  exec: { flags: /^-[cl]+$/, valued: NO_VALUE },
+  nice: { flags: /^-\d+$/, valued: /^(-n|--adjustment)/ },
+  nohup: { flags: /(?!)/, valued: NO_VALUE },
+  setsid: { flags: /^-[cfw]+$/, valued: NO_VALUE },
+  stdbuf: { flags: /(?!)/, valued: /^(-[ioe]|--(input|output|error))/ },
+  time: { flags: /^-p$/, valued: NO_VALUE },
   timeout: {
     flags: /^(-[fpv]+|--preserve-status|--foreground|--verbose)$/,
     valued: /^(-[ks]|--kill-after|--signal)/,
@@ -126,7 +128,7 @@ function unwrapConstant(name: string, words: readonly ShellWord[], options: Opti
   return inner.length ? { kind: 'constant', runs: [{ words: inner }], variables: [] } : PLAIN
 }
 
-const ENV: Pick<Options, 'flags' | 'valued'> = {
+const ENV: Options = {
   flags: /^(-[i0v]+|-|--ignore-environment|--null|--debug)$/,
   valued: /^(-u|--unset|-C|--chdir)/,
 }
