@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest'
 import { Problem } from '../../src/contract/problem.ts'
 import { networkOf } from '../../src/security/client-network.ts'
-import { isEndpointRule } from '../../src/security/endpoint-rules.ts'
+import { createEndpointRules, isEndpointRule } from '../../src/security/endpoint-rules.ts'
 import { isLoopback, isLoopbackText, isOwnAddress } from '../../src/security/own-address.ts'
 import { refuseSecretsIn } from '../../src/security/refuse-secrets.ts'
 import { secretsInHeader } from '../../src/security/secrets-in-header.ts'
@@ -78,4 +78,12 @@ test.each([
   ['example.org', false],
 ])('%s may be in the list of endpoints: %s', (entry, isAllowed) => {
   expect(isEndpointRule(entry)).toBe(isAllowed)
+})
+
+test('a connection to an origin that is not listed is refused under the name of what happened', async () => {
+  const connect = await createEndpointRules(['https://a.example']).connector()
+  const refused = await new Promise((resolve) =>
+    connect({ protocol: 'https:', hostname: 'b.example', port: '443' }, (...[error]) => resolve(error)),
+  )
+  expect(refused).toMatchObject({ name: 'EndpointRefused', code: 'ENDPOINT_REFUSED' })
 })

@@ -71,6 +71,8 @@ test.each([
   ['a name in a URL', 'https://ada@github.com'],
   ['the path of a file with a token', 'web_identity_token_file = /home/ada/token'],
   ['other settings', 'registry=https://registry.example.com/\nfund=false\n[profile work]\nregion = eu-west-1'],
+  ['a variable that need not be set in the place of a value', 'token = "${TOKEN}?"'],
+  ['a variable in the place of a password in XML', '<password>${env.TOKEN}</password>'],
 ])('%s is not secret', (_, text) => {
   expect(tokensInText(text)).toEqual([])
 })
@@ -80,3 +82,10 @@ test('a text with more values than asked for says that these are not all', () =>
   expect(foundIn(lines(100), 100)).toMatchObject({ areAll: true, values: { length: 100 } })
   expect(foundIn(lines(101), 100)).toMatchObject({ areAll: false, values: { length: 100 } })
 })
+
+test.each(['abc${HOST}', '${HOST}abc', 'a${HOST}b', '$HOST', '{HOST}', '${HOST}??'])(
+  'a value that only has a variable in it, or looks like one, is secret: %s',
+  (value) => {
+    expect(tokensInText(`token=${value}`)).toContain(value)
+  },
+)

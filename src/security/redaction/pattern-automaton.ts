@@ -168,8 +168,8 @@ export class PatternAutomaton {
   #link(): void {
     for (let state = ROOT; state < this.size; state++) {
       const fallback = this.#fallback[state]!
-      if (state !== ROOT) this.#inheritHit(state, fallback)
-      if (state !== ROOT && state < this.#denseStates) this.#copyRow(fallback, state)
+      this.#inheritHit(state, fallback)
+      if (state < this.#denseStates) this.#copyRow(fallback, state)
       for (let child = this.#child[state]!; child !== 0; child = this.#sibling[child]!) {
         const column = this.#via[child]!
         if (state !== ROOT) this.#fallback[child] = this.#stepFar(fallback, column)

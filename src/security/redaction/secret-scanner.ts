@@ -113,24 +113,22 @@ export class SecretScanner {
     const { spelled, encoded, isSpecial, isWide, isEven } = this.#automata
     let word = this.#spelled[0]!.state
     let code = this.#encoded.state
-    let readUpTo = from
     for (let at = from; at < text.length; at++) {
       if (word === ROOT && code === ROOT && !isEven) at = this.#skip(text, at)
       const unit = text.charCodeAt(at)
       if (unit < 256 ? isSpecial[unit] === 1 : isWide) {
-        this.#advance(word, code, at - readUpTo)
+        this.#advance(word, code, at - from)
         return at
       }
       const byte = unit < 256 ? unit : NO_BYTE
       word = spelled.step(word, byte)
       code = encoded.step(code, byte)
       if (!spelled.hasHit(word) && !encoded.hasHit(code)) continue
-      this.#advance(word, code, at + 1 - readUpTo)
-      readUpTo = at + 1
-      this.#report(begin + readUpTo)
-      if (!this.#isInStep) return readUpTo
+      this.#advance(word, code, at + 1 - from)
+      this.#report(begin + at + 1)
+      return at + 1
     }
-    this.#advance(word, code, text.length - readUpTo)
+    this.#advance(word, code, text.length - from)
     return text.length
   }
 

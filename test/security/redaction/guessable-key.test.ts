@@ -63,7 +63,16 @@ describe('a key counts by the characters that it has', () => {
     expect(findWeakness(key)).toBeUndefined()
   })
 
-  test.each(['7294150836172940', '8a3f91c07e5b2d4'])('%s is not', (key) => {
+  test.each([
+    '7294150836172940',
+    '8a3f91c07e5b2d4',
+    'z9x4k7q2w8v11111',
+    'Z9X4K7Q2W8V11111',
+    'z9X4k7Q2password',
+    'z-x#k+q%w=password',
+    'Z-X#K+Q%W=PASSWORD',
+    '9-4#7+2%8=3-11111',
+  ])('%s is not', (key) => {
     expect(findWeakness(key)).toBeTypeOf('string')
   })
 })
