@@ -279,7 +279,6 @@ export async function writeSnapshot(storage: Snapshots, state: State): Promise<v
 
 /** Earlier versions wrote what waits in other fields; the log has it too. */
 function hasEarlierRequests(storedSnapshot: unknown): boolean {
-  if (typeof storedSnapshot !== 'object' || storedSnapshot === null) return false
-  const { questions, networkRequests } = storedSnapshot as { questions?: unknown; networkRequests?: unknown }
+  const { questions, networkRequests }: { questions?: unknown; networkRequests?: unknown } = Object(storedSnapshot)
   return [questions, networkRequests].some((fields) => Array.isArray(fields) && fields.length > 0)
 }
