@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { readFile, rm, writeFile } from 'node:fs/promises'
+import { mkdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import {
@@ -54,4 +54,16 @@ test.each([
   await expect(lockDataDirectory(directory.path)).rejects.toThrow(sentence)
   await writeFile(join(directory.path, 'version'), `${DATA_FORMAT}\n`)
   await using _held = await lockDataDirectory(directory.path)
+})
+
+test.each([
+  ['cannot be read', undefined, /EISDIR/],
+  ['is no number', 'x\n', /does not hold a version number/],
+  ['is no version', '0\n', /does not hold a version number/],
+  ['is that of a newer server', `${DATA_FORMAT + 1}\n`, /was written by a newer version/],
+])('a directory whose version %s is not taken for a new one', async (_, text, message) => {
+  await using directory = await tempDirectory()
+  const path = join(directory.path, 'version')
+  await (text === undefined ? mkdir(path) : writeFile(path, text))
+  await expect(lockDataDirectory(directory.path)).rejects.toThrow(message)
 })
