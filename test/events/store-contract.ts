@@ -3,7 +3,14 @@ import * as fc from 'fast-check'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import type { Event, EventDraft } from '../../src/contract/events/event.ts'
 import type { Problem } from '../../src/contract/problem.ts'
-import type { EventStore, LogViews, ReadOptions, StoredEvent, StoredLog } from '../../src/events/event-store.ts'
+import type {
+  EventFilter,
+  EventStore,
+  LogViews,
+  ReadOptions,
+  StoredEvent,
+  StoredLog,
+} from '../../src/events/event-store.ts'
 import { uuid7, uuid7Time } from '../../src/lib/uuid7.ts'
 import { append, message, readAll, seqsOf, textOf, toolResult } from './fixtures.ts'
 import { effort } from '../support/patience.ts'
@@ -332,6 +339,13 @@ export function describeStore(name: string, makeStore: (now: () => number) => Pr
       expect(await log.count()).toBe(90)
       expect(await log.count({ types: new Set(['ToolResult']) })).toBe(30)
       expect(await log.count({ source: 'user', since: '2026-01-01T00:00:10Z', until: '2026-01-01T00:00:20Z' })).toBe(20)
+      expect(await log.count({ since: '2026-01-01T00:00:10Z' })).toBe(60)
+      expect(await log.count({ until: '2026-01-01T00:00:20Z' })).toBe(60)
+      for (const order of ['asc', 'desc'] as const) {
+        const read = async (filter: EventFilter) => (await log.read({ ...filter, order, limit: 100 })).events.length
+        expect(await read({ since: '2026-01-01T00:00:29Z' })).toBe(3)
+        expect(await read({ until: '2026-01-01T00:00:01Z' })).toBe(3)
+      }
     })
 
     describe('view', () => {
