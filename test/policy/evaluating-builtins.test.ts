@@ -59,3 +59,37 @@ test('builtins without arguments evaluate nothing, and a command of another name
   for (const name of Object.keys(CALLS)) expect(readEvaluating(name, []), name).toBe(PLAIN)
   for (const name of ['ls', 'lets', 'job', '']) expect(readEvaluating(name, wordsOf('-x'))).toBeUndefined()
 })
+
+test.each([
+  ['[ a ]', false],
+  ['[ ? = a ]', true],
+  ['[ a = b ]', false],
+  ['[ -f a -a -f b ]', false],
+  ['[ -v x ]', true],
+  ['[ -f a -a -R x ]', true],
+  ['test a = b', false],
+  ['test ! -f a', false],
+  ['printf %%%%n', false],
+  ['printf %%n%n', true],
+  ['printf %%', false],
+  ['export BASH_FUNC_=1', true],
+  ['export PROMPT_COMMAND=x', true],
+])('whether %s may evaluate a text is %s', (line, expected) => {
+  const [name = '', ...words] = line.split(' ')
+  expect(readEvaluating(name, wordsOf(words.join(' ')))?.hidden !== undefined).toBe(expected)
+})
+
+test('one unknown word among several of a comparison may be an operator', () => {
+  const unknown = { pieces: [{ hole: 'any' as const }], isMany: false, hasTilde: false }
+  const isEvaluating = (...words: readonly (string | undefined)[]) =>
+    readEvaluating(
+      'test',
+      words.map((word) => (word === undefined ? unknown : literalWord(word))),
+    ) !== PLAIN
+  expect(isEvaluating(undefined)).toBe(false)
+  expect(isEvaluating(undefined, 'a')).toBe(true)
+  expect(isEvaluating('-f', undefined)).toBe(false)
+  expect(isEvaluating('a', undefined, 'b')).toBe(true)
+  expect(isEvaluating(undefined, '=', 'b')).toBe(false)
+  expect(isEvaluating('!', 'a', '=', undefined)).toBe(true)
+})

@@ -3,7 +3,7 @@ import * as parser from 'unbash'
 import { describe, expect, test } from 'vitest'
 import { decideCommand } from './decisions.ts'
 import { readCommandLine } from '../../src/policy/shell/read-command-line.ts'
-import { readShellCall } from '../../src/policy/shell/shell-calls.ts'
+import { isShell, readShellCall } from '../../src/policy/shell/shell-calls.ts'
 import { literalWord } from '../../src/policy/shell/shell-word.ts'
 
 const read = (line: string) => readCommandLine(line, { parser, cwd: '/work', homes: ['/home/user'] })
@@ -87,4 +87,46 @@ test.each([
 ])('two asterisks may cross directories, and read no denied file there: for %s the answer is %s', (line, behavior) => {
   const given = { mode: 'bypass', deny: ['Read(./src/a/b/key)'] } as const
   expect(decideCommand(`shopt -s globstar; ${line}`, given).behavior).toBe(behavior)
+})
+
+test.each([
+  ['*', { isMany: true, hasTilde: false }],
+  ['a', { isMany: false, hasTilde: false }],
+  ['$x', { isMany: true, hasTilde: false }],
+  ['"$x"', { isMany: false, hasTilde: false }],
+  ['"$@"', { isMany: true, hasTilde: false }],
+  ['~', { isMany: false, hasTilde: true }],
+  ['~/a', { isMany: false, hasTilde: true }],
+  ['~/*', { isMany: true, hasTilde: true }],
+  ['~user/a', { isMany: false, hasTilde: false, pieces: [{ hole: 'any' }] }],
+  ['~+/*', { isMany: true, hasTilde: false, pieces: [{ hole: 'any' }] }],
+  ['x=~/a', { isMany: false, hasTilde: false, pieces: [{ text: 'x=' }, { hole: 'any' }] }],
+  ["$'a'", { isMany: false, hasTilde: false, pieces: [{ text: 'a' }] }],
+  ["'a'", { isMany: false, hasTilde: false, pieces: [{ text: 'a' }] }],
+])('it is known of the word %s whether it is one word, and in the home directory', (word, expected) => {
+  expect(read(`cat -- ${word}`).commands.at(-1)?.words[2]).toMatchObject(expected)
+})
+
+test('a text that only another shell can read is hidden, with what it seems to run', () => {
+  const call = (name: string) => readShellCall(name, [literalWord('-c'), literalWord('ls')])
+  for (const [name, syntax] of [
+    ['bash', 'bash'],
+    ['rbash', 'bash'],
+    ['sh', 'posix'],
+    ['dash', 'posix'],
+    ['ash', 'posix'],
+  ])
+    expect(call(name ?? '')).toEqual({ kind: 'constant', runs: [{ script: 'ls', syntax }], variables: [] })
+  for (const name of ['zsh', 'ksh', 'mksh', 'fish', 'csh', 'tcsh', 'pwsh'])
+    expect(call(name)).toMatchObject({
+      kind: 'constant',
+      runs: [{ script: 'ls' }],
+      hidden: `only ${name} knows how it reads a text`,
+    })
+})
+
+test('the shells are known by their whole names', () => {
+  const shells = 'bash rbash sh dash ash zsh ksh mksh fish csh tcsh pwsh'.split(' ')
+  for (const name of shells) expect(isShell(name), name).toBe(true)
+  for (const name of ['ls', 'bash2', 'xsh', 'toString', '']) expect(isShell(name), name).toBe(false)
 })

@@ -73,3 +73,26 @@ test('a key of the server is redacted in whole texts, and is not looked for in s
   redactor.delete('KEY')
   expect(redactor.redact('key-of-the-server')).toBe('key-of-the-server')
 })
+
+test('without a secret a text that is cut off stays whole, and with one its end is left out', async () => {
+  const redactor = createRedactor()
+  expect(redactor.redactCutOff('a long-en')).toBe('a long-en')
+  expect(await redactor.redactCutOffInSlices('a long-en')).toBe('a long-en')
+  redactor.set('TOKEN', 'long-enough')
+  const text = 'a long-enough text of which the end is long-en'
+  expect(redactor.redactCutOff(text)).toMatch(/^a <secret:TOKEN> text of which/)
+  expect(redactor.redactCutOff(text)).not.toContain('long-en')
+  expect(await redactor.redactCutOffInSlices(text)).toBe(redactor.redactCutOff(text))
+})
+
+test('values that change by themselves are asked for before each text and each piece of a stream', () => {
+  let value = 'value-one'
+  const redactor = createRedactor(createSharedAutomata(), (set) => set('TOKEN', value))
+  const stream = redactor.stream()
+  expect(redactor.redact('value-one')).toBe('<secret:TOKEN>')
+  expect(stream.push('value-one\n')).toBe('<secret:TOKEN>\n')
+  value = 'value-two'
+  expect(redactor.redact('value-one value-two')).toBe('value-one <secret:TOKEN>')
+  value = 'value-new'
+  expect(stream.push('value-two value-new\n')).toBe('value-two <secret:TOKEN>\n')
+})
