@@ -180,9 +180,9 @@ describe('after the shell has ended', () => {
 test('a shell that is killed before it has written its state continues with the earlier one, and says so', async () => {
   const { run, shells } = await openShells()
   await run('export A=1')
-  // More than the pipe takes: the shell waits with the rest of it until something is read.
-  await run(`A=2; f() { : ${'x'.repeat(600_000)}; }`)
   const [session] = await shells.list()
+  // More than the pipe takes: the shell waits with the rest of it until something is read, and it is killed before that.
+  await run(`A=2; f() { : ${'x'.repeat(600_000)}; }`)
   process.kill(session!.pid!, 'SIGKILL')
   await expect.poll(() => shells.list()).toMatchObject([{ id: 'agent', status: 'suspended' }])
   const next = await run('echo $A')

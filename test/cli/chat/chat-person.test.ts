@@ -223,10 +223,9 @@ test.concurrent('Esc keeps the text that is on the screen, and the next request 
   const { text } = stage.model.requests.findLast((each) => each.text.includes('hi again'))!
   expect(text).toContain('Line 3 of it.')
   expect(terminal.text.match(/Line 3 of it/g)).toHaveLength(1)
-  expect((await stage.events(terminal.id, 'types=AssistantMessage')).map(({ partial }) => partial)).toEqual([
-    true,
-    undefined,
-  ])
+  // What is on the screen is stored afterwards.
+  const partials = async () => (await stage.events(terminal.id, 'types=AssistantMessage')).map(({ partial }) => partial)
+  await expect.poll(partials).toEqual([true, undefined])
 })
 
 describe.concurrent('commands', () => {
