@@ -1,6 +1,6 @@
 /**
- * Stream tickets where several instances share a database: one that any of them has issued opens a stream, or a download, at any other one.
- * Loaded by these instances only.
+ * Stream tickets where several instances share a database: one that any of them has issued opens a stream, or a download,
+ * at any other one. Loaded by these instances only.
  */
 import { z } from 'zod'
 import type { CreateStreamTicket, StreamTicket } from '../contract/key.ts'

@@ -7,25 +7,11 @@ import { closedByRewind, decideRewind } from '../../src/state/rewind-intent.ts'
 import { NO_AGENT } from '../../src/state/state-shape.ts'
 import type { State, Subagent } from '../../src/state/state-shape.ts'
 import { decideEndBackground } from '../../src/state/subagent-intents.ts'
+import { agent } from './agent.ts'
 import { asked, folded, runId, status, toolUse } from '../conversations/events.ts'
 
 const working = folded([status('running'), toolUse('a')])
 const call = (toolUseId: string) => ({ toolUseId, name: 'Bash', input: {}, runId })
-
-const subagent = (toolUseId: string, fields: Partial<Subagent> = {}): Subagent => ({
-  toolUseId,
-  callerId: undefined,
-  agentId: `agent of ${toolUseId}`,
-  name: 'reviewer',
-  tools: ['Bash'],
-  deny: [],
-  model: undefined,
-  mode: undefined,
-  isBackground: false,
-  firstSeq: 1,
-  agent: NO_AGENT,
-  ...fields,
-})
 
 const withSubagents = (state: State, ...subagents: Subagent[]): State => ({ ...state, subagents })
 
@@ -55,7 +41,7 @@ describe('a hand-over', () => {
 
 describe('a rewind', () => {
   test('ends all subagents, by their ids', () => {
-    const state = withSubagents(working, subagent('x', { isBackground: true }), subagent('y'))
+    const state = withSubagents(working, agent('x', { isBackground: true }), agent('y'))
     expect(closedByRewind(state, 0).subagents).toEqual(['agent of x', 'agent of y'])
   })
 
@@ -72,9 +58,9 @@ describe('a rewind', () => {
 
 test('a refusal ends only the subagent that asks, in the name of the one that called it and works on', () => {
   const { request } = folded([status('running'), toolUse('d'), asked(['d'])])
-  const caller = subagent('b', { agent: { ...NO_AGENT, openCalls: [call('c'), call('e')] } })
-  const asking = subagent('c', { callerId: 'b', agent: { ...NO_AGENT, openCalls: [call('d')], request } })
-  const state = withSubagents({ ...working, openCalls: [call('b')] }, caller, asking, subagent('e', { callerId: 'b' }))
+  const caller = agent('b', { agent: { ...NO_AGENT, openCalls: [call('c'), call('e')] } })
+  const asking = agent('c', { callerId: 'b', agent: { ...NO_AGENT, openCalls: [call('d')], request } })
+  const state = withSubagents({ ...working, openCalls: [call('b')] }, caller, asking, agent('e', { callerId: 'b' }))
   const drafts = decideReject(state, { kind: 'reject', reason: 'No.', newRunId: runId, now: 0 })
   const results = Array.isArray(drafts) ? drafts.filter((draft) => draft.type === 'ToolResult') : []
   expect(results.map((result) => [result.tool_use_id, result.parent_tool_use_id])).toEqual([
@@ -85,18 +71,15 @@ test('a refusal ends only the subagent that asks, in the name of the one that ca
 
 test('a subagent that a client stops is cancelled, and what it waited for is interrupted', () => {
   const request = folded([status('running'), toolUse('d'), asked(['d'])]).request
-  const waiting = subagent('x', { isBackground: true, agent: { ...NO_AGENT, openCalls: [call('d')], request } })
+  const waiting = agent('x', { isBackground: true, agent: { ...NO_AGENT, openCalls: [call('d')], request } })
   const drafts = stoppedByClient(withSubagents(working, waiting), 'x')
   expect(drafts.find(({ type }) => type === 'RequestClosed')).toMatchObject({ reason: 'interrupted' })
   expect(drafts.find(({ type }) => type === 'Result')).toMatchObject({ stop_reason: 'cancelled' })
-  expect(stoppedByClient(withSubagents(working, subagent('x')), 'x')).toEqual([])
+  expect(stoppedByClient(withSubagents(working, agent('x')), 'x')).toEqual([])
 })
 
 test('the end of a subagent in the background starts a run that reads it, unless a hook has ended it', () => {
-  const idle = withSubagents(
-    folded([status('running'), status('idle', 'running')]),
-    subagent('x', { isBackground: true }),
-  )
+  const idle = withSubagents(folded([status('running'), status('idle', 'running')]), agent('x', { isBackground: true }))
   const end = (stop_reason: 'completed' | 'hook') =>
     decideEndBackground(idle, {
       kind: 'end_background',

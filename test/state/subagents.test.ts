@@ -1,7 +1,7 @@
 /** The part of the state that belongs to subagents: who waits for whom, and what a start of a run changes. */
 import { describe, expect, test } from 'vitest'
 import type { OpenPermission } from '../../src/state/open-permission.ts'
-import { EMPTY_STATE, NO_AGENT } from '../../src/state/state-shape.ts'
+import { EMPTY_STATE } from '../../src/state/state-shape.ts'
 import type { State, Subagent } from '../../src/state/state-shape.ts'
 import {
   areInBackground,
@@ -17,6 +17,7 @@ import {
   unjudgedSubagents,
   withoutAnswered,
 } from '../../src/state/subagents.ts'
+import { agent } from './agent.ts'
 
 const ALLOWED = { behavior: 'allow' } as OpenPermission['calls'][number]['decision']
 
@@ -25,25 +26,6 @@ const requestOf = (decision?: typeof ALLOWED): OpenPermission => ({
   openedAt: '2026-01-01T00:00:00.000Z',
   isReleased: false,
   calls: [{ toolUseId: 'call', name: 'Bash', input: {}, inputHash: 'hash', reason: 'it runs', decision }],
-})
-
-const agent = (
-  toolUseId: string,
-  fields: Partial<Subagent> = {},
-  parts: Partial<Subagent['agent']> = {},
-): Subagent => ({
-  toolUseId,
-  callerId: undefined,
-  agentId: `agent of ${toolUseId}`,
-  name: 'reviewer',
-  tools: ['Bash'],
-  deny: [],
-  model: undefined,
-  mode: undefined,
-  isBackground: false,
-  firstSeq: 1,
-  agent: { ...NO_AGENT, ...parts },
-  ...fields,
 })
 
 const within = (...subagents: Subagent[]): State => ({ ...EMPTY_STATE, subagents })

@@ -2,7 +2,7 @@
  * The rows of conversations that change, for one reader of the firehose who asks for them. A conversation that changes
  * all the time has one row in each interval: the reader gets its newest one, and no row is made that nobody sends.
  */
-import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises'
+import { setImmediate as yieldToLoop, setTimeout as sleep } from 'node:timers/promises'
 import type { ConversationSummary, ConversationSummaryFrame } from '../../contract/conversations/summary.ts'
 import type { FirehoseReader } from '../../events/firehose/firehose-reader.ts'
 import type { OwnRecordSource, SummaryRecord } from '../../events/request-record.ts'
@@ -64,7 +64,7 @@ export class ChangedSummaries implements OwnRecordSource<SummaryRecord> {
   async #send(): Promise<void> {
     this.#isSending = true
     // The events of one append are one change.
-    await nextTurn()
+    await yieldToLoop()
     while (this.#add && this.#changedIds.size > 0) {
       const ids = [...this.#changedIds].slice(0, MOST_ROWS)
       for (const id of ids) this.#changedIds.delete(id)

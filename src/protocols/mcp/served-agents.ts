@@ -1,10 +1,9 @@
 /** The agents of this server, for the key of a request. The only file of this protocol that decides what a key may do. */
 import type { FastifyRequest } from 'fastify'
-import type { z } from 'zod'
 import type { Access } from '../../access/access.ts'
 import { CreateConversation } from '../../contract/conversation.ts'
 import type { Event } from '../../contract/events/event.ts'
-import { describeIssue, Problem } from '../../contract/problem.ts'
+import { Problem } from '../../contract/problem.ts'
 import { AnswerRequest } from '../../contract/request.ts'
 import { UserInput } from '../../contract/values/message.ts'
 import { REQUESTS } from '../../contract/events/request-kinds.ts'
@@ -19,6 +18,7 @@ import { createOrFind } from '../../http/guards/create-or-find.ts'
 import { createAs } from '../../http/guards/limited-requests.ts'
 import type { StreamSlots } from '../../http/streams/stream-slots.ts'
 import { hasMode } from '../shared/create-request.ts'
+import { parseField } from '../shared/fields.ts'
 import type { AgentSource, AgentLook, AgentStart, FoundAgent } from './agents.ts'
 
 export type McpDeps = {
@@ -60,7 +60,7 @@ async function wishFor(
   access: Access,
   { prompt, workdir, profile = 'default' }: AgentStart,
 ): Promise<CreateConversation> {
-  const wish = parseAs(CreateConversation, { profile, initial_message: prompt, ...(workdir && { workdir }) })
+  const wish = parseField(CreateConversation, { profile, initial_message: prompt, ...(workdir && { workdir }) })
   const mode = (await hasMode(deps, profile)) ? {} : { permission_mode: 'default' as const }
   return { ...createAs(access, wish), ...mode }
 }
@@ -78,11 +78,11 @@ function agentIn(deps: McpDeps, conversation: Conversation, access: Access): Fou
     events: (after, signal) => eventsOf(deps, conversation, after, signal),
     async send(prompt) {
       access.require('write')
-      await conversation.post({ message: parseAs(UserInput, { role: 'user', content: prompt }), run: true })
+      await conversation.post({ message: parseField(UserInput, { role: 'user', content: prompt }), run: true })
     },
     async answer(requestId, answer) {
       access.require(REQUESTS[answer.kind].scope)
-      await conversation.requests.answer(requestId, parseAs(AnswerRequest, answer), access.key?.name)
+      await conversation.requests.answer(requestId, parseField(AnswerRequest, answer), access.key?.name)
     },
     async interrupt() {
       access.require('write')
@@ -91,23 +91,14 @@ function agentIn(deps: McpDeps, conversation: Conversation, access: Access): Fou
   }
 }
 
-/** What a tool gets is as strict as what a route gets. Throws a `Problem` that names the field. */
-function parseAs<T>(schema: z.ZodType<T>, value: unknown): T {
-  const parseResult = schema.safeParse(value)
-  if (parseResult.success) return parseResult.data
-  const [issue = { path: [], message: 'is not valid' }] = parseResult.error.issues
-  const { path, message } = describeIssue(issue, [])
-  throw new Problem('invalid_request', `${path}: ${message}`)
-}
-
-/** A wait takes a place of a stream. Ends at once if none is free: what was done is reported, and not an error. */
+/** A wait takes a slot of a stream. Ends at once if none is free: what was done is reported, and not an error. */
 async function* eventsOf(
   { streamSlots }: McpDeps,
   { id, log }: Conversation,
   afterSeq: number,
   signal: AbortSignal,
 ): AsyncGenerator<Event> {
-  const leave = freePlaceOf(streamSlots, id)
+  const leave = freeSlotOf(streamSlots, id)
   try {
     for await (const { records, end } of leave ? follow(log, { afterSeq, signal }) : []) {
       for (const { event, seq } of records) if (seq !== undefined) yield event
@@ -118,7 +109,7 @@ async function* eventsOf(
   }
 }
 
-function freePlaceOf(slots: StreamSlots, id: string): (() => void) | undefined {
+function freeSlotOf(slots: StreamSlots, id: string): (() => void) | undefined {
   try {
     return slots.take(id)
   } catch (error) {
