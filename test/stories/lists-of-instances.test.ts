@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Stage } from '../support/agent.ts'
 import { bash, setStage } from '../support/agent.ts'
+import { instanceOn } from '../support/instances.ts'
 import type { TestDatabase } from '../support/postgres.ts'
 import { createDatabase } from '../support/postgres.ts'
 import type { TestServer } from '../support/server.ts'
@@ -23,11 +24,7 @@ let stage: Stage
 let owner: TestServer
 let asked: TestServer
 
-const env = () => ({
-  OPENHANDS_DATABASE_URL: database.url,
-  OPENHANDS_CLUSTER_LISTEN: '127.0.0.1:0',
-  OPENHANDS_ISOLATION: 'none',
-})
+const env = () => instanceOn(database)
 
 beforeAll(async () => {
   database = await createDatabase()

@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Stage } from '../support/agent.ts'
 import { bash, setStage } from '../support/agent.ts'
 import { PATIENCE_MS, effort } from '../support/patience.ts'
+import { instanceOn } from '../support/instances.ts'
 import type { TestDatabase } from '../support/postgres.ts'
 import { createDatabase } from '../support/postgres.ts'
 import type { Random } from '../support/random.ts'
@@ -26,11 +27,7 @@ let servers: readonly [TestServer, TestServer]
 
 beforeAll(async () => {
   database = await createDatabase()
-  const env = {
-    OPENHANDS_DATABASE_URL: database.url,
-    OPENHANDS_CLUSTER_LISTEN: '127.0.0.1:0',
-    OPENHANDS_ISOLATION: 'none',
-  }
+  const env = instanceOn(database)
   const script = {
     replies: [
       { when: 'ask', turns: [bash('echo approved >> approved.txt'), { text: 'Done.' }] },

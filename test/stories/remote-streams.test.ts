@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Stage } from '../support/agent.ts'
 import { bash, setStage } from '../support/agent.ts'
+import { instanceOn } from '../support/instances.ts'
 import type { TestDatabase } from '../support/postgres.ts'
 import { createDatabase } from '../support/postgres.ts'
 import type { TestServer } from '../support/server.ts'
@@ -32,11 +33,7 @@ let third: TestServer
 
 beforeAll(async () => {
   database = await createDatabase()
-  env = {
-    OPENHANDS_DATABASE_URL: database.url,
-    OPENHANDS_CLUSTER_LISTEN: '127.0.0.1:0',
-    OPENHANDS_ISOLATION: 'none',
-  }
+  env = instanceOn(database)
   stage = await setStage(script, { env })
   owner = stage.server
   asked = await startServer({ env })

@@ -3,6 +3,7 @@ import { cp } from 'node:fs/promises'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Stage } from '../support/agent.ts'
 import { bash, setStage } from '../support/agent.ts'
+import { instanceOn } from '../support/instances.ts'
 import type { TestDatabase } from '../support/postgres.ts'
 import { createDatabase } from '../support/postgres.ts'
 import { startServer } from '../support/server.ts'
@@ -14,11 +15,7 @@ let env: Record<string, string>
 
 beforeAll(async () => {
   database = await createDatabase()
-  env = {
-    OPENHANDS_DATABASE_URL: database.url,
-    OPENHANDS_CLUSTER_LISTEN: '127.0.0.1:0',
-    OPENHANDS_ISOLATION: 'none',
-  }
+  env = instanceOn(database)
   stage = await setStage([bash('sleep 1000'), { text: 'Done.' }], { env })
 })
 afterAll(async () => {

@@ -3,6 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { instanceOn } from '../support/instances.ts'
 import type { TestDatabase } from '../support/postgres.ts'
 import { createDatabase } from '../support/postgres.ts'
 import { freePort, startServer } from '../support/server.ts'
@@ -21,9 +22,7 @@ afterAll(async () => {
 })
 
 const envWith = (changes: Record<string, string>) => ({
-  OPENHANDS_DATABASE_URL: database.url,
-  OPENHANDS_CLUSTER_LISTEN: '127.0.0.1:0',
-  OPENHANDS_ISOLATION: 'none',
+  ...instanceOn(database),
   OPENHANDS_WORKDIR_BASE: join(place, 'work'),
   ...changes,
 })

@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Certificate } from '../support/certificates.ts'
 import { EXPIRED, INSTANCE, STRANGER } from '../support/certificates.ts'
+import { instanceOn } from '../support/instances.ts'
 import type { TestDatabase } from '../support/postgres.ts'
 import { createDatabase } from '../support/postgres.ts'
 import { startServer } from '../support/server.ts'
@@ -28,9 +29,7 @@ async function envWith(name: string, certificate: Certificate): Promise<Record<s
   )
   for (const [, path, pem] of files) await writeFile(path, pem)
   return {
-    OPENHANDS_DATABASE_URL: database.url,
-    OPENHANDS_CLUSTER_LISTEN: '127.0.0.1:0',
-    OPENHANDS_ISOLATION: 'none',
+    ...instanceOn(database),
     ...Object.fromEntries(files.map(([part, path]) => [`OPENHANDS_CLUSTER_TLS_${part.toUpperCase()}`, path])),
   }
 }
