@@ -130,7 +130,7 @@ test('a message does not steer the run of another program, nor deny what waits f
   running.child.kill('SIGINT')
   await running.finished
   const asking = startCommand(['-p', '-c', '--ask', 'clients', 'write'], { env, cwd: proj })
-  await asking.said('Bash')
+  await asking.said('waits for a decision')
   asking.child.kill('SIGKILL')
   await asking.finished
   expect(await print(env, proj, '-c', 'hello')).toMatchObject({

@@ -85,7 +85,7 @@ test('prune deletes what is older, only of the directory if one is named, and ne
   const elsewhere = idIn((await command('other', '-p', 'old one elsewhere')).stderr)
   const young = idIn((await command('proj', '-p', 'young one')).stderr)
   const asking = start('proj', {}, '-p', '--ask', 'clients', 'touch it')
-  await asking.said('Bash: touch it')
+  await asking.said('waits for a decision')
   asking.child.kill('SIGKILL')
   const waiting = idIn((await asking.finished).stderr)
   for (const id of [old, elsewhere, waiting]) await age(id)
