@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import type { LlmConfig } from '../../src/contract/values/llm-config.ts'
 import type { Subagent } from '../../src/state/state-shape.ts'
 import { EMPTY_STATE, NO_AGENT } from '../../src/state/state-shape.ts'
-import { stateWithModel } from '../../src/conversations/subagents/state-with-model.ts'
+import { stateWithModel } from '../../src/conversations/subagents/build-subagent.ts'
 
 const subagent: Subagent = {
   toolUseId: 'call_1',

@@ -5,7 +5,7 @@ import { Usage, UserPart } from '../values/message.ts'
 import { ToolChoice } from '../values/llm-config.ts'
 import { PermissionMode } from '../values/permission.ts'
 import { ResourceLimits } from '../limits/resource-limits.ts'
-import { NetworkPolicy } from '../values/network.ts'
+import { NetworkPolicy, NetworkTarget } from '../values/network.ts'
 import { Runnable, TaskProgress, TaskResult, TaskStatus } from '../values/task.ts'
 import { ProjectSettings } from '../project/project-settings.ts'
 import { Sandbox } from '../values/sandbox.ts'
@@ -221,3 +221,15 @@ export const ClientEvent = Envelope.extend({
   data: z.unknown().optional().describe('Any JSON, unchanged.'),
   ...KeyFields,
 }).meta({ id: 'ClientEvent' })
+
+export const NetworkAccess = Envelope.extend({
+  ...byEnvironment,
+  type: z.literal('NetworkAccess'),
+  host: z.string().describe('`*`: further hosts that are not listed individually.'),
+  port: NetworkTarget.port.optional(),
+  allowed: z.boolean(),
+  reason: z.string(),
+  count: z.int().positive().describe('Number of connections with this decision in the last seconds.'),
+})
+  .meta({ id: 'NetworkAccess' })
+  .describe('Logged when the policy has `log`.')

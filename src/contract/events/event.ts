@@ -1,6 +1,15 @@
 /** Every event of a conversation: one discriminated union on `type`. Transient events are in `transient-event.ts`. */
 import { z } from 'zod'
-import { AssistantMessage, ToolUse, ToolResult, ModelRetry, OutputRequest, ErrorEvent, Result } from './agent-events.ts'
+import {
+  AssistantMessage,
+  ToolUse,
+  ToolResult,
+  ModelRetry,
+  OutputRequest,
+  ErrorEvent,
+  Result,
+  SubagentStart,
+} from './agent-events.ts'
 import {
   SystemInit,
   UserMessage,
@@ -16,12 +25,11 @@ import {
   ForkedFrom,
   ClientEvent,
   McpServerUpdate,
+  NetworkAccess,
 } from './conversation-events.ts'
 import { Condensation } from './condensation.ts'
 import { RequestAnswered, RequestClosed, RequestOpened } from './request-events.ts'
 import { HookEvent } from './hook-events.ts'
-import { SubagentStart } from './subagent-events.ts'
-import { NetworkAccess } from './network-events.ts'
 import { FilesRestored, Rewound } from './rewound.ts'
 
 /** The highest schema version that this server understands. A log with a higher one can be read, but not run. */

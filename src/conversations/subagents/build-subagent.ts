@@ -22,10 +22,11 @@ import type { EndingRequests } from '../ending-requests.ts'
 import { tokensIn } from '../../state/run-state.ts'
 import type { State, Subagent } from '../../state/state-shape.ts'
 import { rulesOfAgent } from '../../state/subagent-rules.ts'
-import { awaitedBy, findSubagent, isBlocked } from '../../state/subagents.ts'
-import { stateWithModel } from './state-with-model.ts'
+import { awaitedBy, findSubagent, isBlocked, stateOf } from '../../state/subagents.ts'
 import { coversMcpTool } from './definitions.ts'
 import type { SubagentParts } from './subagent-run.ts'
+import { stateInRunOf } from '../../state/run-overrides.ts'
+import { inRun, withModel } from '../agents/with-model.ts'
 
 /** What all subagents of a conversation share. */
 export type SharedParts = Omit<ToolParts, 'log' | 'state' | 'rules' | 'shells' | 'project' | 'hooks' | 'subagents'> &
@@ -152,4 +153,9 @@ function allowedTools(all: ChangingTools, state: LiveState, allowedNames: readon
       return all.prepare
     },
   }
+}
+
+export function stateWithModel(main: State, subagent: Subagent): State {
+  const state = stateOf(inRun(stateInRunOf(main, subagent)), subagent)
+  return subagent.model === undefined ? state : withModel(state, subagent.model)
 }

@@ -8,10 +8,8 @@ import type { UserInput } from '../../contract/values/message.ts'
 import { settlesWithin } from '../../lib/bounded-wait.ts'
 import { withoutUndefined } from '../../lib/without-undefined.ts'
 import { repeatLost } from '../errors/repeat-lost.ts'
-import { createResponder } from '../answers/create-responder.ts'
-import type { RequestResponder } from '../answers/request-responder.ts'
 import type { OwnOptions } from '../options/other-names.ts'
-import type { Prompt } from '../options/query-options.ts'
+import type { Prompt, QueryOptions } from '../options/query-options.ts'
 import { outputSchemaOf } from '../options/request-bodies.ts'
 import { BackgroundWork } from './background-work.ts'
 import type { PendingRequestEvent } from './stopped-session.ts'
@@ -20,6 +18,13 @@ import type { OpenSession } from './open-session.ts'
 import { nothingLeft } from './open-session.ts'
 import { PromptPump } from './prompt-pump.ts'
 import { Turns } from './turns.ts'
+import { splitTools } from '../options/split-tools.ts'
+import { ApprovalAnswerer } from '../answers/approvals.ts'
+import { QuestionAnswerer } from '../answers/questions.ts'
+import { RequestResponder } from '../answers/request-responder.ts'
+import { createTerminalApprover } from '../answers/terminal-approver.ts'
+import type { ToolAnswererDeps } from '../answers/tool-calls.ts'
+import { ToolAnswerer } from '../answers/tool-calls.ts'
 
 export type FollowSessionOptions = {
   /** Undefined: the session continues where it stopped. */
@@ -197,4 +202,19 @@ class FollowedSession {
       !this.#responder.mayAnswer(status)
     )
   }
+}
+
+/** A function of the program comes before the person at the terminal. */
+function createResponder(options: QueryOptions, deps: Omit<ToolAnswererDeps, 'tools'>): RequestResponder {
+  const { interactiveApprover } = options
+  const terminal = interactiveApprover ? createTerminalApprover(interactiveApprover) : undefined
+  const decide = options.canUseTool ?? terminal?.canUseTool
+  const answer = options.answerQuestions ?? terminal?.answerQuestions
+  const tools = splitTools(options.tools).own
+  const answerers = [
+    ...(tools.length > 0 ? [new ToolAnswerer({ ...deps, tools })] : []),
+    ...(decide ? [new ApprovalAnswerer(deps, decide)] : []),
+    ...(answer ? [new QuestionAnswerer(deps, answer)] : []),
+  ]
+  return new RequestResponder(answerers, deps.fail)
 }
