@@ -1,9 +1,13 @@
 import { readFileSync, writeFileSync, existsSync } from 'node:fs'
 import { expect, test } from 'vitest'
+import { GetDiff } from '../../src/contract/diff.ts'
 import type { RewindRequest } from '../../src/contract/rewind.ts'
 import type { Conversation } from '../../src/conversations/conversation.ts'
+import { viewConversationDiff } from '../../src/conversations/view-diff.ts'
 import type { Bench } from './fixtures.ts'
 import { call, eventsOf, only, realShells, say, setBench, tool } from './fixtures.ts'
+
+const SIGNAL = new AbortController().signal
 
 /** Writes the last word of the last message to a file, and another file of that name. */
 const write = tool('Write', ({ text }, { workdir }) => {
@@ -42,6 +46,19 @@ test('files go back with the conversation, and forward again with a rewind of th
   const { text } = bench.model.requests.at(-1)!
   expect(text).toContain('has restored the files')
   expect(text).not.toContain('write two')
+})
+
+test('the changes of the last run are not those of one that was taken back', async () => {
+  const { bench, conversation } = await setScene()
+  await using _ = bench
+  await say(conversation, 'write one')
+  const end = conversation.log.head
+  await say(conversation, 'write two')
+  const changes = async () =>
+    (await viewConversationDiff(conversation, GetDiff.parse({}), SIGNAL)).items.map(({ path }) => path)
+  expect(await changes()).toEqual(['kept', 'two'])
+  await rewind(conversation, end)
+  expect(await changes()).toEqual(['kept', 'one'])
 })
 
 test('files go back alone, and the agent reads that they did', async () => {

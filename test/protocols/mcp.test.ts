@@ -127,6 +127,18 @@ test('a request that stops waiting does not stop the agent, and gets progress be
   expect((await call(all, 'stop_agent', { conversation_id: body.id })).report.status).toBe('paused')
 })
 
+test('an agent that was taken back reports the run before', async () => {
+  const { conversation_id } = (await call(all, 'start_agent', { prompt: 'hello first' })).report
+  const path = `/conversations/${conversation_id}`
+  const end = async (): Promise<number> => (await server.call('GET', path)).body.last_seq
+  const to_seq = await end()
+  await call(all, 'continue_agent', { conversation_id, prompt: 'hello second' })
+  await server.call('POST', `${path}/rewind`, { to_seq, last_seq: await end() })
+  expect((await call(all, 'get_agent', { conversation_id, wait_seconds: 0 })).report.final_text).toBe(
+    'Heard: hello first',
+  )
+})
+
 test('an answer comes after wait_seconds, which are at most 45', async () => {
   const started = await call(all, 'start_agent', { prompt: 'slowly', wait_seconds: 0.2 })
   expect(started.report.status).toBe('running')

@@ -187,6 +187,16 @@ describe('a session', () => {
     expect((await run({ options: { continue: true, persistDir } })).finalText).toBe('unread')
   })
 
+  test('that was taken back to a message continues with it', async () => {
+    const { sessionId, events } = await run({ prompt: 'hello', options })
+    const conversation = server.client.conversation(sessionId)
+    const { seq } = events.find(({ type }) => type === 'UserMessage')!
+    const { last_seq } = await conversation.get()
+    await conversation.rewind({ to_seq: seq, last_seq })
+    const { stopReason, finalText } = await run({ options: { resume: sessionId, persistDir } })
+    expect([stopReason, finalText]).toEqual(['completed', expect.stringContaining('taken the conversation back')])
+  })
+
   test('in which nothing is left to do is refused, and stays as it is', async () => {
     const { sessionId: resume } = await run({ prompt: 'hello', options })
     const before = await logOf(resume)

@@ -52,6 +52,15 @@ test('sends a message, waits for the end of the run, and lists what happened', a
   expect((await conversation.get()).title).toBe('sum')
 })
 
+test('the end of the last run is that of one that was not taken back', async () => {
+  const conversation = await create()
+  const first = await conversation.sendAndWait('hello')
+  const { last_seq: to_seq } = await conversation.get()
+  await conversation.sendAndWait('Please add six and seven.')
+  await conversation.rewind({ to_seq, last_seq: (await conversation.get()).last_seq })
+  expect(await conversation.wait()).toEqual({ ...first, run_id: first.result?.run_id })
+})
+
 test('starts a run and waits for it', async () => {
   const conversation = await create({ initial_message: { role: 'user', content: 'hello' } })
   expect(await conversation.runAndWait()).toMatchObject({ status: 'idle', result: { final_text: 'Hello.' } })

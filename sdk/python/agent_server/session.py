@@ -212,7 +212,8 @@ class Session:
     async def _continue(self, waiting: Sequence[types.RequestOpened]) -> None:
         """Starts a run without a message, unless one is active or waits."""
         status = self._turns.status
-        query = {"types": "UserMessage,MessageWithdrawn,AssistantMessage,ToolResult", "order": "desc", "limit": 100}
+        types_ = "UserMessage,MessageWithdrawn,AssistantMessage,ToolResult"
+        query = {"types": types_, "order": "desc", "active": True, "limit": 100}
         newest = (await self._transport.call("GET", f"{self._path}/events", query=query))["items"]
         if not has_work(status, waiting, newest):
             raise invalid(f"There is nothing to continue in session {self.id}: nothing waits. Pass a prompt.")

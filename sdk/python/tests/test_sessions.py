@@ -118,6 +118,16 @@ async def test_a_session_has_more_directories_and_a_message_can_be_withdrawn(tmp
             await run(None, Options(resume=session_id), client=client)
 
 
+async def test_a_session_that_was_taken_back_to_a_message_continues_with_it() -> None:
+    async with Client() as client:
+        said = await run("Say one.", client=client)
+        message = next(event["seq"] for event in said.events if event["type"] == "UserMessage")
+        last_seq = (await client.get_session(said.session_id))["last_seq"]
+        rewind = {"to_seq": message, "last_seq": last_seq}
+        await client.call("POST", f"/conversations/{said.session_id}/rewind", rewind)
+        assert (await run(None, Options(resume=said.session_id), client=client)).final_text == "One."
+
+
 async def test_stop_task_cancels_a_task_and_stops_a_subagent_in_the_background() -> None:
     async with Client() as client, client.session(Options(tools=["Bash", "Task"])) as session:
         await session.run("Say one.")

@@ -147,7 +147,8 @@ export class ConversationHandle {
   async wait(options: CallOptions = {}): Promise<RunSummary> {
     const { status, last_seq } = await this.get(options)
     if (status === 'running') return await this.#end({ after: last_seq, signal: options.signal })
-    return { status, ...(await latestEnd(this.listEvents({ types: END_TYPES, order: 'desc', limit: 20 }, options))) }
+    const newestFirst = { types: END_TYPES, order: 'desc', active: true, limit: 20 } as const
+    return { status, ...(await latestEnd(this.listEvents(newestFirst, options))) }
   }
 
   /** Stops the active run. With `interrupt` also its running tool. */

@@ -3,6 +3,7 @@ import type { FastifyRequest } from 'fastify'
 import type { Access } from '../../access/access.ts'
 import { CreateConversation } from '../../contract/conversation.ts'
 import type { Event } from '../../contract/events/event.ts'
+import { holds } from '../../contract/events/rewound.ts'
 import { Problem } from '../../contract/problem.ts'
 import { AnswerRequest } from '../../contract/request.ts'
 import { UserInput } from '../../contract/values/message.ts'
@@ -123,12 +124,13 @@ const PAGE = 20
 
 /** The newest results may be of subagents. */
 async function lastEnd(conversation: Conversation): Promise<Pick<AgentLook, 'result' | 'error'>> {
-  const { log } = conversation
+  const { log, state } = conversation
   for await (const { events } of readPages(log, { types: RESULTS, order: 'desc', limit: PAGE }))
-    for (const { event } of events)
-      if (event.type === 'Result' && event.parent_tool_use_id === undefined && event.run_id !== undefined) {
-        const { result, error } = await conversation.waitForRun(event.run_id, 0, AbortSignal.abort())
-        return { ...(result && { result }), ...(error && { error }) }
-      }
+    for (const { event } of events) {
+      if (event.type !== 'Result' || event.parent_tool_use_id !== undefined || !holds(state.rewound, event)) continue
+      if (event.run_id === undefined) continue
+      const { result, error } = await conversation.waitForRun(event.run_id, 0, AbortSignal.abort())
+      return { ...(result && { result }), ...(error && { error }) }
+    }
   return {}
 }

@@ -65,7 +65,7 @@ export async function hasWork(
 ): Promise<boolean> {
   if (waiting.length > 0 || !AT_REST.has(status)) return true
   const types = ['UserMessage', 'MessageWithdrawn', 'AssistantMessage', 'ToolResult'] as const
-  const filter = { types: [...types], order: 'desc', limit: 100 } as const
+  const filter = { types: [...types], order: 'desc', active: true, limit: 100 } as const
   const { items } = await conversation.listEvents(filter, options)
   const own = items.filter((event) => !('parent_tool_use_id' in event))
   const answer = own.find((event) => event.type === 'AssistantMessage')
