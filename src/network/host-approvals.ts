@@ -18,8 +18,8 @@ export type ApprovalRequest = {
 
 export type ApprovalDecision = {
   readonly behavior: 'allow' | 'deny'
-  /** `policy`: a change of the policy has decided. `closing`: it will never be decided. */
-  readonly by: 'user' | 'timeout' | 'policy' | 'closing'
+  /** `policy`: a change of the policy has decided. `gone`: nobody waits for it. `closing`: it will never be decided. */
+  readonly by: 'user' | 'timeout' | 'policy' | 'gone' | 'closing'
   /** The name of the API key of the user's client. */
   readonly keyName?: string | undefined
 }
@@ -30,12 +30,18 @@ export type HostApprovalsDeps = {
   /** Called when a request ends without a user's answer. Must not throw. */
   readonly onAnswered: (request: ApprovalRequest, answer: ApprovalDecision) => void
   readonly deadlineMs?: number
+  /** How long a request waits for another connection after the last one has ended, milliseconds. */
+  readonly graceMs?: number
 }
 
 type Waiting = {
   readonly request: ApprovalRequest
   readonly answer: PromiseWithResolvers<ApprovalDecision>
   readonly timer: NodeJS.Timeout
+  /** The connections that wait. */
+  connections: number
+  /** Set while there are none. */
+  grace: NodeJS.Timeout | undefined
   /** True while a user's answer is being stored. */
   isAnswering: boolean
   /** Another end that came meanwhile. */
@@ -43,6 +49,8 @@ type Waiting = {
 }
 
 const DEADLINE_MS = 60_000
+/** A program that gives up often tries again: a user who decides meanwhile should not have decided about nothing. */
+const GRACE_MS = 5000
 /** An agent that tries random names must not flood the log, nor a user's screen. */
 const MAX_PENDING = 20
 
@@ -60,10 +68,13 @@ export class HostApprovals {
     return [...this.#byTarget.values()].map(({ request }) => request)
   }
 
-  /** Resolves when it is decided, at the latest after the deadline; undefined if too many wait already. */
-  async request(host: Host, port: number): Promise<ApprovalDecision | undefined> {
+  /**
+   * Resolves when it is decided, at the latest after the deadline; undefined if too many wait already. `signal` aborts when
+   * the connection ends. A request without connections is closed.
+   */
+  async request(host: Host, port: number, signal: AbortSignal): Promise<ApprovalDecision | undefined> {
     const knownApproval = this.#byTarget.get(formatTarget(host, port))
-    if (knownApproval) return await knownApproval.answer.promise
+    if (knownApproval) return await this.#join(knownApproval, signal)
     if (this.#byTarget.size >= MAX_PENDING) return undefined
     const deadlineMs = this.#deps.deadlineMs ?? DEADLINE_MS
     const now = Date.now()
@@ -75,15 +86,35 @@ export class HostApprovals {
       request,
       answer: Promise.withResolvers<ApprovalDecision>(),
       timer,
+      connections: 0,
+      grace: undefined,
       isAnswering: false,
     }
     this.#byTarget.set(formatTarget(host, port), waiting)
+    const decided = this.#join(waiting, signal)
     try {
       await this.#deps.onRequest(request)
     } catch {
       this.#settle(request, { behavior: 'deny', by: 'closing' }) // the disk is full, or the log is closed
     }
-    return await waiting.answer.promise
+    return await decided
+  }
+
+  async #join(waiting: Waiting, signal: AbortSignal): Promise<ApprovalDecision> {
+    clearTimeout(waiting.grace)
+    waiting.connections++
+    const leave = () => {
+      if (--waiting.connections > 0) return
+      const end = () => this.#settle(waiting.request, { behavior: 'deny', by: 'gone' })
+      waiting.grace = setTimeout(end, this.#deps.graceMs ?? GRACE_MS)
+    }
+    signal.addEventListener('abort', leave, { once: true })
+    if (signal.aborted) leave()
+    try {
+      return await waiting.answer.promise
+    } finally {
+      signal.removeEventListener('abort', leave)
+    }
   }
 
   /**
@@ -134,11 +165,12 @@ export class HostApprovals {
   }
 
   /** Returns false if it has ended before. */
-  #end({ request, timer, answer }: Waiting, decision: ApprovalDecision): boolean {
+  #end({ request, timer, grace, answer }: Waiting, decision: ApprovalDecision): boolean {
     const key = formatTarget(request.host, request.port)
     if (this.#byTarget.get(key)?.request.id !== request.id) return false
     this.#byTarget.delete(key)
     clearTimeout(timer)
+    clearTimeout(grace)
     answer.resolve(decision)
     return true
   }

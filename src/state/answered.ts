@@ -31,10 +31,12 @@ export function answeredAfterResult(
 
 const CUT_OFF: ReadonlySet<StopReason> = new Set(['paused', 'server_restart', 'owner_lost'])
 
-/** The end of a run uses the answer up, unless it was cut off, and is what lists show. */
-export const afterEnd = (before: StoredAnswer | undefined, { stop_reason, final_text }: EventOf<'Result'>) => ({
-  answered: CUT_OFF.has(stop_reason) ? before : undefined,
-  lastWords: Buffer.from(final_text.slice(0, PREVIEW_CHARS)).toString(),
+/** The end of a run uses the answer up, unless it was cut off. That of a run of the main agent is what lists show. */
+export const afterEnd = (before: StoredAnswer | undefined, event: EventOf<'Result'>) => ({
+  answered: CUT_OFF.has(event.stop_reason) ? before : undefined,
+  ...(event.parent_tool_use_id === undefined && {
+    lastWords: Buffer.from(event.final_text.slice(0, PREVIEW_CHARS)).toString(),
+  }),
 })
 
 type Ending = {

@@ -55,9 +55,13 @@ export function withoutHookInput(request: OpenRequest): OpenRequest {
   return { ...request, payload }
 }
 
-/** Returns the time when the first of the resting requests is closed without an answer, in milliseconds since 1970. */
+/** Returns the times when the resting requests are closed without an answer, in milliseconds since 1970. */
+export const deadlinesOf = (state: Pick<State, 'requests'>): number[] =>
+  clientCallsOf(state).flatMap(({ deadline }) => (deadline === undefined ? [] : [Date.parse(deadline)]))
+
+/** Returns the first of them. */
 export function nextDeadline(state: Pick<State, 'requests'>): number | undefined {
-  const times = clientCallsOf(state).flatMap(({ deadline }) => (deadline === undefined ? [] : [Date.parse(deadline)]))
+  const times = deadlinesOf(state)
   return times.length > 0 ? Math.min(...times) : undefined
 }
 

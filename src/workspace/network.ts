@@ -61,7 +61,7 @@ export class ConversationNetwork {
       ),
     )
     this.#proxy = new NetworkProxy({
-      judge: (host, port) => this.#judge(host, port),
+      judge: (host, port, over) => this.#judge(host, port, over),
       isStillAllowed: ({ host, port, isApproved }) => {
         const { decision } = this.#decide(host, port)
         return decision === 'allow' || (decision === 'ask' && isApproved)
@@ -96,7 +96,7 @@ export class ConversationNetwork {
     const port = Number(url.port) || (url.protocol === 'https:' ? 443 : 80)
     const host = parseHost(url.hostname)
     if (!host) return 'it names no host'
-    const judgement = await orAborted(this.#judge(host, port), signal)
+    const judgement = await orAborted(this.#judge(host, port, signal), signal)
     const reason = judgement.allowed ? 'permitted' : judgement.reason
     this.#noteAccess({ host, port, outcome: judgement.allowed ? 'allowed' : 'denied', reason })
     return judgement.allowed ? undefined : `${judgement.reason}. ${judgement.advice}`.trim()
@@ -155,12 +155,12 @@ export class ConversationNetwork {
     return decide(own, ceiling, host, port)
   }
 
-  async #judge(host: Host, port: number): Promise<Judgement> {
+  async #judge(host: Host, port: number, signal: AbortSignal): Promise<Judgement> {
     const verdict = this.#decide(host, port)
     if (verdict.decision === 'allow') return { allowed: true, isApproved: false }
     const refuse = (reason: string, advice: string): Judgement => ({ allowed: false, reason, advice })
     if (verdict.decision === 'deny') return refuse(verdict.reason, verdict.isFinal ? '' : howToAllow(host, port))
-    const answer = await this.#approvals.request(host, port)
+    const answer = await this.#approvals.request(host, port, signal)
     if (answer?.behavior === 'allow') return { allowed: true, isApproved: true }
     return refuse(
       answer ? ANSWERED[answer.by] : 'too many other hosts are waiting for a decision',
@@ -196,6 +196,7 @@ const ANSWERED: Readonly<Record<ApprovalDecision['by'], string>> = {
   user: 'the user did not allow it',
   timeout: 'no decision was made in time',
   policy: 'it is not on the allow list',
+  gone: 'nothing waited for a decision any more',
   closing: 'it can no longer be decided',
 }
 
@@ -218,5 +219,5 @@ function endOf(id: string, { behavior, by, keyName }: ApprovalDecision): EventDr
   const answer = { type: 'RequestAnswered' as const, ...request, answer: { behavior } }
   if (by === 'user') return { ...answer, source: 'user', ...byKey(keyName) }
   if (by === 'policy') return { ...answer, source: 'environment', answered_by: by }
-  return closing(request, 'timeout')
+  return closing(request, by === 'gone' ? 'interrupted' : 'timeout')
 }

@@ -6,6 +6,8 @@ import { HostApprovals } from '../../src/network/host-approvals.ts'
 import { parseHost } from '../../src/network/host.ts'
 
 const host = (name: string) => parseHost(name)!
+/** The signal of a connection that stays. */
+const CONNECTED = new AbortController().signal
 
 function setUp(deadlineMs = 60_000, onAsked = async (): Promise<void> => {}) {
   const asked: ApprovalRequest[] = []
@@ -17,6 +19,7 @@ function setUp(deadlineMs = 60_000, onAsked = async (): Promise<void> => {}) {
     },
     onAnswered: ({ id }, answer) => answered.push({ id, ...answer }),
     deadlineMs,
+    graceMs: 0,
   })
   return { asks, asked, answered }
 }
@@ -27,7 +30,7 @@ const DENY: ApprovalDecision = { behavior: 'deny', by: 'user' }
 describe('a host that is asked about', () => {
   test('is one request, whatever number of connections wait for it', async () => {
     const { asks, asked, answered } = setUp()
-    const waiting = [1, 2, 3].map(() => asks.request(host('a.example'), 443))
+    const waiting = [1, 2, 3].map(() => asks.request(host('a.example'), 443, CONNECTED))
     await expect.poll(() => asks.pending.length).toBe(1)
     const stored: ApprovalRequest[] = []
     expect(await asks.answer(asked[0]!.id, ALLOW, async (ask) => void stored.push(ask))).toBe(true)
@@ -35,24 +38,41 @@ describe('a host that is asked about', () => {
     expect([asked, stored]).toEqual([[asked[0]], [asked[0]]])
     expect(answered, 'its answer is stored by the caller').toEqual([])
     // An answer is for the connections that waited.
-    void asks.request(host('a.example'), 443)
+    void asks.request(host('a.example'), 443, CONNECTED)
     await expect.poll(() => asked.length).toBe(2)
     asks.close()
   })
 
   test('is denied if there is no decision, if the server stops, and if it cannot be stored', async () => {
-    expect(await setUp(1).asks.request(host('a.example'), 443)).toEqual({ behavior: 'deny', by: 'timeout' })
+    expect(await setUp(1).asks.request(host('a.example'), 443, CONNECTED)).toEqual({ behavior: 'deny', by: 'timeout' })
     const { asks } = setUp()
-    const waiting = asks.request(host('a.example'), 443)
+    const waiting = asks.request(host('a.example'), 443, CONNECTED)
     asks.close()
     expect(await waiting).toEqual({ behavior: 'deny', by: 'closing' })
     const full = setUp(60_000, () => Promise.reject(new Error('no room')))
-    expect(await full.asks.request(host('a.example'), 443)).toEqual({ behavior: 'deny', by: 'closing' })
+    expect(await full.asks.request(host('a.example'), 443, CONNECTED)).toEqual({ behavior: 'deny', by: 'closing' })
+  })
+
+  test('is closed when no connection waits for it any more, and not while another one does', async () => {
+    const { asks, asked, answered } = setUp()
+    const connections = [new AbortController(), new AbortController()]
+    const [first] = connections.map(({ signal }) => asks.request(host('a.example'), 443, signal))
+    connections[0]!.abort()
+    // A program that gave up has tried again.
+    const again = new AbortController()
+    connections[1]!.abort()
+    void asks.request(host('a.example'), 443, again.signal)
+    await new Promise((resolve) => setImmediate(resolve))
+    expect([asks.pending.length, answered]).toEqual([1, []])
+    again.abort()
+    expect(await first).toEqual({ behavior: 'deny', by: 'gone' })
+    expect([asks.pending, answered]).toEqual([[], [{ id: asked[0]!.id, behavior: 'deny', by: 'gone' }]])
+    expect(asked).toHaveLength(1)
   })
 
   test('is decided by the first of many answers, when that is stored; the others find nothing to decide', async () => {
     const { asks, asked } = setUp()
-    const waiting = asks.request(host('a.example'), 443)
+    const waiting = asks.request(host('a.example'), 443, CONNECTED)
     await expect.poll(() => asked.length).toBe(1)
     const [{ id }] = asked as [ApprovalRequest]
     const storing = Promise.withResolvers<void>()
@@ -74,7 +94,7 @@ describe('a host that is asked about', () => {
 
   test('still waits after an answer that cannot be stored', async () => {
     const { asks, asked } = setUp()
-    const waiting = asks.request(host('a.example'), 443)
+    const waiting = asks.request(host('a.example'), 443, CONNECTED)
     await expect.poll(() => asked.length).toBe(1)
     const { id } = asked[0]!
     await expect(asks.answer(id, ALLOW, () => Promise.reject(new Error('no room')))).rejects.toThrow('no room')
@@ -85,7 +105,7 @@ describe('a host that is asked about', () => {
 
   test('is decided by an answer that is being stored, even if the policy changes meanwhile', async () => {
     const { asks, asked, answered } = setUp()
-    const waiting = [asks.request(host('a.example'), 443), asks.request(host('b.example'), 443)]
+    const waiting = [asks.request(host('a.example'), 443, CONNECTED), asks.request(host('b.example'), 443, CONNECTED)]
     await expect.poll(() => asked.length).toBe(2)
     const deny = () => asks.recheck(() => 'deny')
     expect(await asks.answer(asked[0]!.id, ALLOW, async () => deny())).toBe(true)
@@ -101,7 +121,10 @@ describe('a host that is asked about', () => {
 
   test('is decided by a policy that lists it', async () => {
     const { asks } = setUp()
-    const [first, second] = [asks.request(host('a.example'), 443), asks.request(host('b.example'), 443)]
+    const [first, second] = [
+      asks.request(host('a.example'), 443, CONNECTED),
+      asks.request(host('b.example'), 443, CONNECTED),
+    ]
     asks.recheck((each) => (each.kind === 'name' && each.name === 'a.example' ? 'allow' : undefined))
     expect(await first).toEqual({ behavior: 'allow', by: 'policy' })
     expect(asks.pending).toHaveLength(1)
@@ -111,7 +134,7 @@ describe('a host that is asked about', () => {
 
   test('is denied immediately if too many others wait', async () => {
     const { asks, asked } = setUp()
-    const all = Array.from({ length: 1000 }, (_, i) => asks.request(host(`h${i}.example`), 443))
+    const all = Array.from({ length: 1000 }, (_, i) => asks.request(host(`h${i}.example`), 443, CONNECTED))
     expect(await all[999]).toBeUndefined()
     expect(asked).toHaveLength(20)
     asks.close()

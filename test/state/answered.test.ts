@@ -38,6 +38,26 @@ const ends = (state: ReturnType<typeof folded>, intent: Intent) =>
         : [],
   )
 
+test('lists show what a run of the main agent ended with, and not what a subagent did', () => {
+  const end = {
+    type: 'Result',
+    source: 'environment',
+    session_id: conversationId,
+    steps: 1,
+    duration_ms: 1,
+    usage: {},
+  } as const
+  const result = (final_text: string, more: object = {}): EventDraft => ({
+    ...end,
+    run_id: runId,
+    stop_reason: 'completed',
+    final_text,
+    ...more,
+  })
+  const events = [...BEGUN, result('Done.'), result('Found it.', { parent_tool_use_id: 'task' })]
+  expect(folded(events).lastWords).toBe('Done.')
+})
+
 describe.each([
   ['a restart', recover],
   ['a failed disk', failed],

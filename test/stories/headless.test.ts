@@ -32,7 +32,11 @@ const SCRIPT: Exclude<ScriptFile, readonly unknown[]> = {
     { when: 'count', turns: [{ calls: bash("echo $$ > pid; trap '' INT TERM; sleep 60") }] },
     {
       when: 'echo',
-      turns: [{ calls: [{ name: 'mcp__odd__echo', arguments: { text: 'hi' } }] }, { text: 'I called it.' }],
+      turns: [
+        { calls: [{ name: 'mcp__odd__echo', arguments: { text: 'hi' } }] },
+        { calls: [{ name: 'mcp__odd__ask', arguments: {} }] },
+        { text: 'I called it.' },
+      ],
     },
     { when: 'sleep', turns: [{ calls: bash('sleep 60') }, { text: 'I slept.' }] },
     {
@@ -393,7 +397,7 @@ describe('without a server', () => {
     await vi.waitFor(() => expect(() => process.kill(pid, 0)).toThrow('ESRCH'), PATIENCE_MS)
   })
 
-  test('the agent has the tools of --mcp-config, in the short form and after a byte order mark', async () => {
+  test('the agent has the tools of --mcp-config, in the short form and after a byte order mark; a form is declined', async () => {
     const odd = {
       command: process.execPath,
       args: [join(import.meta.dirname, '../mcp/children/odd-server.ts'), 'plain'],
@@ -403,6 +407,7 @@ describe('without a server', () => {
     const env = { ...alone().env, OPENHANDS_ISOLATION: 'none' }
     const { code, stdout, stderr } = await runCommand(args, { cwd: work, env })
     expect(stderr).toMatch(/mcp__odd__echo: .*\nresult: /)
+    expect(stderr).toContain('"action":"decline"')
     expect([code, stdout]).toEqual([0, 'I called it.\n'])
   })
 

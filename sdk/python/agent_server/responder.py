@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 MAX_OUTPUT_BYTES = 6 * 1024 * 1024
 MAX_MESSAGE_CHARS = 10_000
+DECLINE = "Decline"
+"""The option of each form of an MCP server that declines it."""
 SETTLED = {
     "already_answered",
     "conversation_deleted",
@@ -113,7 +115,7 @@ class Responder:
         if event["kind"] == "permission" and self._options.can_use_tool:
             for each in event["payload"]["tool_uses"]:
                 self._start((request_id, each["tool_use_id"]), self._decide(event, each))
-        elif (event["kind"] == "question" or event["kind"] == "elicitation") and self._options.answer_questions:
+        elif event["kind"] == "elicitation" or (event["kind"] == "question" and self._options.answer_questions):
             self._start((request_id, (event["tool_use_ids"] or [""])[0]), self._ask(event))
         elif event["kind"] == "client_tool":
             tool = self._tools.get(event["payload"]["name"])
@@ -173,9 +175,14 @@ class Responder:
         await self._send(event["request_id"], {"kind": "permission", "decisions": [decision]})
 
     async def _ask(self, event: types.QuestionOpened | types.ElicitationOpened) -> None:
-        """An exception of the program ends the query with it."""
-        assert self._options.answer_questions
-        answers = await call(self._options.answer_questions, event["payload"]["questions"])
+        """An exception of the program ends the query with it.
+
+        A form of an MCP server that nobody answers is declined: its call keeps the run active, unlike a question.
+        """
+        ask = self._options.answer_questions
+        answers = await call(ask, event["payload"]["questions"]) if ask else None
+        if answers is None and event["kind"] == "elicitation":
+            answers = {"0": DECLINE}
         if answers is None:
             self._has_declined = True
             self._declined()

@@ -1,7 +1,8 @@
-/** Answers what a run waits for when nobody is there: approvals are denied, questions get a text that says so. */
+/** Answers what a run waits for when nobody is there: approvals are denied, forms declined, and questions get a text that says so. */
 import { AgentServerError } from '../../client/request/agent-server-error.ts'
 import type { ConversationHandle } from '../../client/conversation/conversation-handle.ts'
 import type { Event, EventOf } from '../../contract/events/event.ts'
+import { DECLINE } from '../../contract/values/question.ts'
 
 export type DeniedCall = {
   /** Name of the tool, or `network`. */
@@ -35,12 +36,14 @@ export async function answerWait({ requests }: ConversationHandle, event: Wait):
       return (await wasFirst(requests.answer(id, { kind, behavior: 'deny' })))
         ? [{ tool: 'network', input: `${payload.host}:${payload.port}`, reason: 'The host is not listed.', rules: [] }]
         : []
-    case 'question':
-    case 'elicitation': {
+    case 'question': {
       const answers = Object.fromEntries(payload.questions.map((_, at) => [String(at), NO_ANSWER]))
       await wasFirst(requests.answer(id, { kind, answers }))
       return []
     }
+    case 'elicitation':
+      await wasFirst(requests.answer(id, { kind, answers: { '0': DECLINE } }))
+      return []
   }
 }
 

@@ -60,7 +60,7 @@ export const RequestAnswered = z
 const CloseReason = z
   .enum(['message', 'rejected', 'interrupted', 'timeout', 'server_restart', 'forked', 'rewound'])
   .describe(
-    '`message`: the user wrote a message instead. `rejected`: the user refused the whole turn. `interrupted`: the run was interrupted. `timeout`: nobody answered in time. `server_restart`: what waited ended with the server. `forked`: it waits in the original conversation only. `rewound`: the conversation was taken back to an event before it.',
+    '`message`: the user wrote a message instead. `rejected`: the user refused the whole turn. `interrupted`: the run was interrupted, or nothing waits any more. `timeout`: nobody answered in time. `server_restart`: what waited ended with the server. `forked`: it waits in the original conversation only. `rewound`: the conversation was taken back to an event before it.',
   )
 export type CloseReason = z.infer<typeof CloseReason>
 

@@ -6,6 +6,9 @@ export const MAX_QUESTION_CHARS = 4000
 /** Questions of one call. */
 export const MAX_QUESTIONS = 4
 
+/** The option of each form of an MCP server that declines it. Any other text is the value of a field. */
+export const DECLINE = 'Decline'
+
 const MAX_ANSWER_CHARS = 10_000
 /** Chosen options of one question, and more than there can be. */
 const MAX_CHOICES = 20

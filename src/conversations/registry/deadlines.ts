@@ -20,7 +20,7 @@ export class Deadlines {
 
   /**
    * `onDue` is called with each conversation whose deadline has passed, for some at the same time; it never rejects. The
-   * conversation is watched again after the next `set`.
+   * conversation is watched again after the next `set`, or `setLeft`.
    */
   watch(onDue: (id: string) => Promise<void>): void {
     this.#onDue = onDue
@@ -32,6 +32,13 @@ export class Deadlines {
     if (time === undefined) this.#times.delete(id)
     else this.#times.set(id, time)
     this.#arm()
+  }
+
+  /** Watches those that are left after `onDue`. The call of one that has passed ends it: it is looked at again in a minute. */
+  setLeft(id: string, times: readonly number[]): void {
+    const now = Date.now()
+    const next = Math.min(...times.map((time) => (time > now ? time : now + LONGEST_WAIT_MS)))
+    this.set(id, next === Infinity ? undefined : next)
   }
 
   /** Calls `onDue` once more in a minute. */

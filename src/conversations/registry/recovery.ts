@@ -5,6 +5,7 @@ import { Retrier } from '../../storage/retrier.ts'
 import type { Logger } from '../../telemetry/logger.ts'
 import type { Storage } from '../../storage/storage.ts'
 import { isLostWorkReason } from '../../state/cut-off.ts'
+import { deadlinesOf } from '../../state/open-requests.ts'
 import type { RecoveryReason } from '../../state/run-end.ts'
 import type { State } from '../../state/state.ts'
 import type { Conversation } from '../conversation.ts'
@@ -13,7 +14,7 @@ import { overridesOfLast } from '../runs/requested-run.ts'
 
 export type RecoveryDeps = {
   readonly storage: Pick<Storage, 'active' | 'availability' | 'instances' | 'shared'>
-  readonly deadlines: Pick<Deadlines, 'postpone'>
+  readonly deadlines: Pick<Deadlines, 'postpone' | 'setLeft'>
   readonly logger: Logger
   readonly isKnown: (id: string) => boolean
   /** Opens the conversation, after disposing an object whose log has failed. */
@@ -68,7 +69,9 @@ export class Recovery {
     const { storage, deadlines, open } = this.#deps
     // It does the same. If it dies before, this one does it.
     if (storage.shared && (await storage.instances?.otherOwnerOf(id))) return deadlines.postpone(id)
-    await (await open(id)).requests.expire()
+    const conversation = await open(id)
+    await conversation.requests.expire()
+    deadlines.setLeft(id, deadlinesOf(conversation.state))
   }
 
   /** It is closed, and none of its calls has begun: the log cannot show that. */

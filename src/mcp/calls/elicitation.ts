@@ -1,6 +1,6 @@
 /** A server asks the user while a call runs (elicitation): its form becomes questions, and the answers its content. */
 import type { AskedQuestion } from '../../contract/values/question.ts'
-import { MAX_QUESTION_CHARS, MAX_QUESTIONS } from '../../contract/values/question.ts'
+import { DECLINE, MAX_QUESTION_CHARS, MAX_QUESTIONS } from '../../contract/values/question.ts'
 import type { ShowText } from '../tools/shown-text.ts'
 import type { LiveCall } from './live-call.ts'
 
@@ -10,8 +10,6 @@ const MAX_OPTIONS = 20
 const MAX_LABEL_CHARS = 200
 const MAX_NAME_CHARS = 100
 
-/** The option of each form that declines it. */
-export const DECLINE = 'Decline'
 const ACCEPT = 'Accept'
 const SUGGESTED = 'Suggested by the server'
 

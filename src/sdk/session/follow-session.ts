@@ -214,7 +214,7 @@ function createResponder(options: QueryOptions, deps: Omit<ToolAnswererDeps, 'to
   const answerers = [
     ...(tools.length > 0 ? [new ToolAnswerer({ ...deps, tools })] : []),
     ...(decide ? [new ApprovalAnswerer(deps, decide)] : []),
-    ...(answer ? [new QuestionAnswerer(deps, answer)] : []),
+    new QuestionAnswerer(deps, answer),
   ]
   return new RequestResponder(answerers, deps.fail)
 }

@@ -34,6 +34,21 @@ test('a deadline fires once, and not early when the clock was set back', async (
   deadlines.stop()
 })
 
+test('the next deadline fires after one that was met, and one that its call ends is looked at again in a minute', async () => {
+  const { due, deadlines } = setDeadlines()
+  const now = Date.now()
+  deadlines.setLeft('a', [now - 1, now + HOUR_MS])
+  await vi.advanceTimersByTimeAsync(HOUR_MS / 60)
+  expect(due).toEqual(['a'])
+  deadlines.setLeft('a', [now + HOUR_MS])
+  await vi.advanceTimersByTimeAsync(HOUR_MS)
+  expect(due).toEqual(['a', 'a'])
+  deadlines.setLeft('a', [])
+  await vi.advanceTimersByTimeAsync(2 * HOUR_MS)
+  expect(due).toEqual(['a', 'a'])
+  deadlines.stop()
+})
+
 test('of many deadlines that pass at once, at most 64 are worked on at the same time', async () => {
   const deadlines = new Deadlines()
   const begun: (() => void)[] = []

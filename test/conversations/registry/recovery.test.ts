@@ -21,7 +21,7 @@ async function messagesOf(why: Problem): Promise<string[]> {
       availability: {},
     } as unknown as RecoveryDeps['storage'],
     logger: pino({ level: 'info' }, { write: (line) => void lines.push(line) }),
-    deadlines: { postpone: () => {} },
+    deadlines: { postpone: () => {}, setLeft: () => {} },
     isKnown: () => true,
     async open() {
       attempts++

@@ -1,10 +1,12 @@
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
+import type { ScriptedQuestion } from '../../../src/llm/scripted/script.ts'
+import { createTask } from '../../../src/tools/task/task.ts'
 import { outcomeOf } from '../../../src/state/client-outcome.ts'
 import type { Event } from '../../../src/contract/events/event.ts'
 import type { Conversation } from '../../../src/conversations/conversation.ts'
 import type { BenchOptions } from '../fixtures.ts'
-import { call, eventsOf, only, setBench, userText } from '../fixtures.ts'
+import { call, eventsOf, gate, only, setBench, userText } from '../fixtures.ts'
 import { openedIn, openOf, untilOpen } from '../../support/answering.ts'
 import { mortalStore } from '../mortal-store.ts'
 
@@ -226,6 +228,40 @@ describe('a call that no client has answered at once rests', () => {
       expect(only(events, 'RequestClosed')).toMatchObject([{ request_id, reason: 'timeout' }])
       expect(only(events, 'ToolResult')).toMatchObject(timedOut)
       await expect(answer(conversation, request_id)).rejects.toMatchObject({ code: 'request_closed' })
+    })
+
+    test('ends it after an earlier one whose result came in time', async () => {
+      const task = (prompt: string) => call('Task', { description: 'x', prompt, run_in_background: true })
+      const script = ({ messages }: ScriptedQuestion['body']) => {
+        const said = JSON.stringify(messages.filter(({ role }) => role !== 'system'))
+        const results = messages.filter(({ role }) => role === 'tool').length
+        if (said.includes('both')) return results > 0 ? { text: 'Begun.' } : { calls: ['first', 'second'].map(task) }
+        if (results === 0) return { calls: [call(said.includes('first') ? 'look_up' : 'look_on')] }
+        // It rests: lists show nothing of it.
+        return said.includes('first') && results === 1 ? { calls: [call('Gate')] } : { text: 'Done.' }
+      }
+      const createTools: BenchOptions['deps'] = {
+        createTools: (names, { subagents }) => (names.length > 0 ? [gate().tool, createTask(subagents)] : []),
+      }
+      await using bench = await setBench({
+        script,
+        deps: { clientTools: { restAfterMs: REST_AFTER_MS }, ...createTools },
+      })
+      const client_tools = [
+        { ...TOOL, timeout: 1 },
+        { ...TOOL, name: 'look_on', timeout: 2 },
+      ]
+      const id = await bench.create({ tools: ['Bash', 'Task'], permission_rules: { ask: ['Gate'] }, client_tools })
+      const conversation = await bench.manager.open(id)
+      await conversation.post(userText('both', true))
+      await expect.poll(() => openOf(conversation, 'client_tool').length).toBe(2)
+      const [first, second] = openOf(conversation, 'client_tool').toSorted((a, b) =>
+        a.deadline! < b.deadline! ? -1 : 1,
+      )
+      // It is late on a slow machine, and then the deadline has ended it.
+      await answer(conversation, first!.request_id).catch(() => {})
+      const closed = async () => only(await eventsOf(conversation), 'RequestClosed').map(({ request_id }) => request_id)
+      await expect.poll(closed).toContain(second!.request_id)
     })
 
     test('ends it while the conversation is closed', async () => {
