@@ -1,5 +1,7 @@
+import * as parser from 'unbash'
 import { describe, expect, test } from 'vitest'
-import { maySet, readEvaluating } from '../../src/policy/shell/evaluating-builtins.ts'
+import { isSetByBash, maySet, readEvaluating } from '../../src/policy/shell/evaluating-builtins.ts'
+import { readCommandLine } from '../../src/policy/shell/read-command-line.ts'
 import { literalWord, UNKNOWN_WORD } from '../../src/policy/shell/shell-word.ts'
 import { PLAIN } from '../../src/policy/shell/unwrapped.ts'
 
@@ -18,6 +20,16 @@ test.each([
 ])('a builtin may set PATH: %s is %s', (line, expected) => {
   expect(mayCallSet(line, 'PATH')).toBe(expected)
 })
+
+test.each(['_', 'REPLY', 'MAPFILE', 'OPTARG', 'PWD', 'OLDPWD', 'COPROC_PID', 'BASH_REMATCH'])(
+  'bash sets %s by itself, so that a command line is not free where it evaluates what that gets',
+  (variable) => {
+    expect(isSetByBash(variable)).toBe(true)
+    const context = { parser, cwd: '/work', homes: [], evaluates: [variable] }
+    expect(readCommandLine("echo 'a[$(date)]'", context).hidden).toContain(variable)
+    expect(readCommandLine("echo 'a[$(date)]'", { ...context, evaluates: ['count'] }).hidden).toBeUndefined()
+  },
+)
 
 /** Of each builtin that may evaluate a text: calls that certainly do not, and others. */
 const CALLS: Readonly<Record<string, readonly [plain: string, others: string]>> = {

@@ -48,3 +48,32 @@ test('programs of the workdir that have other names, and what a rule allows, sta
     expect([command, await decide(command, path)]).toEqual([command, { behavior: 'allow' }])
   expect(await decide('ls', path, 'default', ['Bash(ls:*)'])).toEqual({ behavior: 'allow' })
 })
+
+test.each([
+  'read PATH <<< bin; ls',
+  'mapfile PATH < sub/cat; ls',
+  'getopts a PATH -a; ls',
+  'declare PATH=.; ls',
+  'export PATH=bin && ls',
+  'unset PATH; ls',
+  'readonly NODE_OPTIONS=--inspect; ls',
+  'while read PATH; do ls; done < sub/cat',
+  'command read PATH <<< bin; ls',
+  'typeset LD_PRELOAD=./x.so; ls',
+])(
+  'what a builtin sets for the other commands of a line is asked about, whatever a rule allows: %s',
+  async (command) => {
+    const allow = ['read', 'mapfile', 'getopts', 'declare', 'export', 'unset', 'readonly', 'typeset', 'command', 'ls']
+    const rules = allow.map((name) => `Bash(${name}:*)`)
+    expect(await decide(command, '/usr/bin', 'default', rules)).toMatchObject({
+      behavior: 'ask',
+      reason: expect.stringMatching(/it sets (PATH|NODE_OPTIONS|LD_PRELOAD)/),
+    })
+  },
+)
+
+test('a builtin that sets a variable alone, or one that no program reads, needs no more than its rule', async () => {
+  const rules = ['Bash(export:*)', 'Bash(read:*)', 'Bash(unset:*)']
+  for (const command of ['export PATH=bin', 'unset PATH', 'read -r line < sub/cat; ls', 'read < sub/cat; ls'])
+    expect([command, await decide(command, '/usr/bin', 'default', rules)]).toEqual([command, { behavior: 'allow' }])
+})

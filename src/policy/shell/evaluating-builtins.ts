@@ -67,6 +67,17 @@ export function maySet([first, ...rest]: readonly ShellWord[], variable: string)
   return rest.some((word) => literalOf(word) === undefined || /^-?\w*/.exec(startOf(word))?.[0].endsWith(variable))
 }
 
+/** The variables that a builtin sets or removes by their names: `read PATH` decides which programs the next commands are. */
+export function namesSetBy([first, ...rest]: readonly ShellWord[]): readonly string[] {
+  const name = first && literalOf(first)
+  if (name === undefined || !(SET_VARIABLES.has(name) || name === 'unset')) return []
+  return rest.flatMap((word) => /^([A-Za-z_]\w*)(?:\+?=|$)/.exec(startOf(word))?.[1] ?? [])
+}
+
+/** Bash, or a builtin that names no variable, sets these: any command may, and so may `read`, `cd` and `[[ x =~ y ]]`. */
+export const isSetByBash = (variable: string): boolean =>
+  /^(_|REPLY|MAPFILE|OPTARG|OLDPWD|PWD|DIRSTACK|PIPESTATUS|COPROC\w*|COMP_?\w+|READLINE_\w+|BASH_\w+)$/.test(variable)
+
 /** `-i` evaluates values, `-n` and `-a` make names and lists of them. */
 function isPlainDeclaration(word: ShellWord): boolean {
   const start = startOf(word)

@@ -3,7 +3,7 @@ import type * as Unbash from 'unbash'
 import type { CommandArgument, Redirection as RedirectionNode, SyntaxNode } from 'unbash'
 import type { CommandLine, Redirection, SimpleCommand } from './command-line.ts'
 import { isOutput, isStream } from './command-line.ts'
-import { isEvaluated, maySet } from './evaluating-builtins.ts'
+import { isEvaluated, isSetByBash, maySet, namesSetBy } from './evaluating-builtins.ts'
 import { ReadingBounds } from './reading-bounds.ts'
 import { isSafeVariable } from './safe-variables.ts'
 import type { ShellWord } from './shell-word.ts'
@@ -56,6 +56,9 @@ class CommandLineReader {
   #directories: Directories
   #hidden: string | undefined
   #unusual: string | undefined
+  /** The first variable that a builtin sets which may change what other commands do. */
+  #setByBuiltin: string | undefined
+  #commandCount = 0
   #depth = 0
   /** Counts what may run later, or again: a `cd` anywhere in it counts from its start. */
   #repeats = 0
@@ -73,7 +76,11 @@ class CommandLineReader {
   }
 
   get result(): CommandLine {
-    const line = { values: this.#values, hidden: this.#hidden ?? this.#bounds.exceeded, unusual: this.#unusual }
+    const hidden = this.#hidden ?? this.#bounds.exceeded
+    // What is set alone is in the next report of the shell.
+    const set = this.#commandCount > 1 ? this.#setByBuiltin : undefined
+    const unusual = this.#unusual ?? (set === undefined ? undefined : `it sets ${set}`)
+    const line = { values: this.#values, hidden, unusual }
     const redirections = this.#redirections.map((each) => ({
       ...each,
       cwds: this.#isAnywhere ? undefined : each.cwds,
@@ -176,8 +183,10 @@ class CommandLineReader {
     if (!this.#bounds.takesCommand(words)) return
     if (!this.#isLaunched && mayBeBuiltin(words[0])) this.#hide('only the shell knows the name of a command in it')
     const unwrappedCommand = unwrap(words)
-    const set = this.#context.evaluates?.find((variable) => maySet(words, variable))
+    const set = this.#context.evaluates?.find((variable) => isSetByBash(variable) || maySet(words, variable))
     if (set !== undefined) this.#assign(set)
+    this.#setByBuiltin ??= namesSetBy(words).find((name) => !isSafeVariable(name))
+    if (!unwrappedCommand.kind) this.#commandCount += 1
     if (unwrappedCommand.hidden !== undefined) this.#hide(unwrappedCommand.hidden)
     const unsafe = unsafeVariable ?? unwrappedCommand.variables.find((variable) => !isSafeVariable(variable))
     const evaluatedVariable = unwrappedCommand.variables.find(isEvaluated)
