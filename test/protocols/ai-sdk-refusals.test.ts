@@ -34,10 +34,10 @@ type Listed = { readonly id: string; readonly external_id?: string; readonly cli
 
 const conversations = async (): Promise<Listed[]> => (await server.call('GET', '/conversations?limit=100')).body.items
 
-async function post(body: object) {
+async function post(body: object, key = KEY) {
   const response = await fetch(`${url}/ai/chat`, {
     method: 'POST',
-    headers: { authorization: `Bearer ${KEY}`, 'content-type': 'application/json' },
+    headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
     body: JSON.stringify({ ...HOOKED, ...body }),
   })
   return { status: response.status, text: await response.text() }
@@ -155,4 +155,20 @@ test('a message that was withdrawn begins no answer', async () => {
   const stream = await fetch(`${url}/ai/chat/${id}/stream`, { headers: { authorization: `Bearer ${KEY}` } })
   await server.call('POST', `${path}/pause`, { interrupt: true })
   expect(await stream.text()).toContain('"type":"abort"')
+})
+
+test('a chat whose id is that of a conversation is this conversation for those who see it, whatever others call theirs', async () => {
+  await server.call('PUT', '/profiles/strangers', { tools: ['Bash'], llm_config: LLM })
+  const { body: limited } = await server.call('POST', '/keys', {
+    name: 'strangers',
+    scopes: ['read', 'write'],
+    profiles: ['strangers'],
+  })
+  const { id } = (await server.call('POST', '/conversations', HOOKED)).body
+  const theirs = await post({ id, messages: [said('Hello', 'm-1')], profile: 'strangers' }, limited.key)
+  expect(theirs.status).toBe(200)
+  expect((await post({ id, messages: [said('My secret', 'm-2')] })).status).toBe(200)
+  expect(JSON.stringify(await stage.events(id, 'types=UserMessage'))).toContain('My secret')
+  const response = await fetch(`${url}/ai/chat/${id}/messages`, { headers: { authorization: `Bearer ${limited.key}` } })
+  expect(await response.text()).not.toContain('My secret')
 })

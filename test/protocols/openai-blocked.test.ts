@@ -1,9 +1,12 @@
 /** What a message that a hook blocks leaves behind in the OpenAI API: nothing. */
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { ScriptedTurn } from '../../src/llm/scripted/script.ts'
 import { bash, setStage } from '../support/agent.ts'
 import { LOOK_UP } from '../support/chat-completions.ts'
 import { KEY } from '../support/server.ts'
+import { until } from '../support/until.ts'
 
 const stage = await setStage(({ body: { messages } }): ScriptedTurn => {
   const last = messages.at(-1)
@@ -63,6 +66,30 @@ test('a request with a key whose first message is blocked gets the same refusal 
   const { status, body: made } = await post(...requests[0])
   expect([status, made.status]).toEqual([200, 'completed'])
   expect((await post(...requests[0])).body.id, 'it is made once').toBe(made.id)
+})
+
+test('a conversation whose first message is blocked stays if somebody uses it meanwhile', async () => {
+  const llm_config = { model: 'scripted', base_url: stage.model.baseUrl, api_key: 'scripted-model-key' }
+  const command = 'until [ -e decided ]; do sleep 0.05; done; exit 2'
+  const hooks = { UserPromptSubmit: [{ hooks: [{ type: 'command', command }] }] }
+  await server.call('PUT', '/profiles/deciding', { tools: ['Bash'], hooks, llm_config })
+  const ofProfile = async () =>
+    (await server.call('GET', '/conversations?limit=1000')).body.items.filter(
+      ({ profile }: { profile?: string }) => profile === 'deciding',
+    )
+  for (const uses of [true, false]) {
+    const before = (await ofProfile()).length
+    const asking = server.call('POST', '/v1/responses', { model: 'deciding', input: 'hello' })
+    const { id } = await until('the conversation', async () => {
+      const found = await ofProfile()
+      return found.length > before && found[0]
+    })
+    const path = `/conversations/${id}`
+    if (uses) expect((await server.call('PUT', `${path}/config`, { title: 'mine' })).status).toBe(200)
+    await writeFile(join((await server.call('GET', path)).body.workdir, 'decided'), '')
+    expect((await asking).status).toBe(403)
+    expect((await ofProfile()).length - before).toBe(uses ? 1 : 0)
+  }
 })
 
 async function chat(thread: string, messages: readonly object[], more: object = {}) {

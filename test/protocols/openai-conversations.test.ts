@@ -280,6 +280,32 @@ test('words that were said before are said again, although the client counts a r
   expect(again.output_text).toBe('Said: continue, slowly, continue')
 })
 
+test('items that a repeated request adds are added once, and the same ones again by another request', async () => {
+  const { id } = await openai.conversations.create({})
+  const add = (headers: Record<string, string> = {}) =>
+    openai.conversations.items.create(id, { items: [userSays('one'), userSays('two')] }, { headers })
+  const keyed = { 'idempotency-key': 'k' }
+  expect(await add(keyed)).toEqual(await add(keyed))
+  expect(await listAll(id)).toHaveLength(2)
+  const added = await add()
+  expect(await add({ 'x-stainless-retry-count': '1' })).toEqual(added)
+  expect(await listAll(id)).toHaveLength(4)
+  await add()
+  expect(await listAll(id)).toHaveLength(6)
+})
+
+test('a repeated creation adds no item again that was withdrawn, and leaves out none for the words of others', async () => {
+  const headers = { 'idempotency-key': 'creates-with-items' }
+  const create = () => openai.conversations.create({ items: [userSays('one'), userSays('two')] }, { headers })
+  const { id } = await create()
+  const path = `/conversations/${restId(id)}`
+  const [first] = await stage.events(restId(id), 'types=UserMessage')
+  expect((await server.call('DELETE', `${path}/messages/${first.id}`)).status).toBe(200)
+  await server.call('POST', `${path}/messages`, { message: 'three' })
+  expect((await create()).id).toBe(id)
+  expect((await listAll(id)).map((item) => JSON.stringify(item).match(/one|two|three/)?.[0])).toEqual(['two', 'three'])
+})
+
 test('of requests with one key that make a conversation at once, one adds the items', async () => {
   const items = Array.from({ length: 20 }, (_, at) => userSays(`${at} ${'x'.repeat(20_000)}`))
   const make = () => openai.conversations.create({ items }, { headers: { 'idempotency-key': 'made-17' } })

@@ -361,6 +361,17 @@ test('a response that is not stored, or is deleted, is gone', async () => {
   await expect(openai.responses.retrieve(first.id)).rejects.toMatchObject({ status: 404 })
 })
 
+test('a fork that is not to be stored is deleted with its answer, and the original stays', async () => {
+  const first = await ask('Hello')
+  await ask('Hello', { previous_response_id: first.id })
+  const { count: before } = (await server.call('GET', '/conversations/count')).body
+  const fork = await ask('Hello', { previous_response_id: first.id, store: false })
+  expect(conversationOf(fork)).not.toBe(conversationOf(first))
+  await expect(openai.responses.retrieve(fork.id)).rejects.toMatchObject({ status: 404 })
+  expect((await server.call('GET', '/conversations/count')).body.count).toBe(before)
+  expect((await openai.responses.retrieve(first.id)).output_text).toBe('Hello there.')
+})
+
 test('what is not to be stored is deleted after a lost connection, too', async () => {
   const list = async () => (await server.call('GET', '/conversations?limit=1000')).body.items as { id: string }[]
   const before = (await list()).map(({ id }) => id)

@@ -15,6 +15,7 @@ import type { Idempotency } from '../../state/idempotency.ts'
 import { createRequestFor, mayNotInstruct } from '../shared/create-request.ts'
 import { invalid, parseField, refuseTwice } from '../shared/fields.ts'
 import { beginAlone } from '../shared/begin-alone.ts'
+import { deleteUnused } from '../shared/settle-new.ts'
 import { isAtRest } from '../shared/is-at-rest.ts'
 import { toolsUpdate, useTools } from '../shared/use-tools.ts'
 import { OpenAiError } from './openai-error.ts'
@@ -59,8 +60,13 @@ export async function createConversationFor(
   const retry = retryOf(request)
   const wish = await createRequestFor(deps, access, fields)
   const idempotency = ownKey(access, creationOf(retry))
-  const id = isUnstored(body) && { id: temporaryId(request.server.hashBody, 'response') }
-  const { view } = await createOrFind(deps.manager, access, { ...wish, ...id }, { idempotency })
+  const id = unstoredId(request, body)
+  const { view } = await createOrFind(
+    deps.manager,
+    access,
+    { ...wish, ...(id !== undefined && { id }) },
+    { idempotency },
+  )
   request.conversationId = view.id
   const release = beginAlone(view.id)
   if (!release) throw busy()
@@ -75,6 +81,10 @@ export async function createConversationFor(
     release()
   }
 }
+
+/** The id says that the conversation goes with its answer. */
+const unstoredId = ({ server }: FastifyRequest, body: ResponseRequest): string | undefined =>
+  isUnstored(body) ? temporaryId(server.hashBody, 'response') : undefined
 
 /** Throws an `OpenAiError` if the conversation is busy, or waits for something that the request does not answer. */
 export async function continueConversation(
@@ -96,7 +106,8 @@ export async function continueConversation(
     const input = readInput(body.input, false)
     // Somebody else may have answered what waited: the same turn then continues.
     const hasMore = !isNamed && (await isContinuedAfter(earlier, end, ['UserMessage']))
-    const fork = hasMore ? await forkAt(deps, access, earlier, { end, idempotency: creationOf(retry) }) : undefined
+    const id = unstoredId(request, body)
+    const fork = hasMore ? await forkAt(deps, access, earlier, { at_seq: end, id }, creationOf(retry)) : undefined
     request.conversationId = fork?.id ?? earlier.id
     const forkStart = fork && (await earlierResponse(fork, retry))
     if (fork && forkStart !== undefined) return { conversation: fork, start: forkStart, isNew: false }
@@ -117,11 +128,11 @@ async function hasEnded(conversation: Conversation, start: number): Promise<bool
   return isAtRest(conversation) && Date.now() - Date.parse(conversation.state.updatedAt) > REPEATED_MS
 }
 
-/** Deletes a conversation that the request has made, and whose id nobody knows: a repeated request begins again. */
+/** Deletes a conversation that the request has made, unless somebody uses it: a repeated request begins again. */
 const orDelete =
-  ({ manager }: GatewayDeps, { id }: Conversation) =>
+  ({ manager }: GatewayDeps, conversation: Conversation) =>
   async (error: unknown): Promise<never> => {
-    await manager.delete(id, { freesKey: true })
+    await deleteUnused(manager, conversation, { freesKey: true })
     throw error
   }
 
@@ -165,10 +176,11 @@ async function forkAt(
   { manager }: GatewayDeps,
   access: Access,
   { id }: Conversation,
-  { end, idempotency }: { readonly end: number; readonly idempotency: Idempotency | undefined },
+  { at_seq, id: newId }: Pick<ForkConversation, 'at_seq' | 'id'>,
+  idempotency: Idempotency | undefined,
 ): Promise<Conversation> {
   mayCreate(access)
-  const fork = await manager.fork(id, ForkConversation.parse({ at_seq: end }), ownKey(access, idempotency))
+  const fork = await manager.fork(id, { ...ForkConversation.parse({ at_seq }), id: newId }, ownKey(access, idempotency))
   return await manager.open(fork.id)
 }
 

@@ -26,12 +26,6 @@ export async function findItem(
   return undefined
 }
 
-export async function countItems(conversation: Conversation): Promise<number> {
-  let count = 0
-  for await (const _ of itemsIn(conversation)) count++
-  return count
-}
-
 /** Throws an `OpenAiError` if no item has the id `after`. */
 export async function pageOfItems(conversation: Conversation, { after, limit, order }: PageQuery): Promise<ItemPage> {
   const window = new PageWindow(limit, order)

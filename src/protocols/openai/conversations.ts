@@ -10,7 +10,7 @@ import { createOrFind } from '../../http/guards/create-or-find.ts'
 import { mayConfigure, ownKey } from '../../http/guards/limited-requests.ts'
 import { busy } from './begin-turn.ts'
 import type { ConversationItem } from './conversation-items.ts'
-import { countItems, findItem, pageOfItems } from './conversation-items.ts'
+import { findItem, pageOfItems } from './conversation-items.ts'
 import { createRequestFor } from '../shared/create-request.ts'
 import type { GatewayDeps } from '../shared/gateway-deps.ts'
 import { itemsOfInput } from './input-items.ts'
@@ -18,11 +18,13 @@ import { requireModel } from './models.ts'
 import { OpenAiError } from './openai-error.ts'
 import { formatConversationId, parseConversationId } from './response-id.ts'
 import { Metadata } from './response-request.ts'
-import { creationOf, retryOf } from './response-retries.ts'
+import type { ResponseRetry } from './response-retries.ts'
+import { creationOf, itemMarks, retryOf } from './response-retries.ts'
 import type { UserWords } from './user-items.ts'
 import { InputItems, userWordsOf } from './user-items.ts'
 import { invalid, parseField } from '../shared/fields.ts'
 import { beginAlone } from '../shared/begin-alone.ts'
+import { deleteUnused } from '../shared/settle-new.ts'
 
 const Create = z.looseObject({ items: InputItems.nullish(), metadata: Metadata, model: z.string().nullish() })
 const Update = z.looseObject({ metadata: z.record(z.string(), z.unknown()).nullable() })
@@ -40,7 +42,8 @@ export async function createConversationObject(deps: GatewayDeps, request: Fasti
   const { id: profile } = await requireModel(deps, access, model ?? onlyProfileOf(access))
   const words = userWordsOf(items ?? [])
   const wish = await createRequestFor(deps, access, { profile, tools: [], metadata, instructions: undefined })
-  const idempotency = ownKey(access, creationOf(retryOf(request)))
+  const retry = retryOf(request)
+  const idempotency = ownKey(access, creationOf(retry))
   const { view } = await createOrFind(deps.manager, access, wish, { idempotency })
   request.conversationId = view.id
   const release = beginAlone(view.id)
@@ -48,20 +51,15 @@ export async function createConversationObject(deps: GatewayDeps, request: Fasti
   if (!release) throw busy()
   try {
     const conversation = await deps.manager.open(view.id)
-    const saidCount = await countItems(conversation)
-    // The server may have stopped while they were added.
-    if (conversation.state.lastRun === undefined)
-      await post(conversation, words.slice(saidCount)).catch((error: unknown) => deleteEmpty(deps, conversation, error))
+    // The server may have stopped while they were added: those that are there are not added again.
+    await post(conversation, words, retry).catch(async (error: unknown) => {
+      await deleteUnused(deps.manager, conversation, { freesKey: true })
+      throw error
+    })
     return objectOf(conversation)
   } finally {
     release()
   }
-}
-
-/** Nobody knows a conversation that has nothing because it could not be made whole. Throws the error. */
-async function deleteEmpty({ manager }: GatewayDeps, conversation: Conversation, error: unknown): Promise<never> {
-  if ((await countItems(conversation)) === 0) await manager.delete(conversation.id, { freesKey: true })
-  throw error
 }
 
 function onlyProfileOf({ limits: { profiles } }: Access): string {
@@ -128,19 +126,24 @@ export async function createConversationItems(deps: GatewayDeps, request: Fastif
         code: 'waiting_for_decision',
         param: 'items',
       })
-    return listOf(await post(conversation, words), false)
+    return listOf(await post(conversation, words, retryOf(request)), false)
   } finally {
     release()
   }
 }
 
-/** Posts all messages, or none. */
-async function post(conversation: Conversation, words: readonly UserWords[]): Promise<ConversationItem[]> {
+/** Posts all messages, or none. Those of an earlier request that this one repeats are not posted again. */
+async function post(
+  conversation: Conversation,
+  words: readonly UserWords[],
+  retry: ResponseRetry,
+): Promise<ConversationItem[]> {
   const postedMessages: PostedMessage[] = []
+  const markOf = itemMarks(conversation, retry)
   try {
-    for (const content of words) {
+    for (const [at, content] of words.entries()) {
       const message = { role: 'user' as const, content: [...content] }
-      postedMessages.push(await conversation.post({ message, run: false }))
+      postedMessages.push(await conversation.post({ message, run: false }, markOf(at)))
     }
   } catch (error) {
     for (const { event_id } of postedMessages) await conversation.withdrawals.withdraw(event_id).catch(() => {}) // the agent has read it

@@ -1,6 +1,7 @@
 /** Removes conversations that were to go with their answer and outlived it: the server stopped before, or no result of a function came. */
 import type { StopReason } from '../../contract/events/status.ts'
 import type { Conversation } from '../../conversations/conversation.ts'
+import { findForkedFrom } from '../../conversations/forked-log.ts'
 import type { ConversationManager } from '../../conversations/manager.ts'
 import { readPages } from '../../events/read-pages.ts'
 import type { HashBody } from '../../security/body-hash.ts'
@@ -70,9 +71,10 @@ async function hasEndedByItself({ log, requests }: Conversation): Promise<boolea
 const ENDS: ReadonlySet<string> = new Set(['Result'])
 const CUT_OFF: ReadonlySet<string> = new Set<StopReason>(['server_restart', 'owner_lost'])
 
-/** A client that answers or continues it wants to have it. */
+/** A client that answers or continues it wants to have it. What a fork has of its original does not count. */
 export async function isOfOneResponse({ log, requests }: Conversation): Promise<boolean> {
-  const { events } = await log.read({ types: SAID, limit: 2 })
+  const fork = await findForkedFrom(log)
+  const { events } = await log.read({ types: SAID, limit: 2, ...(fork && { afterSeq: fork.seq }) })
   return requests.list().length === 0 && events.length < 2
 }
 

@@ -23,6 +23,20 @@ export function responseMark({ key, bodyHash, formerHashes }: ResponseRetry): Id
   return { key: ['response', uuid7(), ...(key === undefined ? [] : [key])].join(' '), bodyHash, formerHashes }
 }
 
+/** Returns the mark of each item that a request adds, by its index: that of the request which it repeats. */
+export function itemMarks(
+  { state }: Pick<Conversation, 'state'>,
+  { key, isRepeated, bodyHash, formerHashes }: ResponseRetry,
+): (index: number) => Idempotency {
+  const hashes = [bodyHash, ...formerHashes]
+  const isEarlier = (posted: PostedKey) => posted.key.startsWith(FIRST_ITEM) && hashes.includes(posted.bodyHash)
+  const earlierKey = key === undefined && isRepeated ? state.postedKeys.findLast(isEarlier)?.key : undefined
+  const name = key ?? earlierKey?.slice(FIRST_ITEM.length) ?? uuid7()
+  return (index) => ({ key: `item ${index} ${name}`, bodyHash, formerHashes })
+}
+
+const FIRST_ITEM = 'item 0 '
+
 /** Returns the key for the conversation that a request creates, or the fork. */
 export const creationOf = ({ key, bodyHash, formerHashes }: ResponseRetry): Idempotency | undefined =>
   key === undefined ? undefined : { key: CREATION_PREFIX + key, bodyHash, formerHashes }

@@ -27,6 +27,7 @@ import type { Echo, ResponseObject } from './response-object.ts'
 import type { ResponseRequest } from './response-request.ts'
 import { ResponseRequest as RequestSchema, asksApproval, isUnstored, outputSchemaOf } from './response-request.ts'
 import { streamResponse } from '../shared/stream-response.ts'
+import { beginAlone } from '../shared/begin-alone.ts'
 
 /** A response and its conversation. */
 type FoundResponse = { readonly id: ResponseId; readonly conversation: Conversation }
@@ -83,7 +84,14 @@ async function deleteAtEnd(
 ): Promise<void> {
   try {
     for await (const _ of followTurn(conversation.log, id.start, new AbortController().signal));
-    if (isAtRest(conversation) && (await isOfOneResponse(conversation))) await manager.delete(conversation.id)
+    // Somebody who continues it now wants to have it.
+    const release = beginAlone(conversation.id)
+    if (!release) return
+    try {
+      if (isAtRest(conversation) && (await isOfOneResponse(conversation))) await manager.delete(conversation.id)
+    } finally {
+      release()
+    }
   } catch (err) {
     log.warn({ err, conversation_id: conversation.id }, 'a conversation that was not to be stored could not be deleted')
   }

@@ -7,14 +7,13 @@ import type { GatewayDeps } from './gateway-deps.ts'
 type Threads = Pick<GatewayDeps, 'manager'>
 
 /**
- * Returns the id of the conversation with this `external_id`, in the space of the user of the key. Without any, the name is the
- * id of a conversation that was begun by another protocol; undefined if the key sees none.
+ * Returns the id of the conversation with this id, which another protocol may have begun, if the key sees it: an `external_id`
+ * of somebody else cannot take its place. Any other name is an `external_id`, in the space of the user of the key.
  */
 export async function findThreadId({ manager }: Threads, access: Access, name: string): Promise<string | undefined> {
-  const externalId = await findExternal(manager, { external_id: name, user_id: access.limits.userId })
-  if (externalId !== undefined) return externalId
   const owner = manager.ownerOf(name.toLowerCase())
-  return owner && access.sees(owner) ? owner.id : undefined
+  if (owner && access.sees(owner)) return owner.id
+  return await findExternal(manager, { external_id: name, user_id: access.limits.userId })
 }
 
 /** Returns undefined if the key sees no such conversation. */

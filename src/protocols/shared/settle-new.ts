@@ -1,10 +1,15 @@
+import type { Event } from '../../contract/events/event.ts'
 import type { Conversation } from '../../conversations/conversation.ts'
+import { findForkedFrom } from '../../conversations/forked-log.ts'
+import type { ConversationManager } from '../../conversations/manager.ts'
 import { endTentative } from '../../http/guards/create-or-find.ts'
 import { beginAlone } from './begin-alone.ts'
 import type { GatewayDeps } from './gateway-deps.ts'
 
 /** What a conversation has before somebody uses it. */
 const BEFORE_USE: ReadonlySet<string> = new Set(['SystemInit', 'HookEvent', 'McpServerUpdate'])
+/** What a fork has besides: the ends of what belongs to the original. */
+const AFTER_FORK: ReadonlySet<string> = new Set(['ForkedFrom', 'ToolResult', 'RequestClosed', 'TaskUpdate', 'Result'])
 
 /**
  * Call it for a conversation that a request has made tentatively. Deletes it if its first message was refused, unless another
@@ -19,9 +24,25 @@ export async function settleNew(
   const release = beginAlone(id)
   if (!release) return
   try {
-    const { events } = await log.read({ limit: 100 })
-    if (events.every(({ event }) => BEFORE_USE.has(event.type))) await manager.delete(id)
+    await deleteUnused(manager, { id, log })
   } finally {
     release()
   }
+}
+
+/**
+ * Deletes a conversation or a fork whose first message was refused, unless somebody uses it: its id is in lists. The caller has
+ * begun alone.
+ */
+export async function deleteUnused(
+  manager: Pick<ConversationManager, 'delete'>,
+  { id, log }: Pick<Conversation, 'id' | 'log'>,
+  options?: { readonly freesKey: true },
+): Promise<void> {
+  const fork = await findForkedFrom(log)
+  const { events } = await log.read({ afterSeq: fork ? fork.seq - 1 : 0, limit: 1000 })
+  const isUse = (event: Event) =>
+    !BEFORE_USE.has(event.type) &&
+    !(fork && (AFTER_FORK.has(event.type) || (event.type === 'StatusUpdate' && event.reason === 'forked')))
+  if (!events.some(({ event }) => isUse(event))) await manager.delete(id, options)
 }
