@@ -7,7 +7,10 @@ import { say } from './terminal/terminal.ts'
 
 /** Throws a `ConfigError` without a database, and an error that says why data was not copied. */
 export async function transfer({ name, directory: givenDirectory }: TransferInvocation): Promise<void> {
-  const url = readDatabaseUrl('OPENHANDS_DATABASE_URL', createReader({}))
+  const read = createReader({})
+  // A pooler gives no lock.
+  const sessionUrl = readDatabaseUrl('OPENHANDS_DATABASE_SESSION_URL', read)
+  const url = sessionUrl ?? readDatabaseUrl('OPENHANDS_DATABASE_URL', read)
   if (url === undefined) throw new ConfigError('Set OPENHANDS_DATABASE_URL to the database.')
   const directory = resolve(givenDirectory)
   if (name === 'import') {

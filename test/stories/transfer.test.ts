@@ -68,7 +68,12 @@ test('a server goes from files to PostgreSQL and back with everything it has', a
   const onDatabase = await look()
   expect(onDatabase.asReader, 'the key is revoked').toBe(401)
   await server.stop()
-  const exported = await transfer('export', '--to', server.dataDir)
+  // Where OPENHANDS_DATABASE_URL leads to a pooler, the commands need the database itself.
+  const behindPooler = {
+    OPENHANDS_DATABASE_URL: 'postgresql://127.0.0.1:9/pooler',
+    OPENHANDS_DATABASE_SESSION_URL: database.url,
+  }
+  const exported = await runCommand(['export', '--to', server.dataDir], { env: behindPooler, cwd: server.home })
   expect(exported.stderr).toBe('')
   await server.restart('SIGTERM', { OPENHANDS_DATABASE_URL: '' })
   expect(await look()).toEqual(onDatabase)

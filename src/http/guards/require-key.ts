@@ -53,6 +53,8 @@ export function createKeyCheck({ authenticate, tickets, logins, refuseKey }: Key
       }
     } catch (error) {
       request.keyFingerprint = fingerprintIn(authorization)
+      // A database that does not answer says nothing about the key.
+      if (!(error instanceof Problem) || error.status >= 500) throw error
       await refuseKey(request, error)
     }
   }

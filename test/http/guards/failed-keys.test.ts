@@ -1,5 +1,7 @@
 import { expect, test } from 'vitest'
+import { Problem } from '../../../src/contract/problem.ts'
 import { MAX_FAILED_KEYS } from '../../../src/http/guards/failed-keys.ts'
+import { createKeyCheck } from '../../../src/http/guards/require-key.ts'
 import { expectProblem, setHttp } from '../fixtures.ts'
 import type { HttpBench } from '../fixtures.ts'
 
@@ -50,4 +52,26 @@ test('public routes are answered nevertheless', async () => {
   await guess(bench)
   const answer = await bench.call('GET', '/alive', undefined, { authorization: '', 'x-forwarded-for': '203.0.113.9' })
   expect(answer.status).toBe(200)
+})
+
+test('a database that does not answer counts as no refused key', async () => {
+  const outage = new Problem('storage_unavailable', 'The database does not answer.')
+  const fails = () => Promise.reject(outage)
+  const check = createKeyCheck({
+    authenticate: fails,
+    tickets: { redeem: fails, issue: fails },
+    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- no request has a login
+    logins: {} as Parameters<typeof createKeyCheck>[0]['logins'],
+    refuseKey: () => expect.unreachable(),
+  })
+  const requestWith = (ticket?: string) =>
+    ({
+      headers: {},
+      raw: {},
+      params: {},
+      query: { ticket },
+      routeOptions: { config: { takesTicket: 'stream' } },
+    }) as never
+  await expect(check(requestWith(), 'Bearer ask_x')).rejects.toBe(outage)
+  await expect(check(requestWith('ast_x'), undefined)).rejects.toBe(outage)
 })
