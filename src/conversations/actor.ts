@@ -81,7 +81,7 @@ export class ConversationActor {
   /** The state that clients see: a run that has ended is shown as ended, even while its end cannot be stored yet. */
   get shown(): State {
     const state = this.#state.current
-    const isCutOff = state.status === 'running' && (this.#unstored.kept !== undefined || this.#log.failed)
+    const isCutOff = state.status === 'running' && (this.#unstored.intent !== undefined || this.#log.failed)
     return isCutOff ? { ...state, status: 'error', run: undefined } : state
   }
 
@@ -94,7 +94,7 @@ export class ConversationActor {
 
   /** True if nothing is active or pending that only this object knows about. */
   get isAtRest(): boolean {
-    const isBusy = this.isWorking || this.runs.isActive || this.#unstored.kept
+    const isBusy = this.isWorking || this.runs.isActive || this.#unstored.intent
     return !isBusy && !this.#log.failed && !canWorkInBackground(this.#state.current) && this.begunCalls().length === 0
   }
 
@@ -108,7 +108,7 @@ export class ConversationActor {
   enqueue<T>(work: () => Promise<T>): Promise<T> {
     return this.#inbox.run(async () => {
       if (this.#closed) throw this.#closed
-      if (this.#unstored.kept) await this.#unstored.forgetAfter(this.#applyLast(this.#unstored.kept))
+      if (this.#unstored.intent) await this.#unstored.forgetAfter(this.#applyLast(this.#unstored.intent))
       try {
         return await work()
       } finally {
@@ -228,7 +228,7 @@ export class ConversationActor {
       await this.#tasks.built?.close()
       await this.runs.stopAgent()
       // Pending approvals and questions stay pending and continue after the next start.
-      const end = this.#unstored.kept ?? (await this.runs.intentToClose())
+      const end = this.#unstored.intent ?? (await this.runs.intentToClose())
       if (outcome === 'closing' && !this.#log.failed) await this.#applyLast(end).catch(this.reportStorage)
       await this.#log.close(outcome)
       // Reports the changes since the last `onChange`.
@@ -263,7 +263,7 @@ export class ConversationActor {
 
   /** Retries later if storing or starting fails now. */
   async #advanceTasks(): Promise<void> {
-    if (this.#closed || this.#log.failed || this.#unstored.kept) return
+    if (this.#closed || this.#log.failed || this.#unstored.intent) return
     await this.#tasks.current?.advance().catch((error: unknown) => {
       this.reportStorage(error)
       // A damaged log gives the same error on every attempt.

@@ -15,7 +15,7 @@ export class UnstoredIntent {
     this.#retrier = new Retrier(tryAgain)
   }
 
-  get kept(): Intent | undefined {
+  get intent(): Intent | undefined {
     return this.#intent
   }
 

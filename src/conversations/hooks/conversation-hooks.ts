@@ -84,7 +84,7 @@ export class ConversationHooks {
    * Calls the `UserPromptSubmit` hooks, and then `post`, after those of earlier messages. Throws the `Problem`
    * `blocked_by_hook` if one of them blocks the message; of the message nothing is stored then.
    */
-  async withPrompt<T>(parts: readonly UserPart[], post: (said: PromptHooks) => Promise<T>): Promise<T> {
+  async withPrompt<T>(parts: readonly UserPart[], post: (outcome: PromptHooks) => Promise<T>): Promise<T> {
     return await this.#prompts.run(async () => {
       const { blocked, ...promptHooks } = await this.#hear(parts)
       if (!blocked) return await post(promptHooks)

@@ -38,5 +38,5 @@ export const secretsOf = ({ tokens, client }: KeptAuthorization): string[] =>
 /** The place where it is stored. A change is in effect at once; `write` resolves when it is durable. */
 export type AuthorizationStore = {
   readonly read: () => KeptAuthorization | undefined
-  readonly write: (kept: KeptAuthorization) => Promise<void>
+  readonly write: (authorization: KeptAuthorization) => Promise<void>
 }

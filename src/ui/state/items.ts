@@ -43,7 +43,7 @@ const ROWS: ReadonlySet<Event['type']> = new Set([
 ])
 
 /** The reasons of a status that a person reads; others follow from the rows around them. */
-const TOLD_REASONS: ReadonlySet<string> = new Set(['queued', 'server_restart', 'owner_lost', 'paused', 'cancelled'])
+const SHOWN_REASONS: ReadonlySet<string> = new Set(['queued', 'server_restart', 'owner_lost', 'paused', 'cancelled'])
 
 type Ending = EventOf<'ToolResult'> | EventOf<'RequestAnswered'> | EventOf<'RequestClosed'>
 
@@ -125,7 +125,7 @@ function endOf(row: ChatRow): Ending | undefined {
 function isShown(event: Event): boolean {
   if (!ROWS.has(event.type)) return false
   if (event.type === 'AssistantMessage') return event.text !== '' || event.content.length > 0
-  return event.type !== 'StatusUpdate' || TOLD_REASONS.has(event.reason)
+  return event.type !== 'StatusUpdate' || SHOWN_REASONS.has(event.reason)
 }
 
 /** Text of an answer that is being written, and output of calls that run. */
