@@ -91,13 +91,13 @@ export class HostApprovals {
       isAnswering: false,
     }
     this.#byTarget.set(formatTarget(host, port), waiting)
-    const decided = this.#join(waiting, signal)
+    const decision = this.#join(waiting, signal)
     try {
       await this.#deps.onRequest(request)
     } catch {
       this.#settle(request, { behavior: 'deny', by: 'closing' }) // the disk is full, or the log is closed
     }
-    return await decided
+    return await decision
   }
 
   async #join(waiting: Waiting, signal: AbortSignal): Promise<ApprovalDecision> {

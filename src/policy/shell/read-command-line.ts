@@ -76,11 +76,11 @@ class CommandLineReader {
   }
 
   get result(): CommandLine {
-    const hidden = this.#hidden ?? this.#bounds.exceeded
+    const hiddenReason = this.#hidden ?? this.#bounds.exceeded
     // What is set alone is in the next report of the shell.
     const set = this.#commandCount > 1 ? this.#setByBuiltin : undefined
     const unusual = this.#unusual ?? (set === undefined ? undefined : `it sets ${set}`)
-    const line = { values: this.#values, hidden, unusual }
+    const line = { values: this.#values, hidden: hiddenReason, unusual }
     const redirections = this.#redirections.map((each) => ({
       ...each,
       cwds: this.#isAnywhere ? undefined : each.cwds,

@@ -29,7 +29,8 @@ export function itemMarks(
   { key, isRepeated, bodyHash, formerHashes }: ResponseRetry,
 ): (index: number) => Idempotency {
   const hashes = [bodyHash, ...formerHashes]
-  const isEarlier = (posted: PostedKey) => posted.key.startsWith(FIRST_ITEM) && hashes.includes(posted.bodyHash)
+  const isEarlier = (postedKey: PostedKey) =>
+    postedKey.key.startsWith(FIRST_ITEM) && hashes.includes(postedKey.bodyHash)
   const earlierKey = key === undefined && isRepeated ? state.postedKeys.findLast(isEarlier)?.key : undefined
   const name = key ?? earlierKey?.slice(FIRST_ITEM.length) ?? uuid7()
   return (index) => ({ key: `item ${index} ${name}`, bodyHash, formerHashes })
