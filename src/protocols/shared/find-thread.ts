@@ -8,7 +8,7 @@ type Threads = Pick<GatewayDeps, 'manager'>
 
 /**
  * Returns the id of the conversation with this id, which another protocol may have begun, if the key sees it: an `external_id`
- * of somebody else cannot take its place. Any other name is an `external_id`, in the space of the user of the key.
+ * of somebody else does not hide it. Any other name is an `external_id`, in the space of the user of the key.
  */
 export async function findThreadId({ manager }: Threads, access: Access, name: string): Promise<string | undefined> {
   const owner = manager.ownerOf(name.toLowerCase())
