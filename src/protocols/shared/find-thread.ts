@@ -11,6 +11,7 @@ type Threads = Pick<GatewayDeps, 'manager'>
  * of somebody else does not hide it. Any other name is an `external_id`, in the space of the user of the key.
  */
 export async function findThreadId({ manager }: Threads, access: Access, name: string): Promise<string | undefined> {
+  await manager.upToDate()
   const owner = manager.ownerOf(name.toLowerCase())
   if (owner && access.sees(owner)) return owner.id
   return await findExternal(manager, { external_id: name, user_id: access.limits.userId })
