@@ -255,7 +255,8 @@ async function createHttp(
   const { profiles } = services
   const { corsOrigins } = config
   const untilLoaded = progress.loading.promise
-  const deps = { manager, profiles, streamSlots, metrics, corsOrigins, version: VERSION, loaded: untilLoaded }
+  const hasPeers = cluster !== undefined
+  const deps = { manager, profiles, streamSlots, metrics, corsOrigins, version: VERSION, loaded: untilLoaded, hasPeers }
   for (const protocol of config.protocols) await http.register(PROTOCOL_ROUTES[protocol], deps)
   await http.register(pageRoutes)
   dashboardRoutes(http)

@@ -1,6 +1,7 @@
 /** Conversations of requests without a thread that outlive their answer. */
 import { expect, test } from 'vitest'
 import { CreateConversation } from '../../src/contract/conversation.ts'
+import { LeftoverAges } from '../../src/protocols/openai/leftover-ages.ts'
 import { removeLeftovers } from '../../src/protocols/openai/leftovers.ts'
 import { isTemporaryId, temporaryId } from '../../src/protocols/openai/temporary-id.ts'
 import { createBodyHash } from '../../src/security/body-hash.ts'
@@ -37,15 +38,28 @@ test('what is left of them is removed after a day, unless somebody uses it', asy
   }
   await (await bench.manager.open(used!)).post({ message: 'from another API', run: false })
   const failures: unknown[] = []
-  const remove = async (hours: number) =>
-    await removeLeftovers(
-      bench.manager,
-      { hashBody, onFailure: (error) => failures.push(error) },
-      Date.now() + hours * HOUR,
-    )
-  await remove(23)
-  expect(ids.every((id) => bench.known.has(id))).toBe(true)
-  await remove(25)
+  const clocks = { wall: Date.now(), elapsed: 0 }
+  const agesOf = (trustsClock: boolean) =>
+    new LeftoverAges({ trustsClock }, { now: () => clocks.wall, elapsed: () => clocks.elapsed })
+  const remove = (ages: LeftoverAges) =>
+    removeLeftovers(bench.manager, { hashBody, ages, onFailure: (error) => failures.push(error) })
+  const isUntouched = () => ids.every((id) => bench.known.has(id))
+  const own = agesOf(true)
+  await remove(own)
+  clocks.wall += 1000 * HOUR
+  await remove(own)
+  expect(isUntouched(), 'the clock jumped').toBe(true)
+  clocks.elapsed += 23 * HOUR
+  await remove(own)
+  expect(isUntouched(), 'it has seen them for less than a day').toBe(true)
+  const among = agesOf(false)
+  await remove(among)
+  expect(isUntouched(), 'the times may be of the clocks of other instances').toBe(true)
+  clocks.wall -= 977 * HOUR
+  await remove(agesOf(true))
+  expect(isUntouched(), 'a former process has left them 23 hours ago').toBe(true)
+  clocks.elapsed += 24 * HOUR
+  await remove(among)
   expect(ids.map((id) => bench.known.has(id))).toEqual([false, true, true, true])
   expect(failures).toEqual([])
 })

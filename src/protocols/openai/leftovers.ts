@@ -7,47 +7,49 @@ import { readPages } from '../../events/read-pages.ts'
 import type { HashBody } from '../../security/body-hash.ts'
 import { beginAlone } from '../shared/begin-alone.ts'
 import { newestIsMarked } from './chat-history.ts'
+import type { LeftoverAges } from './leftover-ages.ts'
 import type { TemporaryKind } from './temporary-id.ts'
 import { isTemporaryId } from './temporary-id.ts'
 
-/** The result of a function may come this late, in milliseconds. Another instance may still answer. */
-const REACHABLE_MS = 24 * 60 * 60 * 1000
 const PAGE = 100
 
 type Manager = Pick<ConversationManager, 'list' | 'open' | 'delete'>
 
+type LeftoverOptions = {
+  readonly hashBody: HashBody
+  readonly ages: LeftoverAges
+  readonly onFailure: (error: unknown, id: string) => void
+}
+
 /** Conversations that cannot be removed now are reported, and stay. */
-export async function removeLeftovers(
-  manager: Manager,
-  { hashBody, onFailure }: { readonly hashBody: HashBody; readonly onFailure: (error: unknown, id: string) => void },
-  now = Date.now(),
-): Promise<void> {
-  const isOld = (updatedAt: string) => now - Date.parse(updatedAt) >= REACHABLE_MS
+export async function removeLeftovers(manager: Manager, { hashBody, ages, onFailure }: LeftoverOptions): Promise<void> {
+  const found: { readonly id: string; readonly updated_at: string }[] = []
+  const kinds = new Map<string, TemporaryKind>()
   for (const kind of ['chat', 'response'] as const)
     for (let page_id: string | undefined; ;) {
       const query = { sort: 'created_at', order: 'asc', limit: PAGE, page_id } as const
       const page = await manager.list(query, ({ id }) => isTemporaryId(id, hashBody, kind))
-      for (const { id, updated_at } of page.items)
-        if (isOld(updated_at))
-          await remove(manager, { id, kind, isOld }).catch((error: unknown) => onFailure(error, id))
+      found.push(...page.items.map(({ id, updated_at }) => ({ id, updated_at })))
+      for (const { id } of page.items) kinds.set(id, kind)
       if (page.next_page_id === null) break
       page_id = page.next_page_id
     }
+  for (const id of ages.look(found)) {
+    const kind = kinds.get(id)
+    if (kind) await remove(manager, { id, kind, ages }).catch((error: unknown) => onFailure(error, id))
+  }
 }
 
-type Leftover = {
-  readonly id: string
-  readonly kind: TemporaryKind
-  readonly isOld: (updatedAt: string) => boolean
-}
+type Leftover = { readonly id: string; readonly kind: TemporaryKind; readonly ages: LeftoverAges }
 
-async function remove(manager: Manager, { id, kind, isOld }: Leftover): Promise<void> {
+async function remove(manager: Manager, { id, kind, ages }: Leftover): Promise<void> {
   const release = beginAlone(id)
   if (!release) return
   try {
     const conversation = await manager.open(id)
     const { status, updatedAt } = conversation.state
-    if (status !== 'running' && isOld(updatedAt) && (await IS_LEFT[kind](conversation))) await manager.delete(id)
+    if (status === 'running' || !ages.isStillOld(id, updatedAt)) return
+    if (await IS_LEFT[kind](conversation)) await manager.delete(id)
   } finally {
     release()
   }

@@ -4,6 +4,7 @@ import type * as Loaded from './gateway.ts'
 import type { GatewayDeps } from '../shared/gateway-deps.ts'
 import { redactorOf } from '../shared/redactor-of.ts'
 import { CREATION_PREFIX, parseConversationId, parseResponseId } from './response-id.ts'
+import type { LeftoverDeps } from './watch-leftovers.ts'
 import { watchLeftovers } from './watch-leftovers.ts'
 
 type Gateway = typeof Loaded
@@ -17,8 +18,8 @@ const asking = { scopes: ['read', 'write'], ofProfiles: 'free' } as const
 
 type AddRoute = (route: readonly [Method, string], access: RouteAccess, handle: Handler) => unknown
 
-export const openAiRoutes: FastifyPluginAsync<GatewayDeps & { readonly loaded: Promise<void> }> = async (app, deps) => {
-  watchLeftovers(app, deps.manager, deps.loaded)
+export const openAiRoutes: FastifyPluginAsync<GatewayDeps & LeftoverDeps> = async (app, deps) => {
+  watchLeftovers(app, deps)
   const load = () => import('./gateway.ts')
   app.setErrorHandler(async (error, request, reply) => {
     const { sendError } = await load()

@@ -1,19 +1,36 @@
 /** Looks for what was to go with its answer, when the server has started and then every hour. Loaded with the server: it costs others nothing. */
 import type { FastifyInstance } from 'fastify'
 import type { ConversationManager } from '../../conversations/manager.ts'
+import type { LeftoverAges } from './leftover-ages.ts'
 import { mayBeTemporary } from './temporary-id.ts'
 
 const INTERVAL_MS = 60 * 60 * 1000
 
-/** `loaded` resolves when the conversations are known. It ends with the server. */
-export function watchLeftovers(app: FastifyInstance, manager: ConversationManager, loaded: Promise<void>): void {
+export type LeftoverDeps = {
+  readonly manager: ConversationManager
+  /** Resolves when the conversations are known. */
+  readonly loaded: Promise<void>
+  /** Other instances use the same conversations. */
+  readonly hasPeers: boolean
+}
+
+/** Ends with the server. */
+export function watchLeftovers(app: FastifyInstance, { manager, loaded, hasPeers }: LeftoverDeps): void {
   const { log, hashBody } = app
   const onFailure = (err: unknown, id?: string) =>
     log.warn({ err, conversation_id: id }, 'a conversation that was to go with its answer could not be removed')
+  let ages: LeftoverAges | undefined
+  let trustsClock = !hasPeers
   const remove = async () => {
+    const isFirst = trustsClock
+    trustsClock = false
     if (manager.count({}, ({ id }) => mayBeTemporary(id)) === 0) return
-    const { removeLeftovers } = await import('./leftovers.ts')
-    await removeLeftovers(manager, { hashBody, onFailure })
+    const [{ LeftoverAges: Ages }, { removeLeftovers }] = await Promise.all([
+      import('./leftover-ages.ts'),
+      import('./leftovers.ts'),
+    ])
+    ages ??= new Ages({ trustsClock: isFirst })
+    await removeLeftovers(manager, { hashBody, ages, onFailure })
   }
   let timer: NodeJS.Timeout | undefined
   let isClosed = false
