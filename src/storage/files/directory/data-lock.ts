@@ -70,7 +70,7 @@ export async function lockDataDirectory(directory: string): Promise<DataLock> {
 /** Returns the identity of the lock file; undefined if it does not exist. Looks at the name only: see `takeLock`. */
 async function identityOf(directory: string): Promise<string | undefined> {
   try {
-    const { dev, ino } = await stat(join(directory, LOCK_FILE))
+    const { dev, ino } = await stat(join(directory, LOCK_FILE), { bigint: true })
     return `${dev}:${ino}`
   } catch (error) {
     if (['ENOENT', 'ENOTDIR'].includes(codeOf(error) ?? '')) return undefined

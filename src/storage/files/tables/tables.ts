@@ -39,9 +39,10 @@ export class Tables implements AsyncDisposable {
   constructor(path: string) {
     this.#path = path
     this.#url = urlOf(path)
-    const openedStats = statSync(path)
+    // Numbers of inodes may be larger than a double holds exactly.
+    const openedStats = statSync(path, { bigint: true })
     this.#requireSame = shareNext(async () => {
-      const now = await stat(path).catch(() => undefined)
+      const now = await stat(path, { bigint: true }).catch(() => undefined)
       if (now?.ino !== openedStats.ino || now.dev !== openedStats.dev) throw new ReplacedTables(path)
     })
   }
