@@ -14,7 +14,7 @@ const TIMEOUT_MS = 2000
 
 export type ReadinessDeps = {
   readonly dataDir: string
-  /** Returns false while a database has not answered for so long that requests are refused. */
+  /** Returns false while a database has not answered for so long that requests are refused, or this instance is suspended. */
   readonly storageAnswers: () => boolean
   readonly phase: () => 'starting' | 'running' | 'stopping'
 }
@@ -52,7 +52,7 @@ function oneAtATime(work: () => Promise<void>): () => Promise<boolean> {
 }
 
 const identityOf = (path: string) =>
-  stat(path).then(
+  stat(path, { bigint: true }).then(
     ({ dev, ino }) => `${dev}:${ino}`,
     () => 'none',
   )

@@ -105,7 +105,9 @@ export class KeptIncarnation implements Availability, AsyncDisposable {
     return this.#takenOver.signal
   }
 
-  readonly answers = (): boolean => this.#options.now() - this.#renewedAt <= this.#options.outageMs
+  /** A suspended instance executes nothing: requests are better sent to another one. */
+  readonly answers = (): boolean =>
+    this.#options.now() - this.#renewedAt <= this.#options.outageMs && (this.lease?.isHeld ?? true)
 
   /** Raises the counter, and ends the others that have died. Never rejects; a call during another one is that one. */
   renew(): Promise<void> {

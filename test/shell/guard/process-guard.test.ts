@@ -114,6 +114,7 @@ for (const isolation of ISOLATIONS) {
       proxy.down()
       await untilFrozen(work)
       const frozen = work.ticks()
+      await until('503', async () => (await work.server.call('GET', '/ready')).status === 503)
       await until('the time limit', () => Promise.resolve(limit.aborted))
       expect(work.ticks()).toBe(frozen)
       proxy.up()

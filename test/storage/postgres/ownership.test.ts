@@ -172,6 +172,23 @@ test('an instance that was ended while it was silent learns it with its next ren
   expect(String(first.availability.takenOver.reason)).toContain('Another instance has ended this one')
 })
 
+test('an instance is not ready while its lease is not held, long before requests are refused', async () => {
+  await using own = await createDatabase()
+  const proxy = await startCutProxy(new URL(`http://127.0.0.1:${own.port}`))
+  const url = new URL(own.url)
+  url.port = new URL(proxy.url).port
+  const instance = await start({ url: url.href, renewMs: 50, ttlMs: 1000, outageMs: 600_000 })
+  const { answers, lease } = instance.availability
+  await until('an answer', () => Promise.resolve(answers()))
+  proxy.down()
+  await until('a storage that is not ready', () => Promise.resolve(!answers()))
+  expect(lease?.isHeld).toBe(false)
+  proxy.up()
+  await until('an answer', () => Promise.resolve(answers()))
+  await instance[Symbol.asyncDispose]()
+  await proxy.close()
+})
+
 test('an instance whose pooler is away is not ready, and is ended, although it reaches the database for its session', async () => {
   const proxy = await startCutProxy(new URL(`http://127.0.0.1:${database.port}`))
   const pooledUrl = new URL(database.url)
