@@ -6,7 +6,7 @@
 export const GUARD_SCRIPT = `
 server=$1 mark=$2 now=0 until=0 frozen=
 declare -A started=()
-order=() found=()
+order=() found=() unready=
 trap '' INT TERM HUP
 
 read_now() {
@@ -15,14 +15,21 @@ read_now() {
   now=$((10#\${up/./}))
 }
 
-# Sets 'stat' to the state and the start time of a process.
+# Sets 'stat' to the state and the start time of a process, and to the address of its stack, 0 if that is not shown.
 read_stat() {
   local line= fields
   # The name in it may contain line breaks.
   { read -r -d '' line </proc/$1/stat; } 2>/dev/null
   [[ $line ]] || return 1
   fields=(\${line##*) })
-  stat=(\${fields[0]} \${fields[19]})
+  stat=(\${fields[0]} \${fields[19]} \${fields[25]})
+}
+
+# True for a copy of the server that has not begun its program: it has the stack of the server. The server waits for it and can
+# renew nothing meanwhile: if the copy were stopped, both would stay so.
+is_unready() {
+  local stat
+  [[ $1 != 0 ]] && read_stat "$server" && [[ $1 == \${stat[2]} ]]
 }
 
 # Adds all processes below this one: parents first.
@@ -55,6 +62,7 @@ stop_found() {
   for pid in "\${found[@]}"; do
     read_stat "$pid" || continue
     [[ \${started[$pid]} == \${stat[1]} ]] && continue
+    is_unready "\${stat[2]}" && unready=1 && continue
     started[$pid]=\${stat[1]}
     # What was stopped by others stays stopped later.
     [[ \${stat[0]} == [TZt] ]] && continue
@@ -66,7 +74,7 @@ stop_found() {
 # Repeats it until no process is new: one that is being stopped may have started another.
 freeze() {
   local round new
-  frozen=1
+  frozen=1 unready=
   for round in 1 2 3 4 5 6 7 8; do
     new=
     [[ $1 == tree ]] && add_tree "$server" && stop_found
@@ -83,14 +91,15 @@ thaw() {
     pid=\${order[i]}
     read_stat "$pid" && [[ \${started[$pid]} == \${stat[1]} ]] && kill -CONT "$pid" 2>/dev/null
   done
-  frozen= order=() started=()
+  frozen= unready= order=() started=()
 }
 
 kill_all() {
-  local round pid
-  for round in 1 2 3 4 5 6; do
+  local round pid empty=0
+  for round in 1 2 3 4 5 6 7 8; do
     freeze "$1"
-    [[ \${#started[@]} == 0 ]] && return
+    # One that has just begun its program has no environment for a moment.
+    [[ \${#started[@]} == 0 ]] && ((++empty == 3)) && return
     for pid in "\${!started[@]}"; do
       read_stat "$pid" && [[ \${started[$pid]} == \${stat[1]} ]] && kill -KILL "$pid" 2>/dev/null
     done
@@ -107,6 +116,7 @@ while :; do
   # A second at most: the machine may sleep meanwhile.
   left=$((until - now))
   ((left <= 0 || left > 100)) && left=100
+  [[ $unready ]] && left=5
   printf -v left '%d.%02d' $((left / 100)) $((left % 100))
   if read -r -t "$left" word value; then
     case $word in
