@@ -7,6 +7,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { settlesWithin } from '../../lib/bounded-wait.ts'
 import type { Availability } from '../availability.ts'
 import { RenewedLease } from '../lease/lease.ts'
+import type { InstanceCounter, Observation } from './counter-watch.ts'
 import { CounterWatch } from './counter-watch.ts'
 import type { PostgresDatabase } from './database.ts'
 import { DatabaseError, takenOver } from './database-errors.ts'
@@ -129,17 +130,19 @@ export class KeptIncarnation implements Availability, AsyncDisposable {
     try {
       if (this.#session.isBroken) this.#session = await database.connect()
       const sentAt = now()
-      const hasLock = await tryLock(this.#session, sharing)
       const outage = await this.#outageOfPooler()
-      const [row] = await this.#session.run(hasLock && !outage ? RENEW : FIND, [number], STATEMENT_MS)
-      if (!row) return await this.#giveUp()
+      const askedAt = now()
+      const values = [INSTANCE_LOCK, number, outage === undefined]
+      const [row] = await this.#session.run(RENEW[sharing], values, STATEMENT_MS)
+      const answeredAt = now()
+      if (row?.['is_alive'] !== true) return await this.#giveUp()
       if (outage) throw outage
       // Its former session may still have it: the database has not noticed yet that the connection broke.
-      if (!hasLock) throw await inUse(this.#session)
+      if (row['is_locked'] !== true) throw await inUse(this.#session)
       this.#isReported = false
       this.#renewedAt = sentAt
       this.lease?.renew(sentAt)
-      if (sharing === 'shared') await this.#endDead()
+      if (sharing === 'shared') await this.#endDead(row, { sentAt: askedAt, answeredAt })
     } catch (error) {
       // Each outage once: the statements that wait report it as well.
       if (!this.#isReported) onFault(error)
@@ -158,12 +161,11 @@ export class KeptIncarnation implements Availability, AsyncDisposable {
     }
   }
 
-  async #endDead(): Promise<void> {
-    const { number, now } = this.#options
-    const sentAt = now()
-    const rows = await this.#session.run(OTHERS, [number], STATEMENT_MS)
-    for (const dead of this.#others.observe(rows.map(counterOf), { sentAt: sentAt, answeredAt: now() }))
-      await this.#session.run(END_DEAD, [dead.id, dead.counter, number], STATEMENT_MS)
+  async #endDead(row: PostgresRow, observation: Observation): Promise<void> {
+    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the statement makes it
+    const others = row['others'] as readonly InstanceCounter[]
+    for (const dead of this.#others.observe(others, observation))
+      await this.#session.run(END_DEAD, [dead.id, dead.counter, this.#options.number], STATEMENT_MS)
   }
 
   async #giveUp(): Promise<void> {
@@ -180,8 +182,6 @@ export class KeptIncarnation implements Availability, AsyncDisposable {
     await Promise.all([this.#session.end(), this.#pooled?.end()])
   }
 }
-
-const counterOf = (row: PostgresRow) => ({ id: Number(row['id']), counter: Number(row['counter']) })
 
 /** Resolves to true if this session has the lock, now or already. */
 async function tryLock(session: PostgresSession, sharing: Sharing): Promise<boolean> {
@@ -209,12 +209,25 @@ const LOCK_SHARED = lockWith('ShareLock', 'pg_try_advisory_lock_shared')
 const LAST = `
   select host, pid, to_char(started_at, 'YYYY-MM-DD HH24:MI:SS "UTC"') as since from incarnations
   where ended_at is null order by id desc limit 1`
-const FIND = 'select from incarnations where id = $1 and ended_at is null'
 const BEGIN = 'insert into incarnations (host, pid, server_version) values ($1, $2, $3) returning id, started_at::text'
 const BEGIN_ALONE = `with ended as (update incarnations set ended_at = now() where ended_at is null) ${BEGIN}`
-const RENEW = 'update incarnations set counter = counter + 1 where id = $1 and ended_at is null returning id'
+// One statement: of a database that answers slowly, several answers would arrive after the lease has ended.
+const renewWith = (lock: string) => `
+  with locked as materialized (${lock}),
+    renewed as (
+      update incarnations set counter = counter + 1
+      where id = $2 and ended_at is null and $3 and (select is_locked from locked)
+      returning id
+    )
+  select is_locked,
+    -- Another instance may end this one between the begin of the statement and the update, which sees that.
+    case when $3 and is_locked then exists (select from renewed)
+      else exists (select from incarnations where id = $2 and ended_at is null) end as is_alive,
+    (select coalesce(json_agg(json_build_object('id', id, 'counter', counter)), '[]')
+      from incarnations where id <> $2 and ended_at is null) as others
+  from locked`
+const RENEW = { alone: renewWith(LOCK_ALONE), shared: renewWith(LOCK_SHARED) }
 const END = 'update incarnations set ended_at = now() where id = $1 and ended_at is null'
-const OTHERS = 'select id, counter from incarnations where id <> $1 and ended_at is null'
 // One that has been ended itself meanwhile ends nobody.
 const END_DEAD = `
   update incarnations set ended_at = now() where id = $1 and counter = $2 and ended_at is null and not has_ended($3)`

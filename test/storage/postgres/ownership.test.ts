@@ -189,6 +189,26 @@ test('an instance is not ready while its lease is not held, long before requests
   await proxy.close()
 })
 
+test('a database that takes a fifth of the TTL for each statement suspends nobody', async () => {
+  await using own = await createDatabase()
+  const proxy = await startCutProxy(new URL(`http://127.0.0.1:${own.port}`))
+  const url = new URL(own.url)
+  url.port = new URL(proxy.url).port
+  const instance = await start({ url: url.href, renewMs: 100, ttlMs: 5000 })
+  const counter = async () => Number((await own.query('select counter::int from incarnations'))[0]?.['counter'])
+  proxy.slow(500)
+  const before = await counter()
+  let isSuspended = false
+  await until('renewals for longer than the TTL', async () => {
+    isSuspended ||= !instance.availability.lease!.isHeld
+    return (await counter()) > before + 6
+  })
+  expect(isSuspended).toBe(false)
+  proxy.up()
+  await instance[Symbol.asyncDispose]()
+  await proxy.close()
+})
+
 test('an instance whose pooler is away is not ready, and is ended, although it reaches the database for its session', async () => {
   const proxy = await startCutProxy(new URL(`http://127.0.0.1:${database.port}`))
   const pooledUrl = new URL(database.url)
