@@ -1,5 +1,5 @@
 import { defineConfig } from 'vitest/config'
-import { STORIES_OF_ONE_STORAGE } from './test/support/cluster-tests.ts'
+import { CLUSTER_TESTS, STORIES_OF_ONE_STORAGE } from './test/support/cluster-tests.ts'
 import { LONG_TESTS } from './test/support/long-tests.ts'
 import { PATIENCE_MS } from './test/support/patience.ts'
 import { SANDBOX_TESTS, SHELL_TESTS } from './test/support/sandbox-tests.ts'
@@ -13,7 +13,7 @@ const all = {
   test: {
     name: 'all',
     include: ['test/**/*.test.ts'],
-    exclude: [...LONG_TESTS, ...elsewhere],
+    exclude: [...LONG_TESTS, ...CLUSTER_TESTS, ...elsewhere],
     provide: { isolation: 'none' as const },
   },
 }

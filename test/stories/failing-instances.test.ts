@@ -1,23 +1,22 @@
 /**
- * Three instances on one database that are killed, stopped, restarted and cut off from it at random moments, while clients
- * go on. What the clients were told is compared with the logs.
+ * Three instances on one database at random moments: killed, stopped, restarted, cut off from it or from each other, in one
+ * direction or both, or slowly connected; the database restarts or crashes. Clients go on. What they were told is compared
+ * with the logs.
  */
-import { mkdtemp, rm } from 'node:fs/promises'
+import { mkdir, mkdtemp, chmod, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import type { Event } from '../../src/contract/events/event.ts'
-import type { Stage } from '../support/agent.ts'
-import { bash, setStage } from '../support/agent.ts'
-import { startCutProxy } from '../support/cut-proxy.ts'
+import type { PostedMessage } from '../../src/contract/run.ts'
+import { bash } from '../support/agent.ts'
+import type { Instance } from '../support/instance-faults.ts'
+import { faultsOf, revive, startInstances } from '../support/instance-faults.ts'
 import { brokenRules } from '../support/log-rules.ts'
 import { PATIENCE_MS, effort } from '../support/patience.ts'
-import type { TestDatabase } from '../support/postgres.ts'
-import { createDatabase } from '../support/postgres.ts'
+import { startPostgres } from '../support/postgres.ts'
 import { createRandom } from '../support/random.ts'
-import type { Random } from '../support/random.ts'
 import type { Answer, TestServer } from '../support/server.ts'
-import { startServer } from '../support/server.ts'
 import { subscribe } from '../support/stream.ts'
 import { takeTime } from '../support/take-time.ts'
 import { until } from '../support/until.ts'
@@ -28,80 +27,15 @@ const CONVERSATIONS = 4
 /** How long a client waits for an answer. */
 const ANSWER_MS = 2000
 
-type Instance = { server: TestServer; readonly proxy: Awaited<ReturnType<typeof startCutProxy>> }
-type Client = { readonly id: string; readonly acknowledged: string[]; readonly received: number[] }
+type Client = {
+  readonly id: string
+  /** The texts of its messages, with what it was told of each. */
+  readonly acknowledged: { readonly text: string; readonly told: PostedMessage }[]
+  readonly received: number[]
+}
 
 const script = {
   replies: [{ turns: [bash('echo line >> lines.txt; sleep 0.05'), bash('wc -l lines.txt'), { text: 'Done.' }] }],
-}
-
-async function startInstances(database: TestDatabase, place: string, opened: AsyncDisposableStack) {
-  let stage: Stage | undefined
-  const instances: Instance[] = []
-  for (let number = 0; number < 3; number++) {
-    const proxy = await startCutProxy(new URL(`http://127.0.0.1:${database.port}`))
-    opened.defer(() => proxy.close())
-    const url = new URL(database.url)
-    url.port = new URL(proxy.url).port
-    const env = {
-      OPENHANDS_DATABASE_URL: url.href,
-      OPENHANDS_CLUSTER_LISTEN: '127.0.0.1:0',
-      OPENHANDS_SHARED_DIR: join(place, 'shared'),
-      OPENHANDS_ISOLATION: 'none',
-      OPENHANDS_DRAIN_SECONDS: '5',
-    }
-    const server: TestServer = stage
-      ? opened.use(await startServer({ env }))
-      : (stage = opened.use(await setStage(script, { env }))).server
-    instances.push({ server, proxy })
-  }
-  return { stage: stage!, instances }
-}
-
-/** Starts an instance again that was declared dead, because a stop or an outage took longer than the TTL. */
-async function revive(database: TestDatabase, { server }: Instance): Promise<void> {
-  const isDead = 'select from incarnations where pid = $1 and ended_at is not null'
-  if ((await database.query(isDead, [server.pid])).length > 0) await server.restart('SIGKILL')
-}
-
-/** Each fault ends before the next one begins: what comes after depends on no time. */
-function faultsOf(database: TestDatabase, random: Random, progress: () => Promise<void>) {
-  const faults: Record<string, (instance: Instance) => Promise<void>> = {
-    'kill -9': async ({ server }) => {
-      await server.stop('SIGKILL')
-      if (random.below(2) === 0) await progress()
-      await server.restart()
-    },
-    'SIGTERM, as in a rolling restart': ({ server }) => server.restart('SIGTERM'),
-    'a short stop': async ({ server }) => {
-      process.kill(server.pid, 'SIGSTOP')
-      await progress()
-      process.kill(server.pid, 'SIGCONT')
-    },
-    'a stop past the TTL': async ({ server }) => {
-      const { pid } = server
-      process.kill(pid, 'SIGSTOP')
-      const isDead = 'select from incarnations where pid = $1 and ended_at is not null'
-      await until('the end of its lease', async () => (await database.query(isDead, [pid])).length > 0)
-      await progress()
-      process.kill(pid, 'SIGCONT')
-      // It learns that it was declared dead.
-      expect(await server.exited()).toBe(1)
-      await server.restart()
-    },
-    'cut connections to the database': async ({ proxy }) => {
-      for (let cuts = 1 + random.below(5); cuts > 0; cuts--) {
-        proxy.cut()
-        await progress()
-      }
-    },
-    'no way to the database': async ({ proxy }) => {
-      proxy.down()
-      await progress()
-      proxy.up()
-    },
-  }
-  return Object.entries(faults)
 }
 
 test(
@@ -112,8 +46,11 @@ test(
     await using opened = new AsyncDisposableStack()
     const place = await mkdtemp(join(tmpdir(), 'failing-instances-'))
     opened.defer(() => rm(place, { recursive: true, force: true, maxRetries: 3 }))
-    const database = opened.use(await createDatabase())
-    const { stage, instances } = await startInstances(database, place, opened)
+    await chmod(place, 0o711)
+    await mkdir(join(place, 'postgres'))
+    const postgres = opened.use(await startPostgres(join(place, 'postgres')))
+    const database = await postgres.createDatabase()
+    const { stage, instances } = await startInstances(3, { script, database, place }, opened)
     const clients: Client[] = []
     for (let count = 0; count < CONVERSATIONS; count++)
       clients.push({ id: await stage.create({ resume_on_start: true }), acknowledged: [], received: [] })
@@ -130,7 +67,7 @@ test(
     const readers = Promise.all(clients.map((client) => read(client, anywhere, reading.signal)))
     const writers = Promise.all(clients.map((client) => write(client, anywhere, over.signal)))
     for (const each of [readers, writers]) each.catch((error: unknown) => over.abort(error))
-    const faults = faultsOf(database, random, progress)
+    const faults = faultsOf({ postgres, database, random, progress })
     const done: string[] = []
     for (let fault = 0; fault < FAULTS; fault++) {
       await progress()
@@ -161,9 +98,9 @@ async function write({ id, acknowledged }: Client, anywhere: () => TestServer, o
       const body = { message: { role: 'user', content }, run: true }
       const answer = await ask(anywhere(), 'POST', `/conversations/${id}/messages`, body, headers)
       if (answer && ![202, 409, 503].includes(answer.status)) throw new Error(JSON.stringify(answer))
+      if (answer?.status === 202) acknowledged.push({ text: content, told: answer.body as PostedMessage })
       return over.aborted || answer?.status === 202
     })
-    if (!over.aborted) acknowledged.push(content)
     await until('the end of the run', async () => over.aborted || (await statusOf(id, anywhere)) !== 'running')
   }
 }
@@ -206,9 +143,13 @@ async function check(
   const [events = [], ...others] = logs
   for (const other of others) expect(other, what).toEqual(events)
   expect(brokenRules(events), what).toEqual([])
-  const stored = events.flatMap((event) => (event.type === 'UserMessage' ? [JSON.stringify(event.content)] : []))
-  const times = acknowledged.map((text) => stored.filter((content) => content.includes(`"${text}"`)).length)
-  expect(times, what).toEqual(acknowledged.map(() => 1))
+  const messages = events.filter((event) => event.type === 'UserMessage')
+  const found = acknowledged.map(({ text }) =>
+    messages.flatMap(({ content, seq, id: event_id }) =>
+      JSON.stringify(content).includes(`"${text}"`) ? [{ seq, event_id }] : [],
+    ),
+  )
+  expect(found, what).toEqual(acknowledged.map(({ told: { seq, event_id } }) => [{ seq, event_id }]))
   expect(received, what).toEqual(events.slice(0, received.length).map(({ seq }) => seq))
 }
 

@@ -4,7 +4,6 @@ export const LONG_TESTS = [
   'test/stories/{network,network-requests,network-escape,guessing,ending,mcp,mcp-hostile,mcp-changes,docs-page}.test.ts',
   'test/stories/{crash,kill,killed-while-asking,cut-after-answer,cut-protocols,command-crash,faults,starting,readme-tour,headless,headless-options}.test.ts',
   'test/stories/{background-subagents,resting-subagents,requests-killed,hostile-subagents,isolation,listening,hooks}.test.ts',
-  'test/stories/failing-instances.test.ts',
   'test/sdk/killed-functions.test.ts',
   'test/ui/large.test.ts',
   'test/shell/guard/process-guard.test.ts', // waits for the end of leases

@@ -27,7 +27,41 @@ export type TestDatabase = AsyncDisposable & {
 
 /** Resolves to a new database, which is dropped when it is disposed of. */
 export async function createDatabase(): Promise<TestDatabase> {
-  const port = await startedPort()
+  return await createDatabaseAt(await startedPort())
+}
+
+/** A server of one test, which stops and starts it as it likes. */
+export type TestPostgres = AsyncDisposable & {
+  readonly createDatabase: () => Promise<TestDatabase>
+  /** `SIGINT` ends its sessions, and `SIGQUIT` is as a crash. */
+  readonly stop: (signal: 'SIGINT' | 'SIGQUIT') => Promise<void>
+  readonly start: () => Promise<void>
+}
+
+/** Resolves to a new server, with its data in this directory, which exists. */
+export async function startPostgres(
+  place: string,
+  settings: Readonly<Record<string, string>> = {},
+): Promise<TestPostgres> {
+  await initialise(place)
+  const port = await freePort()
+  let child = await launch(place, port, settings)
+  const stop: TestPostgres['stop'] = async (signal) => {
+    const exited = child.exitCode === null && once(child, 'exit')
+    child.kill(signal)
+    await exited
+  }
+  return {
+    createDatabase: () => createDatabaseAt(port),
+    stop,
+    async start() {
+      child = await launch(place, port, settings)
+    },
+    [Symbol.asyncDispose]: () => stop('SIGQUIT'),
+  }
+}
+
+async function createDatabaseAt(port: number): Promise<TestDatabase> {
   const name = `test_${randomBytes(6).toString('hex')}`
   const urlOf = (database: string) => `postgresql://postgres:${PASSWORD}@127.0.0.1:${port}/${database}`
   await query(urlOf('postgres'), `create database ${name}`)
@@ -69,33 +103,44 @@ async function portIn(place: string): Promise<number | undefined> {
 }
 
 async function start(place: string): Promise<number> {
-  const isRoot = process.getuid?.() === 0
-  if (isRoot) await chown(place, NOBODY, NOBODY)
-  const prefix = isRoot ? AS_NOBODY : []
-  const data = join(place, 'data')
-  const env = { PATH: process.env['PATH'], TMPDIR: place, LC_ALL: 'C' }
-  const initialise = [programOf('initdb'), '-D', data, '-U', 'postgres', '--auth=trust', '--no-sync', '-E', 'UTF8']
-  const [program = '', ...args] = [...prefix, ...initialise]
-  const made = spawnSync(program, args, { env, encoding: 'utf8' })
-  if (made.status !== 0) throw new Error(`initdb failed: ${made.stderr || String(made.error)}`)
+  await initialise(place)
   const port = await freePort()
+  await launch(place, port)
+  await writeFile(join(place, 'port.new'), String(port))
+  await rename(join(place, 'port.new'), join(place, 'port'))
+  return port
+}
+
+const isRoot = process.getuid?.() === 0
+const prefix = isRoot ? AS_NOBODY : []
+const environmentIn = (place: string) => ({ PATH: process.env['PATH'], TMPDIR: place, LC_ALL: 'C' })
+
+async function initialise(place: string): Promise<void> {
+  if (isRoot) await chown(place, NOBODY, NOBODY)
+  const data = join(place, 'data')
+  const initdb = [programOf('initdb'), '-D', data, '-U', 'postgres', '--auth=trust', '--no-sync', '-E', 'UTF8']
+  const [program = '', ...args] = [...prefix, ...initdb]
+  const made = spawnSync(program, args, { env: environmentIn(place), encoding: 'utf8' })
+  if (made.status !== 0) throw new Error(`initdb failed: ${made.stderr || String(made.error)}`)
+}
+
+async function launch(place: string, port: number, changes: Readonly<Record<string, string>> = {}) {
   const settings = {
     port,
     unix_socket_directories: '',
     listen_addresses: '127.0.0.1',
     dynamic_shared_memory_type: 'mmap',
+    ...changes,
   }
   const options = Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`])
-  const [server = '', ...rest] = [...prefix, programOf('postgres'), '-D', data, ...options]
-  const child = spawn(server, rest, { env, stdio: 'ignore', detached: true })
+  const [server = '', ...rest] = [...prefix, programOf('postgres'), '-D', join(place, 'data'), ...options]
+  const child = spawn(server, rest, { env: environmentIn(place), stdio: 'ignore', detached: true })
   child.unref()
   await until('a connection to PostgreSQL', async () => {
     if (child.exitCode !== null) throw new Error(`PostgreSQL ended with exit code ${child.exitCode}`)
     return await query(`postgresql://postgres@127.0.0.1:${port}/postgres`, 'select').then(Boolean, () => false)
   })
-  await writeFile(join(place, 'port.new'), String(port))
-  await rename(join(place, 'port.new'), join(place, 'port'))
-  return port
+  return child
 }
 
 export function programOf(name: 'initdb' | 'postgres' | 'pg_receivewal'): string {
