@@ -184,6 +184,52 @@ describe('of two requests at two instances', () => {
     for (const { call } of servers) expect((await call('GET', `/conversations/${id}`)).body.title).toBe(title)
   })
 
+  eachRound('one creates the conversation of an external id, and the other finds it', async (random) => {
+    const external_id = randomUUID()
+    const answers = await atBoth(random, () => ({
+      method: 'POST',
+      path: '/conversations',
+      body: { external_id, llm_config: llmConfig() },
+    }))
+    expect(answers.map(({ status }) => status).toSorted(), JSON.stringify(answers)).toEqual([200, 201])
+    expect(answers[0]!.body.id).toBe(answers[1]!.body.id)
+  })
+
+  eachRound('one makes the fork of an Idempotency-Key, and the other gets it or is in flight', async (random) => {
+    const id = await create(random, { initial_message: 'Hello' })
+    const headers = { 'idempotency-key': randomUUID() }
+    const request = { method: 'POST', path: `/conversations/${id}/fork`, headers, body: {} }
+    const answers = await atBoth(random, () => request)
+    const made = new Set(answers.flatMap(({ status, body }) => (status === 201 ? [body.id as string] : [])))
+    expect(made.size, JSON.stringify(answers)).toBe(1)
+    for (const answer of answers)
+      if (answer.status !== 201) expect(outcome(answer)).toEqual([409, 'idempotency_in_flight'])
+    for (const { call } of servers) {
+      const again = await call(request.method, request.path, request.body, headers)
+      expect([again.status, again.body.id]).toEqual([201, ...made])
+    }
+  })
+
+  eachRound('one rewinds the conversation, and for the other it has changed', async (random) => {
+    const path = `/conversations/${await create(random)}`
+    const { body: message } = await random
+      .pick(servers)
+      .call('POST', `${path}/messages`, { message: { role: 'user', content: 'Hello' } })
+    const answers = await atBoth(random, () => ({
+      method: 'POST',
+      path: `${path}/rewind`,
+      body: { to_seq: message.seq - 1, last_seq: message.seq },
+    }))
+    expect(answers.toSorted(byStatus).map(outcome), JSON.stringify(answers)).toEqual([
+      [200, undefined],
+      [409, 'conversation_changed'],
+    ])
+    for (const { call } of servers) {
+      const { items } = (await call('GET', `${path}/events?types=Rewound`)).body
+      expect(items).toHaveLength(1)
+    }
+  })
+
   eachRound(
     'one opens the stream of a ticket, and the other is unauthorized',
     async (random) => {
