@@ -191,7 +191,10 @@ describe('of two requests at two instances', () => {
       path: '/conversations',
       body: { external_id, llm_config: llmConfig() },
     }))
-    expect(answers.map(({ status }) => status).toSorted(), JSON.stringify(answers)).toEqual([200, 201])
+    expect(
+      answers.toSorted(byStatus).map(({ status }) => status),
+      JSON.stringify(answers),
+    ).toEqual([200, 201])
     expect(answers[0]!.body.id).toBe(answers[1]!.body.id)
   })
 

@@ -36,6 +36,15 @@ export type TestPostgres = AsyncDisposable & {
   /** `SIGINT` ends its sessions, and `SIGQUIT` is as a crash. */
   readonly stop: (signal: 'SIGINT' | 'SIGQUIT') => Promise<void>
   readonly start: () => Promise<void>
+  /** Restarts it, with a standby that has each commit before it is acknowledged. Its data is in this directory, which exists. */
+  readonly startStandby: (place: string) => Promise<TestStandby>
+}
+
+export type TestStandby = AsyncDisposable & {
+  readonly port: number
+  /** Makes it the primary. Executes a statement there. */
+  readonly promote: () => Promise<void>
+  readonly query: (text: string) => Promise<Record<string, unknown>[]>
 }
 
 /** Resolves to a new server, with its data in this directory, which exists. */
@@ -51,11 +60,45 @@ export async function startPostgres(
     child.kill(signal)
     await exited
   }
+  const start = async () => {
+    child = await launch(place, port, settings)
+  }
   return {
     createDatabase: () => createDatabaseAt(port),
     stop,
-    async start() {
-      child = await launch(place, port, settings)
+    start,
+    async startStandby(itsPlace) {
+      await stop('SIGINT')
+      if (isRoot) await chown(itsPlace, NOBODY, NOBODY)
+      // `cp` keeps owners and modes.
+      spawnSync('cp', ['-a', join(place, 'data'), itsPlace])
+      await writeFile(join(itsPlace, 'data/standby.signal'), '')
+      await start()
+      const itsPort = await freePort()
+      const primary = `host=127.0.0.1 port=${port} user=postgres application_name=standby`
+      const standby = await launch(itsPlace, itsPort, { primary_conninfo: primary })
+      const at = (onPort: number) => (text: string) => query(`postgresql://postgres@127.0.0.1:${onPort}/postgres`, text)
+      await at(port)(`alter system set synchronous_standby_names = 'standby'`)
+      await at(port)('select pg_reload_conf()')
+      await until('a synchronous standby', async () => {
+        const [row] = await at(port)('select sync_state from pg_stat_replication')
+        return row?.['sync_state'] === 'sync'
+      })
+      return {
+        port: itsPort,
+        query: at(itsPort),
+        async promote() {
+          // It would wait for a standby of its own.
+          await at(itsPort)('select pg_promote()')
+          await at(itsPort)(`alter system reset synchronous_standby_names`)
+          await at(itsPort)('select pg_reload_conf()')
+        },
+        async [Symbol.asyncDispose]() {
+          const exited = standby.exitCode === null && once(standby, 'exit')
+          standby.kill('SIGQUIT')
+          await exited
+        },
+      }
     },
     [Symbol.asyncDispose]: () => stop('SIGQUIT'),
   }
