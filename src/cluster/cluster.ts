@@ -40,9 +40,13 @@ export type ClusterOptions = {
   readonly onForwarded?: ((outcome: 'answered' | 'failed') => void) | undefined
   /** How often it is looked whether an instance that requests were sent to has ended, in milliseconds. */
   readonly checkMs?: number
+  /** How often it is looked whether such an instance is silent, and how long an answer to a new connection may take; in milliseconds. */
+  readonly silence?: { readonly lookMs: number; readonly connectMs: number }
 }
 
 const CHECK_MS = 3000
+
+const SILENCE = { lookMs: 10_000, connectMs: undefined }
 
 const REPORT_MS = 10_000
 
@@ -68,7 +72,7 @@ export class Cluster implements AsyncDisposable {
   readonly #sockets = new Set<Socket>()
   /** The key is the address of the other end, which TLS keeps. A map keeps the order in which they came. */
   readonly #unproven = new Map<string, Socket>()
-  readonly #timer: NodeJS.Timeout
+  readonly #timers: readonly NodeJS.Timeout[]
   #reportedAt = -Infinity
   #isHere: ((conversationId: string) => Promise<boolean>) | undefined
   readonly #server: Server
@@ -76,13 +80,16 @@ export class Cluster implements AsyncDisposable {
 
   constructor(options: ClusterOptions) {
     this.#options = options
-    const { tls } = options
+    const { tls, checkMs = CHECK_MS, silence: { lookMs, connectMs } = SILENCE } = options
     this.#credentials = { key: deriveClusterKey(options.keyMaterial), tls }
-    this.#peers = new PeerClient(this.#credentials)
+    this.#peers = new PeerClient(this.#credentials, connectMs)
     this.#server = tls
       ? createTlsServer({ ...tls, ...TLS_OPTIONS }).on('tlsClientError', (error) => this.#refuse(error))
       : createServer({ allowHalfOpen: true, noDelay: true })
-    this.#timer = setInterval(() => void this.#forgetEnded(), options.checkMs ?? CHECK_MS).unref()
+    this.#timers = [
+      setInterval(() => void this.#forgetEnded(), checkMs).unref(),
+      setInterval(() => void this.#peers.cutSilent(), lookMs).unref(),
+    ]
   }
 
   /**
@@ -166,7 +173,7 @@ export class Cluster implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    clearInterval(this.#timer)
+    for (const timer of this.#timers) clearInterval(timer)
     this.#server.close()
     await this.#peers[Symbol.asyncDispose]()
     for (const socket of this.#sockets) socket.destroy()

@@ -35,11 +35,13 @@ export type PeerCredentials = { readonly key: Buffer; readonly tls: TlsMaterial 
 
 export class PeerClient {
   readonly #credentials: PeerCredentials
+  readonly #connectMs: number
   /** The key is the number of the instance, whose address never changes. */
-  readonly #pools = new Map<number, Promise<Pool>>()
+  readonly #pools = new Map<number, { readonly peer: Peer; readonly opening: Promise<Pool> }>()
 
-  constructor(credentials: PeerCredentials) {
+  constructor(credentials: PeerCredentials, connectMs: number = CONNECT_MS) {
     this.#credentials = credentials
+    this.#connectMs = connectMs
   }
 
   /** Throws the `Problem` `owner_lost` if the peer did not answer. */
@@ -62,23 +64,45 @@ export class PeerClient {
 
   /** Cuts the connections to an instance that has ended: one that was stopped, or has lost its network, closes none itself. */
   forget(instance: number): void {
-    const pool = this.#pools.get(instance)
+    const pool = this.#pools.get(instance)?.opening
     this.#pools.delete(instance)
     void pool?.then((each) => each.destroy())
+  }
+
+  /**
+   * Cuts the connections to an instance from which nothing comes back, also on two new ones: requests would wait for as long as the
+   * kernel repeats what it has sent, which is many minutes. After a refusal they go on, because the network works.
+   */
+  async cutSilent(): Promise<void> {
+    const looks = Array.from(this.#pools.values(), async ({ peer, opening }) => {
+      const { stats } = await opening
+      if (stats.running > 0 && (await this.#isSilent(peer)) && (await this.#isSilent(peer))) this.forget(peer.instance)
+    })
+    await Promise.all(looks)
+  }
+
+  async #isSilent(peer: Peer): Promise<boolean> {
+    try {
+      const channel = await connectTo(peer, this.#credentials, this.#connectMs)
+      channel.destroy()
+      return false
+    } catch (error) {
+      return error instanceof SilentError
+    }
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     const pools = [...this.#pools.values()]
     this.#pools.clear()
-    await Promise.all(pools.map(async (pool) => (await pool).destroy()))
+    await Promise.all(pools.map(async ({ opening }) => (await opening).destroy()))
   }
 
   async #poolOf(peer: Peer): Promise<Pool> {
     const knownPool = this.#pools.get(peer.instance)
-    if (knownPool) return await knownPool
-    const createdPool = this.#open(peer)
-    this.#pools.set(peer.instance, createdPool)
-    return await createdPool
+    if (knownPool) return await knownPool.opening
+    const opening = this.#open(peer)
+    this.#pools.set(peer.instance, { peer, opening })
+    return await opening
   }
 
   async #open({ instance, address }: Peer): Promise<Pool> {
@@ -89,7 +113,7 @@ export class PeerClient {
       allowH2: false,
       connect: (_, callback) => {
         // oxlint-disable promise/no-callback-in-promise -- undici takes no promise
-        connectTo({ instance, address }, this.#credentials).then(
+        connectTo({ instance, address }, this.#credentials, this.#connectMs).then(
           // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- it has the methods that undici calls
           (channel) => callback(null, channel as unknown as Parameters<typeof callback>[1] & object),
           (cause: unknown) => callback(new NotReachedError('The instance could not be reached.', { cause }), null),
@@ -101,12 +125,16 @@ export class PeerClient {
 }
 
 /** Resolves when this very instance has answered at its address. */
-export async function connectTo({ instance, address }: Peer, { key, tls }: PeerCredentials): Promise<Channel> {
+export async function connectTo(
+  { instance, address }: Peer,
+  { key, tls }: PeerCredentials,
+  connectMs: number = CONNECT_MS,
+): Promise<Channel> {
   const { protocol, hostname, port } = new URL(address)
   if ((protocol === 'https:') !== (tls !== undefined)) throw new MixedError(address)
   const place = { host: hostname.replace(/^\[(.*)\]$/, '$1'), port: Number(port || (tls ? 443 : 80)) }
   const socket = tls ? connectTls({ ...place, ...tls, ...TLS_OPTIONS }) : connectSocket({ ...place, noDelay: true })
-  socket.setTimeout(CONNECT_MS, () => socket.destroy(new Error('The instance did not answer within 5 seconds.')))
+  socket.setTimeout(connectMs, () => socket.destroy(new SilentError('The instance did not answer in time.')))
   if (tls) await once(socket, 'secureConnect')
   const channel = await greet(socket, key, instance).catch((error: unknown) => {
     throw explainTlsError(error, tls)
@@ -123,6 +151,8 @@ const TLS_OPTIONS = {
 } as const
 
 class NotReachedError extends Error {}
+
+class SilentError extends Error {}
 
 class MixedError extends Error {
   readonly code = 'ERR_TLS_MIXED'

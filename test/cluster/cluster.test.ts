@@ -3,13 +3,13 @@ import { loneInstance } from '../support/instances.ts'
 import { once } from 'node:events'
 import type { RequestListener } from 'node:http'
 import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
-import { connect, createServer as createTcpServer } from 'node:net'
+import { connect } from 'node:net'
 import { buffer } from 'node:stream/consumers'
 import { expect, onTestFinished, test } from 'vitest'
 import { Access } from '../../src/access/access.ts'
 import { Cluster } from '../../src/cluster/cluster.ts'
 import type { SentRequest } from '../../src/cluster/peer-client.ts'
+import { startCutProxy } from '../support/cut-proxy.ts'
 import { until } from '../support/until.ts'
 
 const MASTER = { fingerprint: 'test', access: Access.master() }
@@ -37,6 +37,7 @@ async function setCluster(answer: RequestListener) {
       onFault: () => {},
       onRefused: (error) => refused.push(String(error)),
       checkMs: 10,
+      silence: { lookMs: 10, connectMs: 500 },
       reportMs: 3_600_000,
     })
   const [asked, owner] = [clusterOf(1), clusterOf(OWNER)]
@@ -46,27 +47,17 @@ async function setCluster(answer: RequestListener) {
     advertiseUrl: undefined,
     settings: {},
   })
-  const { hostname, port } = new URL(address)
-  const network = createTcpServer((socket) => {
-    const other = connect(Number(port), hostname).on('error', () => socket.destroy())
-    socket
-      .on('error', () => other.destroy())
-      .pipe(other)
-      .pipe(socket)
-  })
-  await once(network.listen(0, '127.0.0.1'), 'listening')
-  const through = `http://127.0.0.1:${(network.address() as AddressInfo).port}`
+  const network = await startCutProxy(new URL(address))
   return {
     ended,
     refused,
     address: new URL(address),
-    /** Connections stay open, and no other one is accepted. */
-    refuseConnections: () => network.close(),
-    send: (path: string) => asked.send({ instance: OWNER, address: through }, sent(path), MASTER),
+    network,
+    send: (path: string) => asked.send({ instance: OWNER, address: network.url }, sent(path), MASTER),
     async [Symbol.asyncDispose]() {
       await asked[Symbol.asyncDispose]()
       await owner[Symbol.asyncDispose]()
-      network.close()
+      await network.close()
     },
   }
 }
@@ -87,6 +78,20 @@ test('a request and a stream whose owner has been declared dead end, although th
   await expect(buffer(stream.body)).rejects.toThrow()
 })
 
+test.each(['requests', 'answers'] as const)(
+  'a request and a stream end when the network lets nothing of the %s through',
+  async (direction) => {
+    await using cluster = await setCluster(({ url }, response) => {
+      if (url === '/stream') response.write('the first event')
+    })
+    const stream = await cluster.send('/stream')
+    await once(stream.body, 'readable')
+    cluster.network.hold(direction)
+    await expect(cluster.send('/silent')).rejects.toMatchObject({ code: 'owner_lost' })
+    await expect(buffer(stream.body)).rejects.toThrow()
+  },
+)
+
 test('a connection that cannot be made ends no stream over another one', async () => {
   const waiting: (() => void)[] = []
   await using cluster = await setCluster((_, response) => {
@@ -94,7 +99,7 @@ test('a connection that cannot be made ends no stream over another one', async (
     waiting.push(() => response.end('The last.'))
   })
   const stream = await cluster.send('/stream')
-  cluster.refuseConnections()
+  cluster.network.refuse()
   await expect(cluster.send('/other')).rejects.toMatchObject({
     code: 'owner_lost',
     message: expect.stringContaining('It was not executed.'),

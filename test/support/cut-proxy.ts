@@ -10,7 +10,7 @@ const DIRECTIONS = ['requests', 'answers'] as const
 export type Direction = (typeof DIRECTIONS)[number]
 
 /**
- * `url` leads to `target`; `cut` closes every connection, `down` also new ones until `up`. `hold` lets no byte through in one
+ * `url` leads to `target`; `cut` closes every connection, `down` also new ones until `up`, and `refuse` only these. `hold` lets no byte through in one
  * direction until `up`, which delivers them, also if the sender has closed its connection meanwhile: so does a network that
  * repeats what it has lost. `slow` delays each piece by so many milliseconds.
  */
@@ -48,7 +48,8 @@ export async function startCutProxy(target: URL) {
   await once(listener, 'listening')
   const { port } = listener.address() as { port: number }
   const cut = () => sockets.forEach((socket) => socket.destroy())
-  const down = () => ((isDown = true), cut())
+  const refuse = () => void (isDown = true)
+  const down = () => (refuse(), cut())
   const release = () => {
     for (const { resolve } of held.values()) resolve()
     held.clear()
@@ -60,6 +61,7 @@ export async function startCutProxy(target: URL) {
   }
   return {
     down,
+    refuse,
     up,
     url: `http://127.0.0.1:${port}`,
     cut,
