@@ -14,6 +14,7 @@ import type { Replays } from '../replays/replays.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import { documentRoutes } from './docs.ts'
 import type { Authorize } from './guards/authorize.ts'
+import type { Peers } from './guards/forward-to-owner.ts'
 import type { ReadinessProbe } from './readiness.ts'
 import { agentConfigRoutes } from './routes/agent-config.ts'
 import { attendanceRoutes } from './routes/attendance.ts'
@@ -67,6 +68,8 @@ export type RouteDeps = {
   readonly replays: Replays
   readonly search: Pick<ConversationSearch, 'page'>
   readonly pendingAuthorizations: PendingAuthorizations
+  /** Undefined: no other instance has conversations. */
+  readonly peers?: Peers | undefined
   readonly profiles: () => Promise<Profiles>
   readonly models: KnownModels
   readonly firehose: Firehose
@@ -102,7 +105,7 @@ export async function registerRoutes(app: FastifyInstance, deps: RouteDeps): Pro
   await attendanceRoutes(routes, { manager })
   await agentConfigRoutes(routes, { manager })
   await mcpRoutes(routes, { manager })
-  await mcpOauthRoutes(routes, { manager, pending: deps.pendingAuthorizations })
+  await mcpOauthRoutes(routes, { manager, pending: deps.pendingAuthorizations, peers: deps.peers })
   await forkRoutes(routes, { manager })
   await messageRoutes(routes, { manager })
   await withdrawalRoutes(routes, { manager })

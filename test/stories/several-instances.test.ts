@@ -7,6 +7,7 @@ import { connect } from 'node:net'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { rightsHeader } from '../../src/cluster/rights.ts'
 import { Access } from '../../src/access/access.ts'
+import { OauthServer } from '../mcp/children/oauth-server.ts'
 import type { Stage } from '../support/agent.ts'
 import { bash, setStage } from '../support/agent.ts'
 import type { TestDatabase } from '../support/postgres.ts'
@@ -32,6 +33,7 @@ const envOf = (port: number) => ({
   OPENHANDS_DATABASE_URL: database.url,
   OPENHANDS_CLUSTER_LISTEN: `127.0.0.1:${port}`,
   OPENHANDS_ISOLATION: 'none',
+  OPENHANDS_MCP_ALLOW: '127.0.0.1',
 })
 
 beforeAll(async () => {
@@ -125,6 +127,21 @@ test('a thread of Chat Completions is continued through another instance', async
   const first = await say(owner, 'Hello')
   expect(await say(asked, 'Hello again')).toBe(first)
   expect(await say(owner, 'And again')).toBe(first)
+})
+
+test('a browser that comes back to another instance authorizes the MCP server of the conversation, once', async () => {
+  await using oauth = await OauthServer.start()
+  const mcp = { mcpServers: { safe: { url: oauth.mcpUrl('plain') } } }
+  const id = await stage.create({ mcp })
+  await stage.say(id, 'nothing')
+  const view = async () => (await asked.call('GET', `/conversations/${id}/mcp`)).body.items[0]
+  const agreed = await fetch((await view()).authorization_url, { redirect: 'manual' })
+  const { pathname, search } = new URL(agreed.headers.get('location') ?? '')
+  const back = await fetch(asked.url + pathname + search)
+  expect([back.status, await back.text()]).toEqual([200, expect.stringContaining('is authorized')])
+  expect(await view()).toMatchObject({ status: 'connected' })
+  const again = await fetch(asked.url + pathname + search)
+  expect([again.status, await again.json()]).toMatchObject([409, { error: 'mcp_authorization_failed' }])
 })
 
 test('tools of the MCP server reach agents of another instance', async () => {

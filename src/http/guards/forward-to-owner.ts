@@ -1,8 +1,9 @@
 /** Forwards requests of conversations that another instance owns. The only file that decides which these are. */
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import type { Access } from '../../access/access.ts'
+import { Access } from '../../access/access.ts'
 import type { Cluster } from '../../cluster/cluster.ts'
+import type { Rights } from '../../cluster/rights.ts'
 import type { ConversationManager } from '../../conversations/manager.ts'
 import { CREATED } from '../../conversations/registry/pending-requests.ts'
 import type { RemoteConversations } from '../remote/remote-conversations.ts'
@@ -98,12 +99,42 @@ type ReadRequest = { readonly id: string | undefined; readonly body: string | In
 export async function forward(
   request: FastifyRequest,
   reply: FastifyReply,
-  { cluster }: Peers,
+  peers: Peers,
   owner: Owner,
-  { id, body: sentBody }: ReadRequest = { id: namedConversation(request), body: bodyOf(request) },
+  { id, body }: ReadRequest = { id: namedConversation(request), body: bodyOf(request) },
 ): Promise<void> {
-  const { raw, access, keyFingerprint = '' } = request
+  const { access, keyFingerprint: fingerprint = '' } = request
   if (!access) return
+  // All conversations of a key may be too much for the headers.
+  const rights = { fingerprint, access: id === undefined ? access : access.within(id) }
+  await answerAsOwner(request, reply, peers, { owner, body, rights })
+}
+
+/**
+ * Does the same for a route without a key that is about this conversation. Resolves to false if no other instance has it, and
+ * there is no answer yet.
+ */
+export async function forwardPublic(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  peers: Peers,
+  id: string,
+): Promise<boolean> {
+  const owner = await peers.cluster.ownerElsewhere(request.raw.socket, id)
+  const access = new Access(undefined, [], {}, new AbortController().signal)
+  if (owner) await answerAsOwner(request, reply, peers, { owner, body: undefined, rights: { fingerprint: '', access } })
+  return owner !== undefined
+}
+
+type OwnerRequest = { readonly owner: Owner; readonly body: ReadRequest['body']; readonly rights: Rights }
+
+async function answerAsOwner(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { cluster }: Peers,
+  { owner, body: sentBody, rights }: OwnerRequest,
+): Promise<void> {
+  const { raw } = request
   const { 'content-length': _, ...otherHeaders } = raw.headers
   const forwarding = {
     method: request.method,
@@ -115,11 +146,7 @@ export async function forward(
     body: sentBody,
     signal: closeSignal(reply),
   }
-  const { status, headers, body } = await cluster.send(owner, forwarding, {
-    fingerprint: keyFingerprint,
-    // All conversations of a key may be too much for the headers.
-    access: id === undefined ? access : access.within(id),
-  })
+  const { status, headers, body } = await cluster.send(owner, forwarding, rights)
   // The client sees that the response was cut off: nothing more can be said after its head.
   body.once('error', () => reply.raw.destroy())
   await reply.code(status).headers(withoutConnection(headers)).send(body)

@@ -2,7 +2,7 @@
  * Answers what the SDK asks while it authorizes this client at one MCP server: the client, its tokens, and where the
  * user is sent. The SDK finds the authorization server, checks its issuer, and requests tokens.
  */
-import { createHash, randomBytes } from 'node:crypto'
+import { createHash } from 'node:crypto'
 import type {
   OAuthClientInformationContext,
   OAuthClientMetadata,
@@ -15,8 +15,8 @@ import type { McpOauth } from '../../contract/mcp/mcp-oauth.ts'
 import { KeptAuthorization } from './kept-authorization.ts'
 import type { AuthorizationStore } from './kept-authorization.ts'
 import type { PendingAuthorization } from './pending-authorizations.ts'
+import { createState } from './pending-authorizations.ts'
 
-const STATE_BYTES = 32
 const MAX_URL_CHARS = 8192
 /** Several requests may be refused at the same time, and each begins an authorization. */
 const MAX_VERIFIERS = 8
@@ -27,6 +27,7 @@ export type RequestedAuthorization = Pick<PendingAuthorization, 'state' | 'verif
 }
 
 export type OauthProviderOptions = {
+  readonly conversationId: string
   /** The address of the MCP server. */
   readonly url: string
   /** The settings with the value of its secret. */
@@ -71,7 +72,7 @@ export class OauthProvider implements OAuthClientProvider {
   }
 
   state(): string {
-    return randomBytes(STATE_BYTES).toString('base64url')
+    return createState(this.#options.conversationId)
   }
 
   clientInformation(context?: OAuthClientInformationContext): StoredOAuthClientInformation | undefined {

@@ -2,9 +2,20 @@
  * Authorizations that users were asked for and have not given yet, over all conversations. Each is bound to its state,
  * which nobody can guess, and is valid once and for a limited time. Not stored: after a restart the next run asks again.
  */
+import { randomBytes } from 'node:crypto'
 import type { OAuthDiscoveryState } from '@modelcontextprotocol/client'
 
 const AUTHORIZATION_MS = 10 * 60_000
+const STATE_BYTES = 32
+
+/** Nobody can guess it. It names the conversation, because any instance may get the browser that is sent back. */
+export const createState = (conversationId: string): string =>
+  `${randomBytes(STATE_BYTES).toString('base64url')}.${conversationId}`
+
+/** Returns the conversation that a state names; undefined for anything else. */
+export const conversationOfState = (state: string): string | undefined =>
+  /^[\w-]+\.([\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12})$/.exec(state)?.[1]
+
 /** The limit over all conversations; the oldest make room. */
 const MAX_PENDING = 2000
 

@@ -70,9 +70,10 @@ export class ServerAuthorization {
   }
 
   #create(server: McpServer, url: string, pending?: PendingAuthorization): OAuthClientProvider {
-    const { storeOf, redirectUrl: current } = this.#deps
+    const { storeOf, redirectUrl: current, conversationId } = this.#deps
     const redirectUrl = pending?.redirectUrl ?? current()
     return new OauthProvider({
+      conversationId,
       url,
       oauth: server.oauth ?? {},
       store: storeOf(this.#name),

@@ -14,7 +14,7 @@ function createProvider() {
     },
   }
   const redirectUrl = 'http://127.0.0.1:8000/mcp/oauth/callback'
-  return new OauthProvider({ url: MCP_URL, oauth: {}, store, redirectUrl, onRequest: () => {} })
+  return new OauthProvider({ conversationId: 'any', url: MCP_URL, oauth: {}, store, redirectUrl, onRequest: () => {} })
 }
 
 test('a client whose registration lists another address is not registered again', async () => {

@@ -7,15 +7,20 @@ import { McpServerView } from '../../../contract/mcp/mcp-status.ts'
 import { Problem } from '../../../contract/problem.ts'
 import type { ConversationManager } from '../../../conversations/manager.ts'
 import type { PendingAuthorization, PendingAuthorizations } from '../../../mcp/oauth/pending-authorizations.ts'
+import { conversationOfState } from '../../../mcp/oauth/pending-authorizations.ts'
+import type { Peers } from '../../guards/forward-to-owner.ts'
+import { forwardPublic } from '../../guards/forward-to-owner.ts'
 import { describeRoute } from '../../openapi/describe-route.ts'
 import { CONVERSATION } from '../../openapi/conversation-params.ts'
 
 export type McpOauthDeps = {
   readonly manager: ConversationManager
   readonly pending: PendingAuthorizations
+  /** Undefined: no other instance has conversations. */
+  readonly peers: Peers | undefined
 }
 
-export const mcpOauthRoutes: FastifyPluginAsyncZod<McpOauthDeps> = async (app, { manager, pending }) => {
+export const mcpOauthRoutes: FastifyPluginAsyncZod<McpOauthDeps> = async (app, { manager, pending, peers }) => {
   const describe = describeRoute('conversations')
 
   const finish = async (authorization: PendingAuthorization | undefined, answer: URLSearchParams) => {
@@ -51,7 +56,12 @@ export const mcpOauthRoutes: FastifyPluginAsyncZod<McpOauthDeps> = async (app, {
     async (request, reply) => {
       const { state = '', ...rest } = request.query
       try {
-        await finish(pending.take(state), paramsOf(rest))
+        const authorization = pending.take(state)
+        const id = conversationOfState(state)
+        // The instance that has asked the user knows the state.
+        const isElsewhere = peers && !authorization && id !== undefined
+        if (isElsewhere && (await forwardPublic(request, reply, peers, id))) return await reply
+        await finish(authorization, paramsOf(rest))
       } catch (error) {
         // A browser with the state has no key: what happened in the conversation is not for this page.
         throw error instanceof Problem && error.code === 'mcp_authorization_failed' ? error : unknownState(error)
