@@ -3,9 +3,12 @@
  * BENCH_DATABASE_URL; without it nothing is measured.
  */
 import http from 'node:http'
+import { readFileSync } from 'node:fs'
 import { text } from 'node:stream/consumers'
 import { once } from 'node:events'
 import type { IncomingMessage } from 'node:http'
+import { benchMany, benchTakeover, startMs } from './cluster-scale.ts'
+import { deliver } from './deltas.ts'
 import type { ModelProcess } from './model-process.ts'
 import { startModel, stepTimes } from './model-process.ts'
 import { KEY, megabytesOf } from './server-process.ts'
@@ -18,8 +21,12 @@ const ROUNDS = 7
 const STEPS = 30
 const CREATES = 100
 const READS = 100
+const WRITERS = 64
+const POSTS = 10
+const PIECES = 200
+const GAP_MS = 5
 
-const agent = new http.Agent({ keepAlive: true, maxSockets: 4 })
+const agent = new http.Agent({ keepAlive: true, maxSockets: WRITERS })
 
 type Sides = { readonly files: AgentServer; readonly owner: AgentServer; readonly other: AgentServer }
 
@@ -28,11 +35,23 @@ export async function benchCluster(): Promise<Row[]> {
   if (url === undefined) return []
   const settings = { OPENHANDS_DATABASE_URL: url, OPENHANDS_CLUSTER_LISTEN: '127.0.0.1:0' }
   await using model = await startModel()
-  await using files = await startAgentServer(model.url)
-  await using owner = await startAgentServer(model.url, settings, { port: 18_424 })
-  await using other = await startAgentServer(model.url, settings, { port: 18_425 })
+  const emptyMs = await startMs(settings)
+  await using files = await startAgentServer(model.url, {}, { port: 18_433 })
+  await using owner = await startAgentServer(model.url, settings, { port: 18_434 })
+  await using other = await startAgentServer(model.url, settings, { port: 18_435 })
   const sides = { files, owner, other }
-  return [await steps(sides, model), await creates(sides), await lists(sides), await reads(sides), memory(sides)]
+  return [
+    await steps(sides, model),
+    await appends(sides),
+    await creates(sides),
+    await lists(sides),
+    await reads(sides),
+    await deltas(sides),
+    memory(sides),
+    guard(owner),
+    await benchTakeover(url, owner),
+    ...(await benchMany(url, settings, emptyMs)),
+  ]
 }
 
 async function steps({ files, owner }: Sides, model: ModelProcess): Promise<Row> {
@@ -43,6 +62,22 @@ async function steps({ files, owner }: Sides, model: ModelProcess): Promise<Row>
     return median(stepTimes(await model.exchanges()))
   })
   return row('a step of the agent', own, its, 'with files')
+}
+
+async function appends({ files, owner }: Sides): Promise<Row> {
+  const [own, its] = await alternate(owner, files, async (side) => {
+    const ids = await Promise.all(Array.from({ length: WRITERS }, () => side.create()))
+    const began = performance.now()
+    await Promise.all(
+      ids.map((id) => each(POSTS, () => send('POST', `${side.url}/conversations/${id}/messages`, POST))),
+    )
+    return (WRITERS * POSTS * 1000) / (performance.now() - began)
+  })
+  return [
+    `several instances: messages stored in ${WRITERS} conversations at once`,
+    `${own.toFixed(0)}/s`,
+    `${(own / its).toFixed(2)} of ${its.toFixed(0)}/s with files`,
+  ]
 }
 
 async function creates({ files, owner }: Sides): Promise<Row> {
@@ -66,6 +101,13 @@ async function reads({ owner, other }: Sides): Promise<Row> {
   return row('a request through another instance', own, its, 'at the owner')
 }
 
+async function deltas({ owner, other }: Sides): Promise<Row> {
+  const [own, its] = await alternate(other, owner, async ({ subscribe }) =>
+    median((await deliver({ ...owner, subscribe }, 1, { pieces: PIECES, gapMs: GAP_MS })).ages),
+  )
+  return row('a piece of text from the model to a subscriber of another instance', own, its, 'at the owner')
+}
+
 function memory({ files, owner }: Sides): Row {
   const [own, its] = [megabytesOf(owner.pid), megabytesOf(files.pid)]
   return [
@@ -73,6 +115,13 @@ function memory({ files, owner }: Sides): Row {
     `${own.toFixed(0)} MB`,
     `${(own - its).toFixed(0)} MB more than with files`,
   ]
+}
+
+function guard({ pid }: AgentServer): Row {
+  const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ').map(Number)
+  const isGuard = (child: number) => readFileSync(`/proc/${child}/cmdline`, 'utf8').includes('agent-server-guard')
+  const [found = NaN] = children.filter(isGuard)
+  return ['resident memory of its guard', `${megabytesOf(found).toFixed(0)} MB`, '']
 }
 
 /** Returns the medians of both, after one round to warm up. */
@@ -92,11 +141,22 @@ async function each(times: number, work: () => Promise<unknown>): Promise<number
   return (performance.now() - began) / times
 }
 
-async function get(url: string): Promise<void> {
-  const request = http.get(url, { agent, headers: { authorization: `Bearer ${KEY}` } })
+const POST = JSON.stringify({ message: { role: 'user', content: 'Hello' }, run: false })
+
+const get = (url: string) => send('GET', url)
+
+async function send(method: string, url: string, sent = ''): Promise<void> {
+  const headers = { authorization: `Bearer ${KEY}`, 'content-type': 'application/json' }
+  const request = http.request(url, {
+    method,
+    agent,
+    headers: sent === '' ? { authorization: headers.authorization } : headers,
+  })
+  request.end(sent)
   const [response] = (await once(request, 'response')) as [IncomingMessage]
   const body = await text(response)
-  if (response.statusCode !== 200) throw new Error(`${url}: ${response.statusCode} ${body}`)
+  if (response.statusCode !== 200 && response.statusCode !== 202)
+    throw new Error(`${url}: ${response.statusCode} ${body}`)
 }
 
 const row = (what: string, own: number, its: number, where: string): Row => [

@@ -71,7 +71,7 @@ export class PeerClient {
 
   /**
    * Cuts the connections to an instance from which nothing comes back, also on two new ones: requests would wait for as long as the
-   * kernel repeats what it has sent, which is many minutes. After a refusal they go on, because the network works.
+   * kernel repeats what it has sent, which is many minutes. After a refusal they continue, because the network works.
    */
   async cutSilent(): Promise<void> {
     const looks = Array.from(this.#pools.values(), async ({ peer, opening }) => {

@@ -38,15 +38,15 @@ test('what is left of them is removed after a day, unless somebody uses it', asy
   }
   await (await bench.manager.open(used!)).post({ message: 'from another API', run: false })
   const failures: unknown[] = []
-  const clocks = { wall: Date.now(), elapsed: 0 }
+  const clocks = { time: Date.now(), elapsed: 0 }
   const agesOf = (trustsClock: boolean) =>
-    new LeftoverAges({ trustsClock }, { now: () => clocks.wall, elapsed: () => clocks.elapsed })
+    new LeftoverAges({ trustsClock }, { now: () => clocks.time, elapsed: () => clocks.elapsed })
   const remove = (ages: LeftoverAges) =>
     removeLeftovers(bench.manager, { hashBody, ages, onFailure: (error) => failures.push(error) })
   const isUntouched = () => ids.every((id) => bench.known.has(id))
   const own = agesOf(true)
   await remove(own)
-  clocks.wall += 1000 * HOUR
+  clocks.time += 1000 * HOUR
   await remove(own)
   expect(isUntouched(), 'the clock jumped').toBe(true)
   clocks.elapsed += 23 * HOUR
@@ -55,7 +55,7 @@ test('what is left of them is removed after a day, unless somebody uses it', asy
   const among = agesOf(false)
   await remove(among)
   expect(isUntouched(), 'the times may be of the clocks of other instances').toBe(true)
-  clocks.wall -= 977 * HOUR
+  clocks.time -= 977 * HOUR
   await remove(agesOf(true))
   expect(isUntouched(), 'a former process has left them 23 hours ago').toBe(true)
   clocks.elapsed += 24 * HOUR

@@ -34,10 +34,10 @@ test('eight runs with running commands, at two instances, outlive a failover to 
     Array.from({ length: RUNS }, async (_, number) => {
       const { call } = servers[number % 2]!
       const { id, workdir } = (await call('POST', '/conversations', { llm_config })).body
-      const told = await call('POST', `/conversations/${id}/messages`, { message, run: true })
-      expect(told.status, JSON.stringify(told.body)).toBe(202)
+      const reported = await call('POST', `/conversations/${id}/messages`, { message, run: true })
+      expect(reported.status, JSON.stringify(reported.body)).toBe(202)
       await until('the command', async () => existsSync(join(workdir, 'begun')))
-      return { id: String(id), workdir: String(workdir), told: told.body, call }
+      return { id: String(id), workdir: String(workdir), reported: reported.body, call }
     }),
   )
 
@@ -45,7 +45,7 @@ test('eight runs with running commands, at two instances, outlive a failover to 
   // The results are there before anybody can store them.
   for (const { workdir } of runs) await writeFile(join(workdir, 'go'), '')
   await standby.promote()
-  for (const { id, told, call } of runs) {
+  for (const { id, reported, call } of runs) {
     await until('the end of the run', async () => (await call('GET', `/conversations/${id}`)).body.status === 'idle')
     const events = await stage.events(id)
     expect(brokenRules(events)).toEqual([])
@@ -56,6 +56,6 @@ test('eight runs with running commands, at two instances, outlive a failover to 
       ['ToolResult', false],
       ['Result', 'completed'],
     ])
-    expect(summary[0]).toMatchObject({ id: told.event_id, seq: told.seq })
+    expect(summary[0]).toMatchObject({ id: reported.event_id, seq: reported.seq })
   }
 })

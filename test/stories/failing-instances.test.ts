@@ -1,6 +1,6 @@
 /**
  * Three instances on one database at random moments: killed, stopped, restarted, cut off from it or from each other, in one
- * direction or both, or slowly connected; the database restarts or crashes. Clients go on. What they were told is compared
+ * direction or both, or slowly connected; the database restarts or crashes. Clients go on. What was reported to them is compared
  * with the logs.
  */
 import { mkdir, mkdtemp, chmod, rm } from 'node:fs/promises'
@@ -29,8 +29,8 @@ const ANSWER_MS = 2000
 
 type Client = {
   readonly id: string
-  /** The texts of its messages, with what it was told of each. */
-  readonly acknowledged: { readonly text: string; readonly told: PostedMessage }[]
+  /** The texts of its messages, with what was reported of each. */
+  readonly acknowledged: { readonly text: string; readonly reported: PostedMessage }[]
   readonly received: number[]
 }
 
@@ -98,7 +98,7 @@ async function write({ id, acknowledged }: Client, anywhere: () => TestServer, o
       const body = { message: { role: 'user', content }, run: true }
       const answer = await ask(anywhere(), 'POST', `/conversations/${id}/messages`, body, headers)
       if (answer && ![202, 409, 503].includes(answer.status)) throw new Error(JSON.stringify(answer))
-      if (answer?.status === 202) acknowledged.push({ text: content, told: answer.body as PostedMessage })
+      if (answer?.status === 202) acknowledged.push({ text: content, reported: answer.body as PostedMessage })
       return over.aborted || answer?.status === 202
     })
     await until('the end of the run', async () => over.aborted || (await statusOf(id, anywhere)) !== 'running')
@@ -149,7 +149,7 @@ async function check(
       JSON.stringify(content).includes(`"${text}"`) ? [{ seq, event_id }] : [],
     ),
   )
-  expect(found, what).toEqual(acknowledged.map(({ told: { seq, event_id } }) => [{ seq, event_id }]))
+  expect(found, what).toEqual(acknowledged.map(({ reported: { seq, event_id } }) => [{ seq, event_id }]))
   expect(received, what).toEqual(events.slice(0, received.length).map(({ seq }) => seq))
 }
 

@@ -12,5 +12,5 @@ export const STORIES_OF_ONE_STORAGE = [
   'test/stories/{isolation,network,network-escape,network-requests,guessing,resource-limits,host-processes}.test.ts',
 ]
 
-/** Only in `npm run test:cluster`: several instances with a database of their own, which stops. */
+/** The stories that run in `npm run test:cluster` alone: several instances with a database of their own, which stops. */
 export const CLUSTER_TESTS = ['test/stories/{failing-instances,failed-over-database}.test.ts']

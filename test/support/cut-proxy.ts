@@ -6,7 +6,7 @@ import { Transform } from 'node:stream'
 import { takeTime } from './take-time.ts'
 
 const DIRECTIONS = ['requests', 'answers'] as const
-/** Where the bytes go: `requests` to the server, `answers` back. */
+/** The direction of bytes: `requests` to the server, `answers` back. */
 export type Direction = (typeof DIRECTIONS)[number]
 
 /**

@@ -17,9 +17,9 @@ type Proxy = Awaited<ReturnType<typeof startCutProxy>>
 
 export type Instance = {
   readonly server: TestServer
-  /** Before its database. */
+  /** The proxy before its database. */
   readonly database: Proxy
-  /** Before its address for the others. */
+  /** The proxy before its address for the others. */
   readonly peers: Proxy
 }
 

@@ -28,14 +28,14 @@ export class LeftoverAges {
   /** Returns the ids of those that are old. Call it with all that there are. */
   look(all: readonly { readonly id: string; readonly updated_at: string }[]): string[] {
     const { now, elapsed } = this.#clocks
-    const [wallNow, monotonicNow] = [now(), elapsed()]
+    const [clockNow, monotonicNow] = [now(), elapsed()]
     const before = this.#seenChanges
     const changes = all.map(({ id, updated_at: updatedAt }) => {
       const former = before.get(id)
       const since =
         former?.updatedAt === updatedAt
           ? former.since
-          : monotonicNow - (this.#trustsClock ? Math.max(0, wallNow - Date.parse(updatedAt)) : 0)
+          : monotonicNow - (this.#trustsClock ? Math.max(0, clockNow - Date.parse(updatedAt)) : 0)
       return [id, { updatedAt, since }] as const
     })
     this.#trustsClock = false

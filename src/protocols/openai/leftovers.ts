@@ -23,18 +23,18 @@ type LeftoverOptions = {
 
 /** Conversations that cannot be removed now are reported, and stay. */
 export async function removeLeftovers(manager: Manager, { hashBody, ages, onFailure }: LeftoverOptions): Promise<void> {
-  const found: { readonly id: string; readonly updated_at: string }[] = []
+  const foundItems: { readonly id: string; readonly updated_at: string }[] = []
   const kinds = new Map<string, TemporaryKind>()
   for (const kind of ['chat', 'response'] as const)
     for (let page_id: string | undefined; ;) {
       const query = { sort: 'created_at', order: 'asc', limit: PAGE, page_id } as const
       const page = await manager.list(query, ({ id }) => isTemporaryId(id, hashBody, kind))
-      found.push(...page.items.map(({ id, updated_at }) => ({ id, updated_at })))
+      foundItems.push(...page.items.map(({ id, updated_at }) => ({ id, updated_at })))
       for (const { id } of page.items) kinds.set(id, kind)
       if (page.next_page_id === null) break
       page_id = page.next_page_id
     }
-  for (const id of ages.look(found)) {
+  for (const id of ages.look(foundItems)) {
     const kind = kinds.get(id)
     if (kind) await remove(manager, { id, kind, ages }).catch((error: unknown) => onFailure(error, id))
   }
