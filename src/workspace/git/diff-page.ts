@@ -41,7 +41,7 @@ export async function readDiffPage(
   { base, start, limit, redact }: PageQuery,
 ): Promise<{ items: GitDiff['items']; next: number | undefined }> {
   const { stdout } = await git([...DIFF, '--numstat', '--end-of-options', base, '--'])
-  const changes = parseDifferences(stdout.toString('latin1'))
+  const changes = await parseDifferences(stdout.toString('latin1'))
   const page = fitting(changes.slice(start, start + limit))
   const { texts, complete } = await patchesOf(git, base, page)
   const showPath = (path: string) => redact(decodePath(path))
@@ -78,7 +78,7 @@ async function patchesOf(git: Git, base: string, page: readonly RawChange[]): Pr
   const { stdout, isCut } = await git([...DIFF, '--patch', '--end-of-options', base, '--', ...names], {
     keepBytes: MAX_PAGE_BYTES,
   })
-  const { changes, rest } = parseRaw(stdout.toString('latin1'))
+  const { changes, rest } = await parseRaw(stdout.toString('latin1'))
   const foundPatches = splitPatches(rest)
   const texts = new Map<string, string>()
   let at = 0

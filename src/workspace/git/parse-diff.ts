@@ -1,6 +1,8 @@
 /** Reads the output of git for differences, with `--raw -z` and then `--numstat` or `--patch`. */
 import { isUtf8 } from 'node:buffer'
 import type { FileDiffStatus, FileDiff } from '../../contract/diff.ts'
+import type { Slices } from '../../lib/time-slices.ts'
+import { createSlices } from '../../lib/time-slices.ts'
 import { CHANGES } from './parse-status.ts'
 
 export type RawChange = {
@@ -22,11 +24,22 @@ const NO_LINES: Counts = { added: 0, removed: 0 }
 
 export type FileDifference = RawChange & Counts
 
+/** Fields that are read before others get a turn. */
+const BATCH = 256
+
 /** Reads `--raw --numstat -z`. */
-export function parseDifferences(output: string): readonly FileDifference[] {
-  const { changes, rest } = parseRaw(output)
-  const counts = parseNumstat(rest)
-  return changes.map((change) => ({ ...change, ...(counts.get(change.path) ?? NO_LINES) }))
+export async function parseDifferences(
+  output: string,
+  slices: Slices = createSlices(),
+): Promise<readonly FileDifference[]> {
+  const { changes, rest } = await parseRaw(output, slices)
+  const counts = await parseNumstat(rest, slices)
+  const differences: FileDifference[] = []
+  for (const change of changes) {
+    if (differences.length % BATCH === 0) await slices.rest()
+    differences.push({ ...change, ...(counts.get(change.path) ?? NO_LINES) })
+  }
+  return differences
 }
 
 /** `shown`: a path as clients have it. `patch`: redacted. */
@@ -50,20 +63,18 @@ export function toFileDiff(
 }
 
 /** Returns the changes in the order of git, one for each path. `rest` is what follows. */
-export function parseRaw(output: string): { readonly changes: readonly RawChange[]; readonly rest: string } {
+export async function parseRaw(
+  output: string,
+  slices: Slices = createSlices(),
+): Promise<{ readonly changes: readonly RawChange[]; readonly rest: string }> {
   const foundChanges = new Map<string, RawChange>()
-  let at = 0
-  const next = () => {
-    const end = output.indexOf('\0', at)
-    const field = output.slice(at, end < 0 ? undefined : end)
-    at = end < 0 ? output.length : end + 1
-    return field
-  }
-  while (output[at] === ':') {
-    const [oldMode = '', newMode = '', , , letter = ''] = next().slice(1).split(' ')
-    const first = next()
+  const fields = new Fields(output)
+  for (let count = 1; fields.beginsWith(':'); count++) {
+    if (count % BATCH === 0) await slices.rest()
+    const [oldMode = '', newMode = '', , , letter = ''] = fields.next().slice(1).split(' ')
+    const first = fields.next()
     const hasTwo = letter.startsWith('R') || letter.startsWith('C')
-    const path = hasTwo ? next() : first
+    const path = hasTwo ? fields.next() : first
     const status = CHANGES[letter[0] ?? '']
     const oldPath = hasTwo ? first : undefined
     const base = { path, oldPath, oldMode, newMode }
@@ -72,19 +83,50 @@ export function parseRaw(output: string): { readonly changes: readonly RawChange
     else if (!foundChanges.has(path)) foundChanges.set(path, { ...base, status: 'modified', patches: 0 })
   }
   // An empty field ends the list.
-  return { changes: [...foundChanges.values()], rest: output[at] === '\0' ? output.slice(at + 1) : output.slice(at) }
+  if (fields.beginsWith('\0')) fields.next()
+  return { changes: [...foundChanges.values()], rest: fields.rest }
+}
+
+/** Fields that end with NUL. */
+class Fields {
+  readonly #text: string
+  #at = 0
+
+  constructor(text: string) {
+    this.#text = text
+  }
+
+  get isOver(): boolean {
+    return this.#at >= this.#text.length
+  }
+
+  get rest(): string {
+    return this.#text.slice(this.#at)
+  }
+
+  beginsWith(character: string): boolean {
+    return this.#text[this.#at] === character
+  }
+
+  next(): string {
+    const end = this.#text.indexOf('\0', this.#at)
+    const field = this.#text.slice(this.#at, end < 0 ? undefined : end)
+    this.#at = end < 0 ? this.#text.length : end + 1
+    return field
+  }
 }
 
 /** Returns the counts by path. */
-function parseNumstat(output: string): Map<string, Counts> {
+async function parseNumstat(output: string, slices: Slices): Promise<Map<string, Counts>> {
   const counts = new Map<string, Counts>()
-  const fields = output.split('\0').values()
-  for (const field of fields) {
-    const [, addedText = '', removedText = '', name = ''] = /^(-|\d+)\t(-|\d+)\t(.*)$/s.exec(field) ?? []
+  const fields = new Fields(output)
+  for (let count = 1; !fields.isOver; count++) {
+    if (count % BATCH === 0) await slices.rest()
+    const [, addedText = '', removedText = '', name = ''] = /^(-|\d+)\t(-|\d+)\t(.*)$/s.exec(fields.next()) ?? []
     if (addedText === '') continue
     // Both paths of a rename follow.
     if (name === '') fields.next()
-    const path = name === '' ? (fields.next().value ?? '') : name
+    const path = name === '' ? fields.next() : name
     const isBinary = addedText === '-'
     counts.set(path, {
       added: isBinary ? undefined : Number(addedText),

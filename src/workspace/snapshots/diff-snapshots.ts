@@ -19,7 +19,7 @@ export async function differences(store: GitStore, range: DiffRange, signal?: Ab
     undefined,
     signal,
   )
-  return parseDifferences(output.toString('latin1'))
+  return await parseDifferences(output.toString('latin1'))
 }
 
 /** The manifest of a snapshot is left out. */

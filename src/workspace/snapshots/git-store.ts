@@ -145,7 +145,7 @@ export class GitStore {
 const READS: ReadonlySet<string> = new Set(['cat-file', 'diff-tree', 'ls-tree', 'rev-parse'])
 
 /** Snapshots can be removed while they are read. */
-export const unreadable = (cause: Error) =>
+export const unreadable = (cause: unknown) =>
   new Problem(
     'snapshot_not_found',
     'The snapshot cannot be read: it was removed meanwhile, or the store of the snapshots is damaged. Read a later one, or remove all of them with DELETE snapshots.',

@@ -2,44 +2,49 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { replaceFile } from '../../lib/durable-file.ts'
+import { createSlices } from '../../lib/time-slices.ts'
 import type { GitStore } from './git-store.ts'
+import { readPieces, writePieces } from './json-pieces.ts'
+import { treeOf } from './stored-snapshots.ts'
 import type { LeftOut, TreeEntry } from './tree-entry.ts'
 import type { WrittenSnapshot, WrittenTrees } from './write-snapshot.ts'
 
 /** A file with another format is not read. */
-const VERSION = 1
+const VERSION = 2
 
 type Row = readonly [string, TreeEntry['kind'], number, string, ...(readonly number[])]
-type SavedLook = {
-  readonly version: number
-  readonly written: WrittenSnapshot
-  readonly roots: readonly {
-    readonly path: string
-    readonly entries: readonly Row[]
-    readonly leftOut: readonly LeftOut[]
-  }[]
-}
+type Head = { readonly version: number; readonly written: WrittenSnapshot; readonly roots: readonly string[] }
 
 const pathIn = ({ directory }: GitStore) => join(directory, 'look.json')
 
 /** Saves the look, not durably: what is lost costs reading the files once more. */
 export async function saveLook(store: GitStore, { written, trees }: WrittenTrees): Promise<void> {
-  const roots = [...trees].map(([path, { entries, leftOut }]) => ({ path, leftOut, entries: [...entries].map(toRow) }))
-  const savedLook: SavedLook = { version: VERSION, written, roots }
-  await replaceFile(pathIn(store), JSON.stringify(savedLook), { durable: false })
+  const head: Head = { version: VERSION, written, roots: [...trees.keys()] }
+  const lists = [...trees.values()].flatMap(({ entries, leftOut }, root) => [
+    [`entries ${root}`, entries.entries().map(toRow)] as const,
+    [`left_out ${root}`, leftOut] as const,
+  ])
+  await replaceFile(pathIn(store), writePieces(head, lists, createSlices()), { durable: false })
 }
 
-/** Returns undefined if the cache is missing or damaged: all files are read then. */
+/** Returns undefined if the cache is missing, damaged, or of a snapshot that the store has not: all files are read then. */
 export async function loadLook(store: GitStore): Promise<WrittenTrees | undefined> {
   try {
+    const { head, pieces } = readPieces(await readFile(pathIn(store)), createSlices())
     // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- only this file writes it; its directory is the server's own
-    const savedLook = JSON.parse(await readFile(pathIn(store), 'utf8')) as SavedLook
-    if (savedLook.version !== VERSION) return undefined
-    await store.run(['cat-file', '-e', `${savedLook.written.tree}^{tree}`])
-    const trees = savedLook.roots.map(
-      ({ path, entries, leftOut }) => [path, { leftOut, entries: new Map(entries.map(fromRow)) }] as const,
-    )
-    return { written: savedLook.written, trees: new Map(trees) }
+    const { version, written, roots } = head as Head
+    // The commit too: another one with the same tree may have outlived it.
+    if (version !== VERSION || (await treeOf(store, written.commit)) !== written.tree) return undefined
+    const trees = roots.map((path) => ({ path, entries: new Map<string, TreeEntry>(), leftOut: [] as LeftOut[] }))
+    for await (const [name, items] of pieces) {
+      const [list, root] = name.split(' ')
+      const tree = trees[Number(root)]
+      // oxlint-disable typescript/no-unsafe-type-assertion -- as above
+      if (list === 'entries') for (const row of items as readonly Row[]) tree?.entries.set(...fromRow(row))
+      else tree?.leftOut.push(...(items as readonly LeftOut[]))
+      // oxlint-enable typescript/no-unsafe-type-assertion
+    }
+    return { written, trees: new Map(trees.map(({ path, ...tree }) => [path, tree])) }
   } catch {
     return undefined
   }

@@ -1,48 +1,63 @@
 /** What git does not keep of a tree: all mode bits, empty directories, what was left out, and which directories it was of. */
 import { createHash } from 'node:crypto'
 import { z } from 'zod'
-import type { RootTree, TreeEntry, Trees } from './tree-entry.ts'
+import type { Slices } from '../../lib/time-slices.ts'
+import { sortInSlices } from '../../lib/sort-in-slices.ts'
+import { readPieces, writePieces } from './json-pieces.ts'
+import type { LeftOut, RootTree, TreeEntry, Trees } from './tree-entry.ts'
 import { LEFT_OUT_REASONS } from './tree-entry.ts'
+
+const VERSION = 2
 
 const Modes = z.object({ file: z.int(), program: z.int(), directory: z.int() })
 type Modes = z.infer<typeof Modes>
 
-/** The modes by path. A record would have no `__proto__`, and a `constructor` that nobody has written. */
-const ModesByPath = z
-  .unknown()
-  .transform((value) => new Map(z.array(z.tuple([z.string(), z.int()])).parse(Object.entries(value ?? {}))))
-
-const Manifest = z.object({
-  /** The keys are the names of the roots in the tree of git. */
-  roots: z.record(
-    z.string(),
+/** The lists follow it, with the name of their root in the tree of git after theirs. */
+const Head = z.object({
+  version: z.literal(VERSION),
+  roots: z.array(
     z.object({
+      name: z.string(),
       path: z.string(),
-      /** The most frequent ones, and by path all others. */
+      /** The most frequent ones. */
       modes: Modes,
-      odd: ModesByPath,
-      empty: z.array(z.string()),
-      left_out: z.array(z.object({ path: z.string(), reason: z.enum(LEFT_OUT_REASONS) })),
     }),
   ),
 })
+
+const Lists = {
+  /** All other modes, by path. */
+  odd: z.array(z.tuple([z.string(), z.int()])),
+  empty: z.array(z.string()),
+  left_out: z.array(z.object({ path: z.string(), reason: z.enum(LEFT_OUT_REASONS) })),
+}
 
 /** Names a root in the tree of git, so that the name stays when others come and go. */
 export const rootNameOf = (path: string): string => createHash('sha256').update(path).digest('hex').slice(0, 16)
 
 /** Equal trees have equal manifests. */
-export function writeManifest(trees: Trees): string {
-  const roots = [...trees].map(([path, tree]) => [rootNameOf(path), { path, ...describeTree(tree) }] as const)
-  return JSON.stringify({ roots: Object.fromEntries(roots.sort(([a], [b]) => (a < b ? -1 : 1))) })
+export async function writeManifest(trees: Trees, slices: Slices): Promise<Buffer> {
+  const roots: z.infer<typeof Head>['roots'] = []
+  const lists: (readonly [string, Iterable<unknown>])[] = []
+  for (const [path, tree] of [...trees].sort(([a], [b]) => (a < b ? -1 : 1))) {
+    const name = rootNameOf(path)
+    const { modes, ...others } = await describeTree(tree, slices)
+    roots.push({ name, path, modes })
+    for (const [list, items] of Object.entries(others)) lists.push([`${list} ${name}`, items])
+  }
+  const head: z.infer<typeof Head> = { version: VERSION, roots }
+  return Buffer.from((await Array.fromAsync(writePieces(head, lists, slices))).join(''))
 }
 
-function describeTree({ entries, leftOut }: RootTree) {
+async function describeTree({ entries, leftOut }: RootTree, slices: Slices) {
   const modes = usualModes(entries)
   const parentNow = createParentOf()
   const holding = new Set<string>()
   const directories: string[] = []
   const odd: [string, number][] = []
+  let count = 0
   for (const [path, entry] of entries) {
+    if (++count % BATCH === 0) await slices.rest()
     holding.add(parentNow(path))
     if (entry.kind !== 'symlink' && entry.mode !== modes[classOf(entry)]) odd.push([path, entry.mode])
     if (entry.kind === 'directory') directories.push(path)
@@ -50,11 +65,14 @@ function describeTree({ entries, leftOut }: RootTree) {
   const empty = directories.filter((path) => !holding.has(path))
   return {
     modes,
-    odd: Object.fromEntries(odd.sort(([a], [b]) => (a < b ? -1 : 1))),
-    empty: empty.sort(),
+    odd: await sortInSlices(odd, ([a], [b]) => (a < b ? -1 : 1), slices),
+    empty: await sortInSlices(empty, (a, b) => (a < b ? -1 : 1), slices),
     left_out: leftOut,
   }
 }
+
+/** Entries that are handled before others get a turn. */
+const BATCH = 256
 
 const CLASSES = ['file', 'program', 'directory'] as const
 
@@ -92,34 +110,40 @@ export function createParentOf(): (path: string) => string {
 /** An entry of `git ls-tree`, with its path below the roots. */
 export type GitEntry = { readonly mode: string; readonly blob: string; readonly path: string }
 
-/** Throws if the manifest is damaged. */
-export function readTrees(manifest: string, listed: Iterable<GitEntry>): Trees {
-  const { roots } = Manifest.parse(JSON.parse(manifest))
-  const all = new Map(Object.values(roots).map(({ path }) => [path, new Map<string, TreeEntry>()] as const))
+type Root = { readonly path: string; readonly modes: Modes; readonly odd: Map<string, number> }
+
+/** Throws if the manifest is damaged, or of an earlier version. */
+export async function readTrees(manifest: Buffer, listed: Iterable<GitEntry>, slices: Slices): Promise<Trees> {
+  const { head, pieces } = readPieces(manifest, slices)
+  const roots = Head.parse(head).roots.map(({ name, path, modes }) => {
+    const tree = { entries: new Map<string, TreeEntry>(), leftOut: [] as LeftOut[], empty: [] as string[] }
+    return [name, { path, modes, odd: new Map<string, number>(), ...tree }] as const
+  })
+  const byName = new Map(roots)
+  for await (const [list, items] of pieces) {
+    const [kind, name = ''] = list.split(' ')
+    const root = byName.get(name)
+    if (kind === 'odd') for (const [path, mode] of Lists.odd.parse(items)) root?.odd.set(path, mode)
+    else if (kind === 'empty') root?.empty.push(...Lists.empty.parse(items))
+    else root?.leftOut.push(...Lists.left_out.parse(items))
+  }
+  let count = 0
   for (const { mode: gitMode, blob, path } of listed) {
+    if (++count % BATCH === 0) await slices.rest()
     const slash = path.indexOf('/')
-    const root = roots[path.slice(0, slash)]
-    const entries = root && all.get(root.path)
-    if (!entries) continue
+    const root = byName.get(path.slice(0, slash))
+    if (!root) continue
     const name = path.slice(slash + 1)
-    addDirectories(entries, name, root)
-    if (gitMode === '120000') entries.set(name, { kind: 'symlink', mode: 0o777, blob, seen: undefined })
+    addDirectories(root.entries, name, root)
+    if (gitMode === '120000') root.entries.set(name, { kind: 'symlink', mode: 0o777, blob, seen: undefined })
     else {
       const mode = root.odd.get(name) ?? root.modes[gitMode === '100755' ? 'program' : 'file']
-      entries.set(name, { kind: 'file', mode, blob, seen: undefined })
+      root.entries.set(name, { kind: 'file', mode, blob, seen: undefined })
     }
   }
-  for (const root of Object.values(roots))
-    for (const path of root.empty) addDirectories(all.get(root.path) ?? new Map<string, TreeEntry>(), `${path}/`, root)
-  return new Map(
-    Object.values(roots).map(({ path, left_out }) => [
-      path,
-      { entries: all.get(path) ?? new Map(), leftOut: left_out },
-    ]),
-  )
+  for (const root of byName.values()) for (const path of root.empty) addDirectories(root.entries, `${path}/`, root)
+  return new Map([...byName.values()].map(({ path, entries, leftOut }) => [path, { entries, leftOut }]))
 }
-
-type Root = z.infer<typeof Manifest>['roots'][string]
 
 /** Adds the directories that the path is in. */
 function addDirectories(entries: Map<string, TreeEntry>, path: string, { odd, modes }: Root): void {

@@ -1,4 +1,7 @@
-/** What restoring a snapshot would change in a tree. Pure. */
+/** What restoring a snapshot would change in a tree. */
+import { sortInSlices } from '../../lib/sort-in-slices.ts'
+import type { Slices } from '../../lib/time-slices.ts'
+import { createSlices } from '../../lib/time-slices.ts'
 import { parentOf } from './manifest.ts'
 import type { LeftOut, RootTree, TreeEntry, Trees } from './tree-entry.ts'
 
@@ -27,20 +30,27 @@ export type Change = { readonly path: string; readonly entry: TreeEntry; readonl
  * `now` is a snapshot that was just taken: what it does not contain is not removed. A directory that one of the two does
  * not have (it was added, or the workdir has changed since) stays as it is.
  */
-export function planRestore(now: Trees, target: Trees): readonly RootPlan[] {
-  return [...now].flatMap(([root, tree]) => {
+export async function planRestore(now: Trees, target: Trees, slices = createSlices()): Promise<readonly RootPlan[]> {
+  const plans: RootPlan[] = []
+  for (const [root, tree] of now) {
     const wantedTree = target.get(root)
-    return wantedTree ? [planRoot(root, tree, wantedTree)] : []
-  })
+    if (wantedTree) plans.push(await planRoot(root, tree, wantedTree, slices))
+  }
+  return plans
 }
 
-function planRoot(root: string, now: RootTree, target: RootTree): RootPlan {
+/** Entries that are compared before others get a turn. */
+const BATCH = 256
+
+async function planRoot(root: string, now: RootTree, target: RootTree, slices: Slices): Promise<RootPlan> {
   const isKept = keeps([...now.leftOut, ...target.leftOut])
   const removedPaths: string[] = []
   const removedDirectories: string[] = []
+  let count = 0
   for (const [path, entry] of now.entries) {
+    if (++count % BATCH === 0) await slices.rest()
     const wantedEntry = target.entries.get(path)
-    if (isKept(path) || (wantedEntry && (wantedEntry.kind === 'directory') === (entry.kind === 'directory'))) continue
+    if ((wantedEntry && (wantedEntry.kind === 'directory') === (entry.kind === 'directory')) || isKept(path)) continue
     if (entry.kind === 'directory') removedDirectories.push(path)
     else removedPaths.push(path)
   }
@@ -48,23 +58,26 @@ function planRoot(root: string, now: RootTree, target: RootTree): RootPlan {
   const writtenEntries: Change[] = []
   const changedEntries: Change[] = []
   for (const [path, entry] of target.entries) {
+    if (++count % BATCH === 0) await slices.rest()
     const old = now.entries.get(path)
-    if (isKept(path)) continue
-    if (entry.kind !== 'directory') {
-      if (!isSame(entry, old)) writtenEntries.push({ path, entry, isNew: !old || old.kind === 'directory' })
-    } else if (old?.kind !== 'directory') createdEntries.push({ path, entry, isNew: true })
-    else if (old.mode !== entry.mode) changedEntries.push({ path, entry, isNew: false })
+    if (isSame(entry, old) || isKept(path)) continue
+    if (entry.kind !== 'directory') writtenEntries.push({ path, entry, isNew: !old || old.kind === 'directory' })
+    else if (old?.kind !== 'directory') createdEntries.push({ path, entry, isNew: true })
+    else changedEntries.push({ path, entry, isNew: false })
   }
-  const byPath = (a: { path: string }, b: { path: string }) => (a.path < b.path ? -1 : 1)
+  const leftOut = new Map([...now.leftOut, ...target.leftOut].map((each) => [each.path, each]))
+  const sorted = <T extends { readonly path: string }>(changes: readonly T[]) =>
+    sortInSlices(changes, (a, b) => (a.path < b.path ? -1 : 1), slices)
+  const deepestFirst = (a: string, b: string) => (a < b ? 1 : -1)
   return {
     root,
     now: now.entries,
-    removed: removedPaths.toSorted(),
-    removedDirectories: removedDirectories.toSorted().toReversed(),
-    madeDirectories: createdEntries.toSorted(byPath),
-    written: writtenEntries.toSorted(byPath),
-    changedDirectories: changedEntries.toSorted(byPath).toReversed(),
-    leftOut: [...new Map([...now.leftOut, ...target.leftOut].map((each) => [each.path, each])).values()].sort(byPath),
+    removed: await sortInSlices(removedPaths, (a, b) => (a < b ? -1 : 1), slices),
+    removedDirectories: await sortInSlices(removedDirectories, deepestFirst, slices),
+    madeDirectories: await sorted(createdEntries),
+    written: await sorted(writtenEntries),
+    changedDirectories: (await sorted(changedEntries)).toReversed(),
+    leftOut: await sorted([...leftOut.values()]),
   }
 }
 

@@ -1,6 +1,7 @@
 /** Paths of snapshots as clients see them: relative in the workdir, absolute in an additional directory, and redacted. */
 import { realpath } from 'node:fs/promises'
 import type { EventOf } from '../../contract/events/event.ts'
+import { createSlices } from '../../lib/time-slices.ts'
 import type { Totals } from './diff-snapshots.ts'
 import { changedPaths, isEmptyPlan } from './plan-restore.ts'
 import type { RootPlan } from './plan-restore.ts'
@@ -40,14 +41,20 @@ export class ShownPaths {
   }
 
   async path(root: string, path: string): Promise<string> {
-    const { keys, workdir, redact } = this.#parts
-    const isWorkdir = root === (await keys.keyOf(await realpath(workdir())))
-    return redact(isWorkdir ? shownPath(path) : `${await keys.pathOf(root)}/${shownPath(path)}`)
+    return (await this.#showIn(root))(path)
   }
 
   async leftOut(roots: readonly (readonly [string, readonly LeftOut[]])[]): Promise<ShownLeftOut[]> {
-    const all = roots.flatMap(([root, leftOut]) => leftOut.map((each) => ({ root, ...each })))
-    return await Promise.all(all.map(async ({ root, path, reason }) => ({ path: await this.path(root, path), reason })))
+    const slices = createSlices()
+    const shownEntries: ShownLeftOut[] = []
+    for (const [root, leftOut] of roots) {
+      const show = await this.#showIn(root)
+      for (const { path, reason } of leftOut) {
+        if (shownEntries.length % BATCH === 0) await slices.rest()
+        shownEntries.push({ path: show(path), reason })
+      }
+    }
+    return shownEntries
   }
 
   /** `since`: the plan that would restore the last snapshot. */
@@ -67,7 +74,27 @@ export class ShownPaths {
     }
   }
 
-  #all(paths: readonly PathOfRoot[]): Promise<string[]> {
-    return Promise.all(paths.map(({ root, path }) => this.path(root, path)))
+  async #all(paths: readonly PathOfRoot[]): Promise<string[]> {
+    const slices = createSlices()
+    const shownPaths: string[] = []
+    let shownRoot: string | undefined
+    let show = (path: string) => path
+    for (const { root, path } of paths) {
+      if (shownPaths.length % BATCH === 0) await slices.rest()
+      if (root !== shownRoot) show = await this.#showIn(root)
+      shownRoot = root
+      shownPaths.push(show(path))
+    }
+    return shownPaths
+  }
+
+  async #showIn(root: string): Promise<(path: string) => string> {
+    const { keys, workdir, redact } = this.#parts
+    const isWorkdir = root === (await keys.keyOf(await realpath(workdir())))
+    const prefix = isWorkdir ? '' : `${await keys.pathOf(root)}/`
+    return (path) => redact(`${prefix}${shownPath(path)}`)
   }
 }
+
+/** Paths that are shown before others get a turn. */
+const BATCH = 256

@@ -272,7 +272,7 @@ export class WorkspaceSnapshots {
   }
 
   async #plan(target: KnownSnapshot, now: WrittenTrees): Promise<readonly RootPlan[]> {
-    return planRestore(now.trees, await readSnapshot(this.git, await this.#commitOf(target)))
+    return await planRestore(now.trees, await readSnapshot(this.git, await this.#commitOf(target)))
   }
 
   async #apply(plans: readonly RootPlan[]): Promise<RestoreReport['failed']> {

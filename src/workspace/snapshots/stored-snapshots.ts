@@ -5,6 +5,7 @@ import { makeDirectories } from '../../files/make-directories.ts'
 import { Problem } from '../../contract/problem.ts'
 import { replaceFile } from '../../lib/durable-file.ts'
 import { ignoreMissing } from '../../lib/error-code.ts'
+import { createSlices } from '../../lib/time-slices.ts'
 import type { GitStore } from './git-store.ts'
 import { unreadable } from './git-store.ts'
 import type { GitEntry } from './manifest.ts'
@@ -46,6 +47,7 @@ export async function treeOf(store: GitStore, commit: string): Promise<string | 
   return tree?.toString().trim()
 }
 
+/** Throws a `Problem` if the store has no such snapshot, or one of another version. */
 export async function readSnapshot(store: GitStore, commit: string): Promise<Trees> {
   const [manifest, listedEntries] = await Promise.all([
     store.run(['cat-file', 'blob', `${commit}:manifest`]),
@@ -56,12 +58,18 @@ export async function readSnapshot(store: GitStore, commit: string): Promise<Tre
       throw error
     }),
   ])
-  return readTrees(manifest.toString(), entriesIn(listedEntries.toString('latin1')))
+  try {
+    return await readTrees(manifest, entriesIn(listedEntries), createSlices())
+  } catch (error) {
+    throw unreadable(error)
+  }
 }
 
 /** `100644 blob 0123…\tpath`, each ended by NUL. */
-function* entriesIn(listedEntries: string): Generator<GitEntry> {
-  for (const line of listedEntries.split('\0')) {
+function* entriesIn(listedEntries: Buffer): Generator<GitEntry> {
+  for (let start = 0, end = 0; start < listedEntries.length; start = end + 1) {
+    end = listedEntries.indexOf(0, start)
+    const line = listedEntries.toString('latin1', start, end)
     const tab = line.indexOf('\t')
     const [mode, , blob] = line.slice(0, tab).split(' ')
     if (mode !== undefined && blob !== undefined) yield { mode, blob, path: line.slice(tab + 1) }

@@ -77,7 +77,7 @@ export class WorkdirLooks {
       const trees = await this.#readAll(writer, signal)
       const last = this.#last
       // The trees have the times of now.
-      if (last && areSameTrees(trees, last.trees)) return (this.#last = { ...last, trees })
+      if (last && (await areSameTrees(trees, last.trees))) return (this.#last = { ...last, trees })
       // Whatever fails, the next look trusts nothing of the store.
       this.#last = undefined
       const snapshot = await writer.finish(trees, last)

@@ -1,5 +1,6 @@
 /** Writes trees into the store, in one pack that has only what the store has not. An unchanged tree writes nothing. */
 import { join } from 'node:path'
+import type { Slices } from '../../lib/time-slices.ts'
 import { createSlices } from '../../lib/time-slices.ts'
 import { DIRECTORY, objectName, treeContent, writeRootTrees } from './git-objects.ts'
 import type { TreeLine, TreeNames } from './git-objects.ts'
@@ -8,7 +9,7 @@ import { rootNameOf, writeManifest } from './manifest.ts'
 import type { ObjectKind } from './pack-file.ts'
 import { PackFile } from './pack-file.ts'
 import type { StoredNames } from './pack-index.ts'
-import type { TreeEntry, Trees } from './tree-entry.ts'
+import type { RootTree, Trees } from './tree-entry.ts'
 
 export type WrittenSnapshot = { readonly commit: string; readonly tree: string }
 
@@ -53,7 +54,7 @@ export class SnapshotWriter {
       const object = writtenTrees.get('')
       if (object !== undefined) roots.push({ mode: DIRECTORY, name: rootNameOf(path), object })
     }
-    const manifest = await this.#addNew('blob', Buffer.from(writeManifest(trees)))
+    const manifest = await this.#addNew('blob', await writeManifest(trees, this.#slices))
     const top: TreeLine[] = [{ mode: '100644', name: 'manifest', object: manifest }]
     if (roots.length > 0) top.push({ mode: DIRECTORY, name: 'files', object: await add(treeContent(roots)) })
     const tree = await add(treeContent(top))
@@ -95,20 +96,29 @@ export class SnapshotWriter {
   }
 }
 
-/** True if nothing would be written. */
-export function areSameTrees(a: Trees, b: Trees): boolean {
+/** Resolves to true if nothing would be written. */
+export async function areSameTrees(a: Trees, b: Trees, slices: Slices = createSlices()): Promise<boolean> {
   if (a.size !== b.size) return false
-  return a.entries().every(([path, tree]) => {
+  for (const [path, tree] of a) {
     const other = b.get(path)
-    if (!other || other.entries.size !== tree.entries.size || other.leftOut.length !== tree.leftOut.length) return false
-    const isSame = (entry: TreeEntry, old: TreeEntry | undefined) =>
-      entry === old || (old?.blob === entry.blob && old.mode === entry.mode && old.kind === entry.kind)
-    return (
-      tree.entries.entries().every(([name, entry]) => isSame(entry, other.entries.get(name))) &&
-      tree.leftOut.every((omission, index) => {
-        const old = other.leftOut[index]
-        return old?.path === omission.path && old.reason === omission.reason
-      })
-    )
+    if (!other || !(await isSameTree(tree, other, slices))) return false
+  }
+  return true
+}
+
+async function isSameTree(tree: RootTree, other: RootTree, slices: Slices): Promise<boolean> {
+  if (other.entries.size !== tree.entries.size || other.leftOut.length !== tree.leftOut.length) return false
+  let count = 0
+  for (const [name, entry] of tree.entries) {
+    if (++count % BATCH === 0) await slices.rest()
+    const old = other.entries.get(name)
+    if (entry !== old && !(old?.blob === entry.blob && old.mode === entry.mode && old.kind === entry.kind)) return false
+  }
+  return tree.leftOut.every((omission, index) => {
+    const old = other.leftOut[index]
+    return old?.path === omission.path && old.reason === omission.reason
   })
 }
+
+/** Entries that are compared before others get a turn. */
+const BATCH = 256

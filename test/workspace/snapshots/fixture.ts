@@ -37,9 +37,9 @@ export async function openBench(additional: readonly string[] = []) {
     store,
     hidden,
     look: () => looks.look(),
-    /** As after a restart of the server. */
-    async reopen(): Promise<void> {
-      await looks.save()
+    /** As after a restart of the server; without `saves`, after a crash. */
+    async reopen({ saves = true } = {}): Promise<void> {
+      if (saves) await looks.save()
       looks = openLooks()
     },
     async keep(id: string): Promise<WrittenTrees> {
@@ -49,7 +49,7 @@ export async function openBench(additional: readonly string[] = []) {
     },
     /** `meanwhile`: what somebody else does once the plan is made. */
     async restore(commit: string, meanwhile: () => void = () => {}) {
-      const plans = planRestore((await looks.look()).trees, await readSnapshot(store, commit))
+      const plans = await planRestore((await looks.look()).trees, await readSnapshot(store, commit))
       meanwhile()
       const tools = { store, unfinished, mayWrite: (path: string) => !hidden.has(path) }
       const restored = []
