@@ -1,6 +1,6 @@
 /** Two servers on one database and one shared directory: what a conversation has at its next instance, and what is refused. */
 import { existsSync } from 'node:fs'
-import { mkdtemp, readdir, rm } from 'node:fs/promises'
+import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
@@ -19,6 +19,7 @@ const script = {
       turns: [bash('export WHO=me; mkdir sub; cd sub; echo note > ~/note'), bash(LONG), { text: 'Done.' }],
     },
     { when: 'Then', turns: [bash('echo $WHO; pwd; cat ~/note'), { text: 'Done.' }] },
+    { when: 'Change', turns: [bash('echo new >a; rm -f b'), { text: 'Done.' }] },
     { when: 'Look', turns: [bash('ls -R "$(dirname "$(dirname "$PWD")")"'), { text: 'Done.' }] },
     { turns: [{ text: 'Done.' }] },
   ],
@@ -48,12 +49,43 @@ afterAll(async () => {
   await rm(place, { recursive: true })
 })
 
+const createAtNext = (settings: object = {}) =>
+  next.call('POST', '/conversations', {
+    llm_config: { model: 'scripted', base_url: stage.model.baseUrl, api_key: 'scripted-model-key' },
+    ...settings,
+  })
 const runAt = async (server: TestServer, path: string, content: string) => {
   await server.call('POST', `${path}/messages`, { message: { role: 'user', content } })
   return (await server.call('POST', `${path}/run`, { wait: true })).body
 }
 const last = async (path: string, type: string) =>
   (await next.call('GET', `${path}/events?types=${type}&order=desc&limit=1`)).body.items[0]
+
+test('snapshots are compared and restored at the next instance, which continues them', async () => {
+  const former = stage.server
+  const path = `/conversations/${await stage.create({ file_checkpointing: true })}`
+  const { workdir } = (await former.call('GET', path)).body
+  await writeFile(join(workdir, 'a'), 'old\n')
+  await writeFile(join(workdir, 'b'), 'kept\n')
+  const { result } = await runAt(former, path, 'Change.')
+  expect(result).toMatchObject({ changes: { files: 2, added: 1, removed: 2 } })
+  expect(await former.stop('SIGTERM')).toBe(0)
+
+  const { items } = (await next.call('GET', `${path}/diff?from=run`)).body
+  expect(items.map(({ path, status }: { path: string; status: string }) => [path, status])).toEqual([
+    ['a', 'modified'],
+    ['b', 'deleted'],
+  ])
+  const rewind = { to_seq: 1, last_seq: (await next.call('GET', path)).body.last_seq, files: true, conversation: false }
+  expect((await next.call('POST', `${path}/rewind`, rewind)).body.files).toMatchObject({
+    changed: ['a', 'b'],
+    failed: [],
+  })
+  expect(await readFile(join(workdir, 'a'), 'utf8')).toBe('old\n')
+  expect(await readFile(join(workdir, 'b'), 'utf8')).toBe('kept\n')
+  expect((await runAt(next, path, 'Change.')).result.changes).toEqual({ files: 2, added: 1, removed: 2 })
+  await former.restart()
+})
 
 test('workdir, home, shell state and outputs are there at the next instance, and pipes are not shared', async () => {
   const former = stage.server
@@ -81,15 +113,33 @@ test('workdir, home, shell state and outputs are there at the next instance, and
 })
 
 test('a run without its workdir ends with the error workdir_missing, which says what to do', async () => {
-  const created = await next.call('POST', '/conversations', {
-    llm_config: { model: 'scripted', base_url: stage.model.baseUrl, api_key: 'scripted-model-key' },
-  })
+  const created = await createAtNext()
   const path = `/conversations/${created.body.id}`
   await rm(created.body.workdir, { recursive: true })
   expect(await runAt(next, path, 'Hello.')).toMatchObject({
     status: 'error',
     error: { type: 'workdir_missing', message: expect.stringContaining('OPENHANDS_SHARED_DIR') },
   })
+})
+
+test('what needs snapshots that are on the disk of another instance is refused, and ends nothing', async () => {
+  const path = `/conversations/${(await createAtNext({ file_checkpointing: true })).body.id}`
+  expect((await runAt(next, path, 'Change.')).result.changes).toMatchObject({ files: 1 })
+  const { id, last_seq } = (await next.call('GET', path)).body
+  await rm(join(place, 'shared', 'sessions', id, 'snapshots'), { recursive: true })
+  const missing = {
+    status: 404,
+    body: { error: 'snapshot_not_found', message: expect.stringContaining('another instance') },
+  }
+  expect(await next.call('GET', `${path}/diff?from=run`)).toMatchObject(missing)
+  expect(await next.call('GET', `${path}/files/a?at=${last_seq}`)).toMatchObject(missing)
+  const rewind = { to_seq: 1, last_seq, files: true, force: true }
+  expect(await next.call('POST', `${path}/rewind`, rewind)).toMatchObject(missing)
+  expect((await next.call('GET', path)).body.last_seq).toBe(last_seq)
+  // The first run notices what is missing, and the next one begins with a snapshot of what is there.
+  await runAt(next, path, 'Change.')
+  expect((await runAt(next, path, 'Change.')).result.changes).toMatchObject({ files: 0 })
+  expect(await next.call('GET', `${path}/diff?from=run`)).toMatchObject({ status: 200, body: { files: 0 } })
 })
 
 test('the shared directory of another database is refused, and a server that is alone has none', async () => {

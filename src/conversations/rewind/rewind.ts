@@ -118,7 +118,7 @@ async function rewindNow(parts: RewindParts, request: RewindRequest, options: Re
 
 /** What the agent has done since is rewound in any case. What somebody has sent is not lost without their knowledge. */
 async function refuse(
-  { log, state, compactions }: RewindParts,
+  { log, state, compactions, files: { snapshots } }: RewindParts,
   { to_seq, last_seq, files = false, conversation = true, force = false }: RewindRequest,
   { others }: RewindOptions,
 ): Promise<void> {
@@ -130,7 +130,10 @@ async function refuse(
     for (const { seq } of events) throw changedMeanwhile(last_seq, seq)
   if (!compactions.isIdle)
     throw new Problem('conversation_running', 'The conversation is being compacted; wait until that has ended.')
-  if (files && !force) await others?.()
+  if (!files) return
+  // Nothing has ended yet when there is no such snapshot.
+  await snapshots.at(to_seq)
+  if (!force) await others?.()
 }
 
 /** Ends the run, its tools, the subagents, and the background jobs that were posted after the event. */

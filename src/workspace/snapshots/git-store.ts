@@ -63,7 +63,6 @@ export class GitStore {
   readonly directory: string
   /** The program. */
   readonly git: string
-  #isMade = false
 
   /** `directory` is made by the first `make`, and not its parents. */
   constructor(directory: string, git: string) {
@@ -72,10 +71,10 @@ export class GitStore {
   }
 
   async exists(): Promise<boolean> {
-    return (this.#isMade ||= await stat(join(this.directory, 'HEAD')).then(
+    return await stat(join(this.directory, 'HEAD')).then(
       () => true,
       () => false,
-    ))
+    )
   }
 
   /** Makes what `git init` makes, without its templates. HEAD comes last: without it there is no store. */
@@ -88,7 +87,6 @@ export class GitStore {
     await write('config', CONFIG)
     await write('info/attributes', ATTRIBUTES)
     await write('HEAD', 'ref: refs/heads/none\n')
-    this.#isMade = true
   }
 
   /**
@@ -107,7 +105,6 @@ export class GitStore {
   }
 
   async remove(): Promise<void> {
-    this.#isMade = false
     await rm(this.directory, { recursive: true, force: true })
   }
 

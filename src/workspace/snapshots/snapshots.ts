@@ -25,6 +25,7 @@ import { listSnapshots, pruneSnapshots, readMessageSeqs } from './prune-snapshot
 import { RootKeys } from './root-keys.ts'
 import type { RootPaths } from './root-keys.ts'
 import { commitOf, keepSnapshot, readBlob, readSnapshot, treeOf } from './stored-snapshots.ts'
+import { noSnapshot, withoutGit } from './snapshot-problems.ts'
 import type { RestoreReport } from './shown-paths.ts'
 import { ShownPaths } from './shown-paths.ts'
 import { givenPath } from './tree-entry.ts'
@@ -243,7 +244,11 @@ export class WorkspaceSnapshots {
       (commit === written.commit || (await treeOf(this.git, commit)) === written.tree)
     if (last && isSame) return last
     const id = uuid7()
-    await keepSnapshot(this.git, id, written.commit)
+    await keepSnapshot(this.git, id, written.commit).catch((error: unknown) => {
+      // Somebody has removed the store: what this process knows of it is of no use.
+      this.#looks?.forget()
+      throw error
+    })
     const leftOut = await this.#shown.leftOut([...trees].map(([root, tree]) => [root, tree.leftOut] as const))
     const draft: EventDraft = {
       type: 'WorkspaceSnapshot',
@@ -289,12 +294,3 @@ export class WorkspaceSnapshots {
 }
 
 export const snapshotsOf = (directory: string): string => join(directory, 'snapshots')
-
-const withoutGit = () => new Problem('unavailable', 'Snapshots need git, and this server has none. Install git.')
-
-const noSnapshot = (seq: number) =>
-  new Problem(
-    'snapshot_not_found',
-    `There is no snapshot of the files after event ${seq}: none was taken by then, or it was removed. GET events?types=WorkspaceSnapshot lists those that were taken.`,
-    { details: { seq } },
-  )
