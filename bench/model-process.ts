@@ -4,7 +4,15 @@ import { once } from 'node:events'
 import { join } from 'node:path'
 
 /** What a user's message asks of the model, as JSON: so many tool calls, one a turn, then a text of so many pieces. */
-export type Plan = { readonly steps?: number; readonly pieces?: number; readonly gapMs?: number }
+export type Plan = {
+  readonly steps?: number
+  readonly pieces?: number
+  readonly gapMs?: number
+  /** Each call writes a file. */
+  readonly writes?: boolean
+  /** How long the model takes to answer with a call. */
+  readonly thinkMs?: number
+}
 
 /** Milliseconds, on the clock that all processes of the machine share. */
 export type Exchange = { readonly came: number; readonly ended: number }

@@ -44,7 +44,9 @@ async function answer(request: IncomingMessage, response: ServerResponse): Promi
   }
   if (taken < (plan.steps ?? 0)) {
     // Another command each time: an agent that repeats one without end is stopped.
-    const call = { name: 'Bash', arguments: JSON.stringify({ command: `true ${taken}` }) }
+    if (plan.thinkMs) await sleep(plan.thinkMs)
+    const command = plan.writes ? `echo ${start}-${taken} >written` : `true ${taken}`
+    const call = { name: 'Bash', arguments: JSON.stringify({ command }) }
     say({
       role: 'assistant',
       tool_calls: [{ index: 0, id: `call_${start}_${taken}`, type: 'function', function: call }],

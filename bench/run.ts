@@ -21,6 +21,7 @@ import { benchEventLoop } from './event-loop.ts'
 import { benchEventPage } from './event-page.ts'
 import { benchFiles } from './files.ts'
 import { benchSnapshots } from './snapshots.ts'
+import { benchSnapshotSteps } from './snapshot-steps.ts'
 import { benchHostileAnswers } from './hostile-answers.ts'
 import { benchLimits } from './limits.ts'
 import { benchMcp } from './mcp.ts'
@@ -48,7 +49,7 @@ const BENCHES: Readonly<Record<string, () => Promise<Row[]>>> = {
   create: benchCreate,
   open: benchOpen,
   files: benchFiles,
-  snapshots: benchSnapshots,
+  snapshots: async () => [...(await benchSnapshots()), ...(await benchSnapshotSteps())],
   commands: benchCommands,
   network: benchNetwork,
   limits: benchLimits,

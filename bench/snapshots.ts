@@ -1,7 +1,6 @@
 /** Snapshots of a workdir of 10,000 files and 100 MB, next to `git add -A && git write-tree` of the same tree, in turn. */
 import { execFileSync } from 'node:child_process'
-import { randomBytes } from 'node:crypto'
-import { mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
+import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
@@ -9,6 +8,7 @@ import { findGit } from '../src/workspace/git/run-git.ts'
 import { GitStore } from '../src/workspace/snapshots/git-store.ts'
 import { keepLast } from '../src/workspace/snapshots/stored-snapshots.ts'
 import { WorkdirLooks } from '../src/workspace/snapshots/workdir-looks.ts'
+import { makeTree } from './snapshot-tree.ts'
 import type { Row } from './table.ts'
 import { median } from './table.ts'
 
@@ -26,7 +26,7 @@ export async function benchSnapshots(): Promise<Row[]> {
   const home = await mkdtemp(join(tmpdir(), 'bench-snapshots-'))
   const [workdir, plain] = [join(home, 'work'), join(home, 'plain')]
   try {
-    await makeTree(workdir)
+    await makeTree(workdir, FILES)
     const store = new GitStore(join(home, 'store'), git)
     const openLooks = () =>
       new WorkdirLooks({
@@ -74,16 +74,6 @@ export async function benchSnapshots(): Promise<Row[]> {
   } finally {
     await rm(home, { recursive: true, force: true })
   }
-}
-
-async function makeTree(workdir: string): Promise<void> {
-  for (let file = 0; file < FILES; file++) {
-    const directory = join(workdir, `d${file % 100}`, `e${file % 1000}`)
-    await mkdir(directory, { recursive: true })
-    const line = Array.from({ length: 110 }, () => randomBytes(4).toString('hex')).join(' ')
-    await writeFile(join(directory, `f${file}.txt`), `${line}\n`.repeat(10))
-  }
-  await writeFile(join(workdir, '.gitignore'), '*.log\n')
 }
 
 async function sizeOfPacks(repository: string): Promise<number> {

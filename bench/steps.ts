@@ -1,5 +1,5 @@
 /** What a step of the agent costs compared with a bare loop: time, CPU, in long runs, and in many conversations at once. */
-import type { ModelProcess } from './model-process.ts'
+import type { ModelProcess, Plan } from './model-process.ts'
 import { stepTimes } from './model-process.ts'
 import type { Sides, Subject } from './subjects.ts'
 import { withSubjects } from './subjects.ts'
@@ -69,10 +69,15 @@ async function parallel(sides: Sides): Promise<Row> {
   return [`${PARALLEL} conversations at once`, `${own.toFixed(0)} steps/s`, of(own, its, 'steps/s', 0)]
 }
 
-export async function timesOfRun(subject: Subject, model: ModelProcess, steps: number): Promise<number[]> {
+export async function timesOfRun(
+  subject: Subject,
+  model: ModelProcess,
+  steps: number,
+  plan: Plan = {},
+): Promise<number[]> {
   const id = await subject.create()
   await model.exchanges()
-  await subject.run(id, { steps })
+  await subject.run(id, { ...plan, steps })
   return stepTimes(await model.exchanges())
 }
 

@@ -113,14 +113,14 @@ async function startBareLoop(modelUrl: string, ...how: string[]): Promise<Subjec
   }
 }
 
-/** Sends a request over a connection that stays open; returns the body of the answer. */
-export async function send(url: string, body: unknown): Promise<string> {
+/** Sends a request over a connection that stays open, a GET without a body; returns the body of the answer. */
+export async function send(url: string, body?: unknown): Promise<string> {
   const request = http.request(url, {
-    method: 'POST',
+    method: body === undefined ? 'GET' : 'POST',
     agent,
     headers: { ...AUTH, 'content-type': 'application/json' },
   })
-  request.end(JSON.stringify(body))
+  request.end(body === undefined ? undefined : JSON.stringify(body))
   const [response] = (await once(request, 'response')) as [IncomingMessage]
   let text = ''
   for await (const piece of response.setEncoding('utf8')) text += piece as string

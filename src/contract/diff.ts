@@ -20,6 +20,8 @@ export const GetDiff = z.strictObject({
   path: z
     .string()
     .max(4096)
+    .regex(/^[^\0]*$/, 'must not contain NUL')
+    .meta({ pattern: String.raw`^[^\u0000]*$` })
     .optional()
     .describe('A file or a directory, relative to the workdir, or absolute in an additional directory.'),
   patch: Flag.default(true).describe('Whether files have their patch.'),

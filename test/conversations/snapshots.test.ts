@@ -349,6 +349,24 @@ test('what clients have compared with the files of now removes no snapshot', asy
   expect((await snapshots.readFile('a', first.seq)).content.toString()).toBe('1')
 })
 
+test('the store does not grow with each change that clients look at, and keeps its snapshots', async () => {
+  await using opened = await open([{ calls: [call('Write', { a: '1' })] }, { text: 'Done.' }])
+  const { conversation, workdir } = opened
+  const { snapshots } = conversation.files
+  const first = await say(conversation)
+  const content = randomBytes(100_000)
+  for (let look = 0; look < 40; look++) {
+    content.writeUInt32BE(look)
+    fs.writeFileSync(`${workdir}/large`, content)
+    await snapshots.commitFor('now')
+  }
+  const packs = `${snapshots.git.directory}/objects/pack`
+  const sizes = fs.readdirSync(packs).map((name) => fs.statSync(`${packs}/${name}`).size)
+  expect(sizes.reduce((a, b) => a + b)).toBeLessThan(32 * content.length)
+  expect((await snapshots.readFile('a', first.seq)).content.toString()).toBe('1')
+  expect((await snapshots.planRestore(first.seq)).removed).toEqual(['large'])
+})
+
 test('a conversation that has reached its disk limit takes no snapshot until there is room again', async () => {
   let command = ''
   const createTools: Execution['createTools'] = (_, { shells }) => [

@@ -101,6 +101,11 @@ function notKept(
   })
 }
 
+/** Packs what clients have looked at, which is in no snapshot: they may look at each change of the files. `last`: the commit of the last look. */
+export async function packLooks(store: GitStore, last: string): Promise<void> {
+  if ((await measure(store)).packs > MAX_PACKS) await pack(store, last)
+}
+
 /** Objects that no snapshot has are left out. */
 async function pack(store: GitStore, last: string | undefined): Promise<void> {
   if (last !== undefined) await keepLast(store, last)

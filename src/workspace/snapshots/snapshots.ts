@@ -21,7 +21,7 @@ import { GitStore } from './git-store.ts'
 import { planRestore } from './plan-restore.ts'
 import type { RootPlan } from './plan-restore.ts'
 import type { KnownSnapshot, SnapshotLimits } from './prune-snapshots.ts'
-import { listSnapshots, pruneSnapshots, readMessageSeqs } from './prune-snapshots.ts'
+import { listSnapshots, packLooks, pruneSnapshots, readMessageSeqs } from './prune-snapshots.ts'
 import { RootKeys } from './root-keys.ts'
 import type { RootPaths } from './root-keys.ts'
 import { commitOf, keepSnapshot, readBlob, readSnapshot, treeOf } from './stored-snapshots.ts'
@@ -120,7 +120,7 @@ export class WorkspaceSnapshots {
   /** Returns the commit for `differences`: as of an event, or of now. */
   async commitFor(moment: number | 'now'): Promise<string> {
     if (moment !== 'now') return await this.#commitOf(await this.at(moment))
-    return (await this.#queue.run(() => this.#looked())).written.commit
+    return (await this.#queue.run(() => this.#looked({ byClient: true }))).written.commit
   }
 
   /** The directories of now. */
@@ -154,7 +154,7 @@ export class WorkspaceSnapshots {
   async planRestore(seq: number): Promise<RestoreReport> {
     const target = await this.at(seq)
     return await this.#queue.run(async () => {
-      const look = await this.#looked()
+      const look = await this.#looked({ byClient: true })
       return await this.#report(target, look, await this.#plan(target, look))
     })
   }
@@ -225,9 +225,11 @@ export class WorkspaceSnapshots {
     return this.#store
   }
 
-  async #looked(): Promise<WrittenTrees> {
+  async #looked({ byClient = false } = {}): Promise<WrittenTrees> {
     if (!this.#looks) throw withoutGit()
-    return await this.#looks.look()
+    const look = await this.#looks.look()
+    if (byClient) await packLooks(this.git, look.written.commit)
+    return look
   }
 
   async #take(asOf: number, runId?: string): Promise<KnownSnapshot> {
