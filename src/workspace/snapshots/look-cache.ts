@@ -13,13 +13,21 @@ import type { WrittenSnapshot, WrittenTrees } from './write-snapshot.ts'
 const VERSION = 2
 
 type Row = readonly [string, TreeEntry['kind'], number, string, ...(readonly number[])]
-type Head = { readonly version: number; readonly written: WrittenSnapshot; readonly roots: readonly string[] }
+type Head = {
+  readonly version: number
+  readonly written: WrittenSnapshot
+  readonly at: number
+  readonly roots: readonly string[]
+}
+
+/** `at`: the time of day when it began, Unix time in milliseconds. */
+export type SavedLook = WrittenTrees & { readonly at: number }
 
 const pathIn = ({ directory }: GitStore) => join(directory, 'look.json')
 
 /** Saves the look, not durably: what is lost costs reading the files once more. */
-export async function saveLook(store: GitStore, { written, trees }: WrittenTrees): Promise<void> {
-  const head: Head = { version: VERSION, written, roots: [...trees.keys()] }
+export async function saveLook(store: GitStore, { written, trees, at }: SavedLook): Promise<void> {
+  const head: Head = { version: VERSION, written, at, roots: [...trees.keys()] }
   const lists = [...trees.values()].flatMap(({ entries, leftOut }, root) => [
     [`entries ${root}`, entries.entries().map(toRow)] as const,
     [`left_out ${root}`, leftOut] as const,
@@ -28,11 +36,11 @@ export async function saveLook(store: GitStore, { written, trees }: WrittenTrees
 }
 
 /** Returns undefined if the cache is missing, damaged, or of a snapshot that the store has not: all files are read then. */
-export async function loadLook(store: GitStore): Promise<WrittenTrees | undefined> {
+export async function loadLook(store: GitStore): Promise<SavedLook | undefined> {
   try {
     const { head, pieces } = readPieces(await readFile(pathIn(store)), createSlices())
     // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- only this file writes it; its directory is the server's own
-    const { version, written, roots } = head as Head
+    const { version, written, at, roots } = head as Head
     // The commit too: another one with the same tree may have outlived it.
     if (version !== VERSION || (await treeOf(store, written.commit)) !== written.tree) return undefined
     const trees = roots.map((path) => ({ path, entries: new Map<string, TreeEntry>(), leftOut: [] as LeftOut[] }))
@@ -44,7 +52,7 @@ export async function loadLook(store: GitStore): Promise<WrittenTrees | undefine
       else tree?.leftOut.push(...(items as readonly LeftOut[]))
       // oxlint-enable typescript/no-unsafe-type-assertion
     }
-    return { written, trees: new Map(trees.map(({ path, ...tree }) => [path, tree])) }
+    return { written, at, trees: new Map(trees.map(({ path, ...tree }) => [path, tree])) }
   } catch {
     return undefined
   }

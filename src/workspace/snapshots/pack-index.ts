@@ -13,6 +13,8 @@ export type PackedObject = {
   readonly crc: number
 }
 
+export const packsOf = ({ directory }: { readonly directory: string }): string => join(directory, 'objects', 'pack')
+
 const NAME_BYTES = 20
 /** How many names begin with this byte or a lower one, for each byte. */
 const FANOUT_BYTES = 256 * 4

@@ -32,6 +32,8 @@ const READERS = 4
 /** What a smaller file is read into, again and again. */
 const SCRATCH_BYTES = 64 * 1024
 export type TreeReading = {
+  /** Receives the entries; empty. */
+  readonly entries: Map<string, TreeEntry>
   /** The entries of the last look, to compare with. */
   readonly knownEntries: ReadonlyMap<string, TreeEntry> | undefined
   /** What the last look of this process remembers. */
@@ -105,7 +107,6 @@ type Place = {
 
 class TreeReader {
   readonly #options: TreeReading
-  readonly #entries = new Map<string, TreeEntry>()
   readonly #leftOut: LeftOut[] = []
   readonly #slices = createSlices()
   readonly #scratch: Buffer[] = []
@@ -128,7 +129,7 @@ class TreeReader {
     await this.#readDirectory({ directory, path: '', depth: 0, rules, seen: undefined, names: undefined })
     const leftOut = this.#leftOut.toSorted((a, b) => (a.path < b.path ? -1 : 1))
     const memory = { directories: this.#directories, rules: this.#rules.knownRules, tracked: files.knownTracked }
-    return { tree: { entries: this.#entries, leftOut }, memory }
+    return { tree: { entries: this.#options.entries, leftOut }, memory }
   }
 
   async #readDirectory(place: Place): Promise<void> {
@@ -257,7 +258,7 @@ class TreeReader {
 
   #add(path: string, entry: TreeEntry): void {
     this.#count(path)
-    this.#entries.set(path, entry)
+    this.#options.entries.set(path, entry)
   }
 
   #leave(path: string, reason: LeftOutReason): void {

@@ -4,13 +4,16 @@
  */
 import { realpath } from 'node:fs/promises'
 import { Queue } from '../../lib/queue.ts'
+import { createSlices } from '../../lib/time-slices.ts'
 import type { GitStore } from './git-store.ts'
+import type { ClockReading } from './clock-steps.ts'
+import { readClock, wasSetBack } from './clock-steps.ts'
 import { loadLook, saveLook } from './look-cache.ts'
-import { StoredNames } from './pack-index.ts'
+import { packsOf, StoredNames } from './pack-index.ts'
 import type { RootKeys } from './root-keys.ts'
 import type { TreeMemory } from './read-tree.ts'
 import { MAX_TREE, readTree, UnreadableTree } from './read-tree.ts'
-import type { RootTree, Trees } from './tree-entry.ts'
+import type { RootTree, TreeEntry, Trees } from './tree-entry.ts'
 import type { WrittenTrees } from './write-snapshot.ts'
 import { areSameTrees, SnapshotWriter } from './write-snapshot.ts'
 
@@ -23,9 +26,11 @@ export type LookDeps = {
   readonly readShown: () => Promise<(realPath: string) => boolean>
   /** Aborted when the conversation is closed. */
   readonly signal: AbortSignal
+  /** Replaces a signal that is aborted after `TIMEOUT_MS`. */
+  readonly timeout?: () => AbortSignal
 }
 
-/** A tree that cannot be read in this time changes too fast, or its disk does not answer. */
+/** A run waits for its first look. One that takes longer is ended, and the next one continues it. */
 const TIMEOUT_MS = 60_000
 
 export class WorkdirLooks {
@@ -33,6 +38,10 @@ export class WorkdirLooks {
   readonly #queue = new Queue({ limit: 1 })
   readonly #stored = new StoredNames()
   #last: WrittenTrees | undefined
+  /** What a look that was ended has read. The key is that of the root. */
+  #unfinished: Entries = new Map()
+  /** The time of the last look. */
+  #clock: ClockReading | undefined
   /** The key is that of the root. */
   #memories: ReadonlyMap<string, TreeMemory> = new Map()
   #isSaved = true
@@ -54,8 +63,8 @@ export class WorkdirLooks {
   /** Saves the look for the next process; otherwise it reads all files once more. */
   async save(): Promise<void> {
     await this.#queue.run(async () => {
-      if (this.#isSaved || !this.#last) return
-      await saveLook(this.#deps.store, this.#last)
+      if (this.#isSaved || !this.#last || !this.#clock) return
+      await saveLook(this.#deps.store, { ...this.#last, at: this.#clock.at })
       this.#isSaved = true
     })
   }
@@ -63,18 +72,23 @@ export class WorkdirLooks {
   /** The store was removed. */
   forget(): void {
     this.#last = undefined
+    this.#unfinished = new Map()
     this.#memories = new Map()
     this.#isSaved = true
   }
 
   async #look(): Promise<WrittenTrees> {
-    const { store } = this.#deps
-    if (!this.#isLoaded) this.#last = (await store.exists()) ? await loadLook(store) : undefined
-    this.#isLoaded = true
-    const signal = AbortSignal.any([this.#deps.signal, AbortSignal.timeout(TIMEOUT_MS)])
+    const { store, timeout = () => AbortSignal.timeout(TIMEOUT_MS) } = this.#deps
+    if (!this.#isLoaded) await this.#load()
+    const clock = readClock()
+    const isTrusted = this.#clock !== undefined && !wasSetBack(this.#clock)
+    const signal = AbortSignal.any([this.#deps.signal, timeout()])
     const writer = new SnapshotWriter(store, this.#stored, signal)
+    this.#unfinished = await this.#storedOf(this.#unfinished)
+    const readEntries = new Map<string, Map<string, TreeEntry>>()
     try {
-      const trees = await this.#readAll(writer, signal)
+      const trees = await this.#readAll({ writer, signal, readEntries, isTrusted })
+      this.#clock = clock
       const last = this.#last
       // The trees have the times of now.
       if (last && (await areSameTrees(trees, last.trees))) return (this.#last = { ...last, trees })
@@ -82,13 +96,46 @@ export class WorkdirLooks {
       this.#last = undefined
       const snapshot = await writer.finish(trees, last)
       this.#isSaved = false
+      this.#unfinished = new Map()
       return (this.#last = snapshot)
+    } catch (error) {
+      if (signal.aborted && !this.#deps.signal.aborted && (await writer.keep())) {
+        this.#unfinished = readEntries
+        this.#clock = clock
+      }
+      throw error
     } finally {
       await writer.discard()
     }
   }
 
-  async #readAll(writer: SnapshotWriter, signal: AbortSignal): Promise<Trees> {
+  async #load(): Promise<void> {
+    const { store } = this.#deps
+    const savedLook = (await store.exists()) ? await loadLook(store) : undefined
+    this.#isLoaded = true
+    this.#last = savedLook
+    this.#clock = savedLook && { at: savedLook.at }
+  }
+
+  /** Without what was not written any more, or was removed since. */
+  async #storedOf(unfinished: Entries): Promise<Entries> {
+    const { store } = this.#deps
+    if (unfinished.size === 0 || !(await store.exists())) return new Map()
+    await this.#stored.refresh(packsOf(store))
+    const slices = createSlices()
+    const storedEntries = new Map<string, Map<string, TreeEntry>>()
+    for (const [key, entries] of unfinished) {
+      const kept = new Map<string, TreeEntry>()
+      storedEntries.set(key, kept)
+      for (const [path, entry] of entries) {
+        await slices.rest()
+        if (entry.blob !== '' && this.#stored.has(entry.blob)) kept.set(path, entry)
+      }
+    }
+    return storedEntries
+  }
+
+  async #readAll({ writer, signal, readEntries, isTrusted }: Reading): Promise<Trees> {
     const isShown = await this.#deps.readShown()
     const roots = await realRoots(this.#deps.roots())
     const budget = { ...MAX_TREE }
@@ -96,12 +143,13 @@ export class WorkdirLooks {
     const memories = new Map<string, TreeMemory>()
     for (const path of roots) {
       const key = await this.#deps.keys.keyOf(path)
-      const knownEntries = this.#last?.trees.get(key)?.entries
       const without = roots.filter((other) => other !== path)
-      const memory = this.#memories.get(key)
+      const entries = new Map<string, TreeEntry>()
+      readEntries.set(key, entries)
       const read = await readTree(path, {
-        knownEntries,
-        memory,
+        entries,
+        knownEntries: isTrusted ? (this.#last?.trees.get(key)?.entries ?? this.#unfinished.get(key)) : undefined,
+        memory: isTrusted ? this.#memories.get(key) : undefined,
         store: writer.add,
         isShown,
         without,
@@ -114,6 +162,17 @@ export class WorkdirLooks {
     this.#memories = memories
     return trees
   }
+}
+
+type Entries = ReadonlyMap<string, ReadonlyMap<string, TreeEntry>>
+
+type Reading = {
+  readonly writer: SnapshotWriter
+  readonly signal: AbortSignal
+  /** Gets what is read of each root, also if the reading ends early. */
+  readonly readEntries: Map<string, Map<string, TreeEntry>>
+  /** False if times say nothing about what has changed. */
+  readonly isTrusted: boolean
 }
 
 /**

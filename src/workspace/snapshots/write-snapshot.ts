@@ -1,5 +1,4 @@
 /** Writes trees into the store, in one pack that has only what the store has not. An unchanged tree writes nothing. */
-import { join } from 'node:path'
 import type { Slices } from '../../lib/time-slices.ts'
 import { createSlices } from '../../lib/time-slices.ts'
 import { DIRECTORY, objectName, treeContent, writeRootTrees } from './git-objects.ts'
@@ -9,6 +8,7 @@ import { rootNameOf, writeManifest } from './manifest.ts'
 import type { ObjectKind } from './pack-file.ts'
 import { PackFile } from './pack-file.ts'
 import type { StoredNames } from './pack-index.ts'
+import { packsOf } from './pack-index.ts'
 import type { RootTree, Trees } from './tree-entry.ts'
 
 export type WrittenSnapshot = { readonly commit: string; readonly tree: string }
@@ -65,6 +65,14 @@ export class SnapshotWriter {
     return { written: { commit, tree }, trees, names }
   }
 
+  /** Ends it without a snapshot, and stores what was added. Resolves to true if there is anything. */
+  async keep(): Promise<boolean> {
+    const pack = await this.#pack
+    if (!pack || pack.isEmpty) return false
+    await pack.finish(this.#slices)
+    return true
+  }
+
   /** Ends it without a snapshot; after `finish` it does nothing. */
   async discard(): Promise<void> {
     const pack = await this.#pack?.catch(() => undefined)
@@ -90,7 +98,7 @@ export class SnapshotWriter {
   async #prepare(): Promise<PackFile> {
     await this.#store.make()
     await this.#store.clean()
-    const directory = join(this.#store.directory, 'objects/pack')
+    const directory = packsOf(this.#store)
     await this.#stored.refresh(directory)
     return await PackFile.create(directory)
   }

@@ -22,21 +22,30 @@ export async function openBench(additional: readonly string[] = []) {
   const store = new GitStore(join(place, 'store'), git)
   const unfinished = new UnfinishedFiles(join(place, 'unfinished'))
   const hidden = new Set<string>()
+  let timeout = new AbortController().signal
   const openLooks = () =>
     new WorkdirLooks({
       store,
       keys: { keyOf: async (path) => path },
       roots: () => [workdir, ...directories],
-      readShown: async () => (path) => !hidden.has(path),
+      readShown: async () => (path) => {
+        bench.onName(path)
+        return !hidden.has(path)
+      },
       signal: new AbortController().signal,
+      timeout: () => timeout,
     })
   let looks = openLooks()
-  return {
+  const bench = {
     place,
     workdir,
     store,
     hidden,
     look: () => looks.look(),
+    /** Called with the path of each name that is looked at. */
+    onName: (_path: string) => {},
+    /** Ends looks that begin from now on when it is aborted. */
+    limitTime: (signal: AbortSignal) => void (timeout = signal),
     /** As after a restart of the server; without `saves`, after a crash. */
     async reopen({ saves = true } = {}): Promise<void> {
       if (saves) await looks.save()
@@ -58,4 +67,5 @@ export async function openBench(additional: readonly string[] = []) {
     },
     [Symbol.asyncDispose]: () => rm(place, { recursive: true, force: true }),
   }
+  return bench
 }

@@ -111,7 +111,8 @@ test('a tree whose paths do not fit in memory has no snapshot, and the error say
     without: [],
     signal: AbortSignal.timeout(60_000),
   }
-  const reads = (pathBytes: number) => readTree(bench.workdir, { ...reading, budget: { entries: 100, pathBytes } })
+  const reads = (pathBytes: number) =>
+    readTree(bench.workdir, { ...reading, entries: new Map(), budget: { entries: 100, pathBytes } })
   await reads(100_000)
   await expect(reads(10_000)).rejects.toThrow('its paths are too long to be kept')
 })
