@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process'
-import { rm, writeFile } from 'node:fs/promises'
+import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { expect, test } from 'vitest'
@@ -128,4 +128,39 @@ test('a snapshot that meets a full disk ends no run, leaves nothing broken, and 
   expect([status, body.files?.changed]).toEqual([200, ['a']])
   const diff = await server.call('GET', `/conversations/${id}/diff?from=${last_seq}&to=now`)
   expect(diff.body.items).toEqual([])
+})
+
+test('a rewind that meets a full disk leaves whole files, and the same request does the rest once there is room', async () => {
+  const script = { replies: [{ turns: [bash('rm -r z.bin sub; echo new >a'), { text: 'Done.' }] }] }
+  await using stage = await setStage(script, {})
+  const { server } = stage
+  const id = await stage.create({ file_checkpointing: true })
+  const path = `/conversations/${id}`
+  const { workdir } = (await server.call('GET', path)).body
+  const large = Buffer.alloc(3 * LIMIT_KIB * 1024, 'large')
+  await mkdir(join(workdir, 'sub'))
+  for (const [name, content] of [
+    ['a', 'old'],
+    ['sub/inner', 'old'],
+    ['z.bin', large],
+  ] as const)
+    await writeFile(join(workdir, name), content)
+  await stage.say(id, 'Go.')
+  const { last_seq } = (await server.call('GET', path)).body
+  const request = { to_seq: 1, last_seq, files: true, conversation: false }
+  await promisify(execFile)('prlimit', ['--pid', String(server.pid), `--fsize=${LIMIT_KIB * 1024}:`])
+  expect(await server.call('POST', `${path}/rewind`, request)).toMatchObject({
+    status: 507,
+    body: { error: 'storage_full' },
+  })
+  expect((await readdir(workdir)).toSorted()).toEqual(['a', 'sub'])
+  expect(await readFile(join(workdir, 'sub/inner'), 'utf8')).toBe('old')
+
+  await makeRoom(server.pid)
+  expect(await server.call('POST', `${path}/rewind`, request)).toMatchObject({
+    status: 200,
+    body: { files: { failed: [] } },
+  })
+  expect(await readFile(join(workdir, 'a'), 'utf8')).toBe('old')
+  expect((await readFile(join(workdir, 'z.bin'))).equals(large)).toBe(true)
 })

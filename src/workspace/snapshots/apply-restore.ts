@@ -80,8 +80,12 @@ class Restore {
       })
     for (const path of removedDirectories)
       await this.#attempt(path, (parent, name) => rmdir(entryIn(parent, name)).catch(unlessGone))
-    for (const { path } of madeDirectories)
-      await this.#attempt(path, (parent, name) => mkdir(entryIn(parent, name), { mode: 0o700 }))
+    for (const change of madeDirectories)
+      await this.#attempt(change.path, async (parent, name) => {
+        await mkdir(entryIn(parent, name), { mode: 0o700 })
+        // At once if it can be: after a crash, a directory with another mode is one that somebody has changed.
+        if ((change.entry.mode & 0o700) === 0o700) await this.#changeDirectory(parent, name, change)
+      })
     await forEachBlob(
       this.#tools.store,
       written.map(({ entry }) => entry.blob),

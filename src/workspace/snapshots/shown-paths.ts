@@ -3,7 +3,7 @@ import { realpath } from 'node:fs/promises'
 import type { EventOf } from '../../contract/events/event.ts'
 import { createSlices } from '../../lib/time-slices.ts'
 import type { Totals } from './diff-snapshots.ts'
-import { changedPaths, isEmptyPlan } from './plan-restore.ts'
+import { changedPaths } from './plan-restore.ts'
 import type { RootPlan } from './plan-restore.ts'
 import type { RootKeys } from './root-keys.ts'
 import type { LeftOut } from './tree-entry.ts'
@@ -19,7 +19,7 @@ export type RestoreReport = {
   readonly removed: readonly string[]
   /** Lines of all files together. Absent in a copy. */
   readonly lines?: Totals
-  /** What differs from the last snapshot: somebody has changed it since. */
+  /** What would be replaced and differs from the last snapshot: somebody has changed it since. */
   readonly changed_since: readonly string[]
   readonly left_out: readonly ShownLeftOut[]
   readonly failed: readonly { readonly path: string; readonly reason: string }[]
@@ -57,18 +57,18 @@ export class ShownPaths {
     return shownEntries
   }
 
-  /** `since`: the plan that would restore the last snapshot. */
+  /** `since`: the plan that would restore the last snapshot. What is as in the target already was restored before a crash. */
   async report(id: string, plans: readonly RootPlan[], since: readonly RootPlan[]): Promise<RestoreReport> {
     const removedPaths = plans.flatMap(({ root, removed: files, removedDirectories }) =>
       [...files, ...removedDirectories].map((path) => ({ root, path })),
     )
-    const gonePaths = new Set(removedPaths.map(({ root, path }) => `${root}\0${path}`))
-    const changedFiles = changedPaths(plans).filter(({ root, path }) => !gonePaths.has(`${root}\0${path}`))
+    const plannedPaths = changedPaths(plans)
+    const [gone, planned] = [new Set(removedPaths.map(keyOf)), new Set(plannedPaths.map(keyOf))]
     return {
       snapshot_id: id,
-      changed: await this.#all(changedFiles),
+      changed: await this.#all(plannedPaths.filter((each) => !gone.has(keyOf(each)))),
       removed: await this.#all(removedPaths),
-      changed_since: isEmptyPlan(since) ? [] : await this.#all(changedPaths(since)),
+      changed_since: await this.#all(changedPaths(since).filter((each) => planned.has(keyOf(each)))),
       left_out: await this.leftOut(plans.map(({ root, leftOut }) => [root, leftOut] as const)),
       failed: [],
     }
@@ -95,6 +95,8 @@ export class ShownPaths {
     return (path) => redact(`${prefix}${shownPath(path)}`)
   }
 }
+
+const keyOf = ({ root, path }: PathOfRoot) => `${root}\0${path}`
 
 /** Paths that are shown before others get a turn. */
 const BATCH = 256
