@@ -12,6 +12,7 @@ import type { Row } from './table.ts'
 import { median } from './table.ts'
 
 const FILES = 10_000
+const FILE_BYTES = 1000
 const READING = { steps: 50, rounds: 15, warmUps: 8 }
 const WRITING = { steps: 8, rounds: 5, warmUps: 1 }
 /** Snapshots are taken while the model answers. */
@@ -25,7 +26,7 @@ export async function benchSnapshotSteps(): Promise<Row[]> {
     const sides: Record<'off' | 'on', Subject> = { off: server, on: server }
     for (const side of ['off', 'on'] as const) {
       const workdir = join(home, side)
-      await makeTree(workdir, FILES)
+      await makeTree(workdir, FILES, FILE_BYTES)
       const create = () => server.create(['Bash'], { workdir, file_checkpointing: side === 'on' })
       sides[side] = { ...server, create }
       // The first snapshot reads all files.

@@ -12,21 +12,30 @@ import { makeTree } from './snapshot-tree.ts'
 import type { Row } from './table.ts'
 import { median } from './table.ts'
 
-const FILES = 10_000
-const ROUNDS = 7
-const FIRST_ROUNDS = 3
+type Size = {
+  readonly files: number
+  /** Bytes of one file, about. */
+  readonly bytes: number
+  readonly rounds: number
+  readonly firstRounds: number
+}
+
+const PROJECT: Size = { files: 10_000, bytes: 10_000, rounds: 7, firstRounds: 3 }
+const LARGE: Size = { files: 100_000, bytes: 1000, rounds: 3, firstRounds: 1 }
 /** Files are read again when they have changed within the resolution of their times. */
 const SETTLED_MS = 200
 /** The kernel counts in hundredths of a second. */
 const MS_PER_TICK = 10
 
-export async function benchSnapshots(): Promise<Row[]> {
+export const benchSnapshots = async (): Promise<Row[]> => [...(await measure(PROJECT)), ...(await measure(LARGE))]
+
+async function measure({ files, bytes, rounds, firstRounds }: Size): Promise<Row[]> {
   const git = findGit()
   if (git === undefined) throw new Error('this benchmark needs git')
   const home = await mkdtemp(join(tmpdir(), 'bench-snapshots-'))
   const [workdir, plain] = [join(home, 'work'), join(home, 'plain')]
   try {
-    await makeTree(workdir, FILES)
+    await makeTree(workdir, files, bytes)
     const store = new GitStore(join(home, 'store'), git)
     const openLooks = () =>
       new WorkdirLooks({
@@ -35,6 +44,7 @@ export async function benchSnapshots(): Promise<Row[]> {
         roots: () => [workdir],
         readShown: async () => () => true,
         signal: new AbortController().signal,
+        timeout: () => new AbortController().signal,
       })
     let looks = openLooks()
     const env = { ...process.env, GIT_DIR: plain, GIT_WORK_TREE: workdir }
@@ -44,7 +54,7 @@ export async function benchSnapshots(): Promise<Row[]> {
       execFileSync(git, ['write-tree'], { env, cwd: workdir })
     }
     await wait(SETTLED_MS)
-    const first = await alternating(FIRST_ROUNDS, own, bare, async () => {
+    const first = await alternating(firstRounds, own, bare, async () => {
       await store.remove()
       await rm(plain, { recursive: true, force: true })
       execFileSync(git, ['init', '-q', '--bare', plain])
@@ -52,24 +62,32 @@ export async function benchSnapshots(): Promise<Row[]> {
     })
     await wait(SETTLED_MS)
     await own()
-    const unchanged = await alternating(ROUNDS, own, bare, async () => {})
-    const changed = await alternating(ROUNDS, own, bare, async (round) => {
+    const unchanged = await alternating(rounds, own, bare, async () => {})
+    const changed = await alternating(rounds, own, bare, async (round) => {
       for (let file = 0; file < 10; file++) await writeFile(join(workdir, 'd1', `changed-${file}`), `${round}`)
     })
     const { written } = await looks.look()
     await keepLast(store, written.commit)
     await store.run(['repack', '-a', '-d', '-q'])
-    const tree = execFileSync(git, ['write-tree'], { env, cwd: workdir, encoding: 'utf8' }).trim()
+    const treeName = execFileSync(git, ['write-tree'], { env, cwd: workdir, encoding: 'utf8' }).trim()
     const names = ['-c', 'user.name=bench', '-c', 'user.email=bench@example.com']
-    const commit = execFileSync(git, [...names, 'commit-tree', '-m', 'bench', tree], { env, encoding: 'utf8' }).trim()
+    const commit = execFileSync(git, [...names, 'commit-tree', '-m', 'bench', treeName], {
+      env,
+      encoding: 'utf8',
+    }).trim()
     execFileSync(git, ['update-ref', 'refs/heads/bench', commit], { env })
     execFileSync(git, ['gc', '-q', '--prune=now'], { env })
     const [packed, gc] = [await sizeOfPacks(store.directory), await sizeOfPacks(plain)]
+    const tree = `${files} files, ${(files * bytes) / 1e6} MB`
     return [
-      row(`first snapshot of ${FILES} files, 100 MB: CPU`, first),
-      row('the same tree again: CPU', unchanged),
-      row('ten files changed: CPU', changed),
-      ['the packed store', `${(packed / 1e6).toFixed(1)} MB`, `${(packed / gc).toFixed(2)} of what \`git gc\` leaves`],
+      row(`${tree}: the first snapshot, CPU`, first),
+      row(`${tree}: the same tree again, CPU`, unchanged),
+      row(`${tree}: ten files changed, CPU`, changed),
+      [
+        `${tree}: the packed store`,
+        `${(packed / 1e6).toFixed(1)} MB`,
+        `${(packed / gc).toFixed(2)} of what \`git gc\` leaves`,
+      ],
     ]
   } finally {
     await rm(home, { recursive: true, force: true })

@@ -33,19 +33,19 @@ async function merge<T>(
   slices: Slices,
 ): Promise<readonly T[]> {
   if (!other) return one
-  const merged: T[] = []
+  const mergedItems: T[] = []
   let at = 0
   for (const item of other) {
     for (let next = one[at]; at < one.length && next !== undefined && compare(next, item) <= 0; next = one[++at]) {
-      merged.push(next)
-      if (merged.length % BATCH === 0) await slices.rest()
+      mergedItems.push(next)
+      if (mergedItems.length % BATCH === 0) await slices.rest()
     }
-    merged.push(item)
-    if (merged.length % BATCH === 0) await slices.rest()
+    mergedItems.push(item)
+    if (mergedItems.length % BATCH === 0) await slices.rest()
   }
   for (; at < one.length; at += BATCH) {
     await slices.rest()
-    merged.push(...one.slice(at, at + BATCH))
+    mergedItems.push(...one.slice(at, at + BATCH))
   }
-  return merged
+  return mergedItems
 }

@@ -66,7 +66,7 @@ async function planRoot(root: string, now: RootTree, target: RootTree, slices: S
     else changedEntries.push({ path, entry, isNew: false })
   }
   const leftOut = new Map([...now.leftOut, ...target.leftOut].map((each) => [each.path, each]))
-  const sorted = <T extends { readonly path: string }>(changes: readonly T[]) =>
+  const sortByPath = <T extends { readonly path: string }>(changes: readonly T[]) =>
     sortInSlices(changes, (a, b) => (a.path < b.path ? -1 : 1), slices)
   const deepestFirst = (a: string, b: string) => (a < b ? 1 : -1)
   return {
@@ -74,10 +74,10 @@ async function planRoot(root: string, now: RootTree, target: RootTree, slices: S
     now: now.entries,
     removed: await sortInSlices(removedPaths, (a, b) => (a < b ? -1 : 1), slices),
     removedDirectories: await sortInSlices(removedDirectories, deepestFirst, slices),
-    madeDirectories: await sorted(createdEntries),
-    written: await sorted(writtenEntries),
-    changedDirectories: (await sorted(changedEntries)).toReversed(),
-    leftOut: await sorted([...leftOut.values()]),
+    madeDirectories: await sortByPath(createdEntries),
+    written: await sortByPath(writtenEntries),
+    changedDirectories: (await sortByPath(changedEntries)).toReversed(),
+    leftOut: await sortByPath([...leftOut.values()]),
   }
 }
 

@@ -63,12 +63,12 @@ export class ShownPaths {
       [...files, ...removedDirectories].map((path) => ({ root, path })),
     )
     const plannedPaths = changedPaths(plans)
-    const [gone, planned] = [new Set(removedPaths.map(keyOf)), new Set(plannedPaths.map(keyOf))]
+    const [goneKeys, plannedKeys] = [new Set(removedPaths.map(keyOf)), new Set(plannedPaths.map(keyOf))]
     return {
       snapshot_id: id,
-      changed: await this.#all(plannedPaths.filter((each) => !gone.has(keyOf(each)))),
+      changed: await this.#all(plannedPaths.filter((each) => !goneKeys.has(keyOf(each)))),
       removed: await this.#all(removedPaths),
-      changed_since: await this.#all(changedPaths(since).filter((each) => planned.has(keyOf(each)))),
+      changed_since: await this.#all(changedPaths(since).filter((each) => plannedKeys.has(keyOf(each)))),
       left_out: await this.leftOut(plans.map(({ root, leftOut }) => [root, leftOut] as const)),
       failed: [],
     }

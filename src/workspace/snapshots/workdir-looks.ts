@@ -117,19 +117,19 @@ export class WorkdirLooks {
     this.#clock = savedLook && { at: savedLook.at }
   }
 
-  /** Without what was not written any more, or was removed since. */
-  async #storedOf(unfinished: Entries): Promise<Entries> {
+  /** Returns the entries without those whose content was not written any more, or was removed since. */
+  async #storedOf(readEntries: Entries): Promise<Entries> {
     const { store } = this.#deps
-    if (unfinished.size === 0 || !(await store.exists())) return new Map()
+    if (readEntries.size === 0 || !(await store.exists())) return new Map()
     await this.#stored.refresh(packsOf(store))
     const slices = createSlices()
     const storedEntries = new Map<string, Map<string, TreeEntry>>()
-    for (const [key, entries] of unfinished) {
-      const kept = new Map<string, TreeEntry>()
-      storedEntries.set(key, kept)
+    for (const [key, entries] of readEntries) {
+      const keptEntries = new Map<string, TreeEntry>()
+      storedEntries.set(key, keptEntries)
       for (const [path, entry] of entries) {
         await slices.rest()
-        if (entry.blob !== '' && this.#stored.has(entry.blob)) kept.set(path, entry)
+        if (entry.blob !== '' && this.#stored.has(entry.blob)) keptEntries.set(path, entry)
       }
     }
     return storedEntries
