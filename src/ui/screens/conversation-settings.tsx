@@ -7,15 +7,15 @@ import { WhenLoaded, useLoaded } from '../parts/loaded.tsx'
 import { attempt, notify } from '../parts/notices.tsx'
 import { saveBlob } from '../parts/save.ts'
 import type { OpenConversation } from '../state/conversation.ts'
-import { markdownOf } from '../state/export.ts'
+import { exportOf } from '../state/export.ts'
+import { count } from '../parts/amounts.ts'
 import { mute, mutedConversations } from '../state/muted.ts'
 import { texts } from '../state/preferences.ts'
 import { may } from '../state/session.ts'
 import { visible } from '../text/visible.ts'
 
 export function ConversationSettings({ open }: { readonly open: OpenConversation }) {
-  const { title, model, labels, budget, save, saved, archive, restore, workdir, exportMarkdown, muteConversation } =
-    texts.value
+  const { title, model, labels, budget, save, saved, archive, restore, workdir, muteConversation } = texts.value
   const [isBusy, setBusy] = useState(false)
   const view = open.view.value
   if (!view) return <p class="quiet page">{texts.value.loading}</p>
@@ -66,9 +66,7 @@ export function ConversationSettings({ open }: { readonly open: OpenConversation
         </fieldset>
       </form>
       <div class="bar">
-        <button type="button" onClick={() => attempt(() => exportAs(open, view.title ?? view.id))}>
-          {exportMarkdown}
-        </button>
+        <ExportButton open={open} title={view.title ?? view.id} />
         <label class="option">
           <input
             type="checkbox"
@@ -83,9 +81,27 @@ export function ConversationSettings({ open }: { readonly open: OpenConversation
   )
 }
 
-async function exportAs(open: OpenConversation, title: string): Promise<void> {
-  saveBlob(new Blob([await markdownOf(open.handle, title)], { type: 'text/markdown' }), `${open.id}.md`)
+function ExportButton({ open, title }: { readonly open: OpenConversation; readonly title: string }) {
+  const { exportMarkdown, exporting } = texts.value
+  const [progress, setProgress] = useState<number>()
+  const save = async () => {
+    setProgress(0)
+    try {
+      const onEvent = (seq: number) => seq % PROGRESS_EVENTS === 0 && setProgress(seq)
+      saveBlob(await exportOf(open.handle, title, { onEvent }), `${open.id}.md`)
+    } finally {
+      setProgress(undefined)
+    }
+  }
+  return (
+    <button type="button" disabled={progress !== undefined} onClick={() => attempt(save)}>
+      {progress === undefined ? exportMarkdown : exporting(count(progress))}
+    </button>
+  )
 }
+
+/** A long conversation shows how far its export is, each time after so many events. */
+const PROGRESS_EVENTS = 100
 
 type View = NonNullable<OpenConversation['view']['value']>
 

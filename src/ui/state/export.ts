@@ -1,47 +1,101 @@
 /** A conversation as Markdown: what was said and done, in order. */
 import { titleOf } from '../../contract/events/call-title.ts'
 import { outputText } from '../../contract/events/output-text.ts'
-import { short, visibleProse } from '../text/visible.ts'
-import type { Event } from '../../contract/events/event.ts'
+import { ansiRuns } from '../text/ansi.ts'
+import { short, visible, visibleProse } from '../text/visible.ts'
+import type { Event, EventOf } from '../../contract/events/event.ts'
 import type { ConversationHandle } from '../../client/client.ts'
 
 /** Longer outputs are cut: the files have them. */
 const MAX_OUTPUT_CHARS = 4000
+/** Longer messages are cut, too. Images are not read. */
+const MAX_TEXT = 100_000
+/** So much is in the memory of the page before the browser gets it, characters. */
+const PART_CHARS = 1_000_000
 
-export async function markdownOf(conversation: ConversationHandle, title: string): Promise<string> {
-  const parts = [`# ${short(title)}`]
-  for await (const event of conversation.listEvents({ active: true, limit: 500 })) {
-    const part = partOf(event)
-    if (part !== undefined) parts.push(part)
+/**
+ * Returns the document as a file of the browser, which keeps it outside of the memory of the page, however long the
+ * conversation is. `onEvent` is called with the number of each event that was read.
+ */
+export async function exportOf(
+  conversation: ConversationHandle,
+  title: string,
+  { onEvent }: { readonly onEvent?: (seq: number) => void } = {},
+): Promise<Blob> {
+  const blobs: Blob[] = []
+  let parts: string[] = []
+  let length = 0
+  const flush = () => {
+    blobs.push(new Blob(parts))
+    parts = []
+    length = 0
   }
-  return `${parts.join('\n\n')}\n`
+  for await (const part of markdownOf(conversation, title, onEvent)) {
+    parts.push(part)
+    length += part.length
+    if (length > PART_CHARS) flush()
+  }
+  flush()
+  return new Blob(blobs, { type: 'text/markdown' })
 }
 
-function partOf(event: Event): string | undefined {
+async function* markdownOf(
+  conversation: ConversationHandle,
+  title: string,
+  onEvent: ((seq: number) => void) | undefined,
+): AsyncGenerator<string> {
+  yield `# ${short(title)}\n`
+  const query = { active: true, limit: 500, max_text: MAX_TEXT, types: TYPES }
+  for await (const event of conversation.listEvents(query)) {
+    onEvent?.(event.seq)
+    const part = partOf(event)
+    if (part !== undefined) yield `\n${part}\n`
+  }
+}
+
+const TYPES = ['UserMessage', 'AssistantMessage', 'ToolUse', 'ToolResult', 'ErrorEvent'] as const
+
+function partOf(event: EventOf<(typeof TYPES)[number]>): string | undefined {
   switch (event.type) {
     case 'UserMessage': {
       const texts = event.content.map((part) => (part.type === 'text' ? part.text : `[image: ${part.media_type}]`))
-      return `## User\n\n${quote(texts.join('\n\n'))}`
+      return `## User\n\n${quote(texts.join('\n\n'))}${cutNote(event)}`
     }
     case 'AssistantMessage':
-      return event.text === '' ? undefined : `## Agent\n\n${quote(event.text)}`
+      return event.text === '' ? undefined : `## Agent\n\n${quote(event.text)}${cutNote(event)}`
     case 'ToolUse':
-      return `**${short(event.name)}**\n\n${fenceText(titleOf(event.input))}`
+      return `**${short(event.name)}**\n\n${fenceText(visible(titleOf(event.input)))}`
     case 'ToolResult':
-      return fenceText((event.error_message ?? outputText(event.output)).slice(0, MAX_OUTPUT_CHARS))
+      return fenceOutput(event.error_message ?? outputText(event.output))
     case 'ErrorEvent':
       return `Error: ${short(event.message)}`
-    default:
-      return undefined
   }
 }
 
 /** What was said cannot look like a heading of the document. In Markdown, a carriage return alone ends a line, too. */
 const quote = (text: string): string =>
-  visibleProse(text)
+  withoutEscapes(text)
     .split(/\r\n?|\n/)
     .map((line) => `> ${line}`)
     .join('\n')
+
+/** Somebody reads the document in a terminal: nothing in it controls one. */
+const withoutEscapes = (text: string): string =>
+  // oxlint-disable-next-line no-control-regex -- controls are what is looked for
+  visibleProse(text).replaceAll(/[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f]/g, visible)
+
+const cutNote = ({ cut_texts }: Event): string =>
+  (cut_texts ?? [])
+    .filter(({ media_type }) => media_type === undefined)
+    .map(({ characters }) => `\n\n[${characters} characters in all]`)
+    .join('')
+
+function fenceOutput(output: string): string {
+  const text = ansiRuns(output.slice(0, MAX_OUTPUT_CHARS))
+    .map((run) => run.text)
+    .join('')
+  return `${fenceText(text)}${output.length > MAX_OUTPUT_CHARS ? `\n\n[${output.length} characters in all]` : ''}`
+}
 
 /** A fence that is longer than any in the text. */
 function fenceText(text: string): string {

@@ -145,6 +145,7 @@ export const ENGLISH = {
   noProcesses: 'No process runs.',
   end: 'End',
   exportMarkdown: 'Export as Markdown',
+  exporting: (events: string) => `${events} events read …`,
   muteConversation: 'Do not notify me of this conversation',
 
   up: 'Up',

@@ -148,6 +148,7 @@ export const GERMAN: Texts = {
   noProcesses: 'Kein Prozess läuft.',
   end: 'Beenden',
   exportMarkdown: 'Als Markdown speichern',
+  exporting: (events: string) => `${events} Ereignisse gelesen …`,
   muteConversation: 'Für diese Unterhaltung nicht benachrichtigen',
 
   up: 'Hinauf',
