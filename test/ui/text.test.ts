@@ -1,6 +1,7 @@
 /** Text that an agent, a program or a file wrote, as the dashboard shows it. */
 import { describe, expect, test } from 'vitest'
 import { ansiRuns } from '../../src/ui/text/ansi.ts'
+import { markdownTokens, tokensAfter } from '../../src/ui/text/markdown-tokens.ts'
 import { short, visible, visibleProse } from '../../src/ui/text/visible.ts'
 
 describe('text that somebody decides about', () => {
@@ -60,4 +61,36 @@ describe('the output of a program', () => {
   })
 
   test('shows a hidden character by its number', () => expect(texts('a\u202Eb')).toBe('a⟦U+202E⟧b'))
+})
+
+describe('Markdown of an agent', () => {
+  const textIn = (tokens: ReturnType<typeof markdownTokens>): string => (tokens ?? []).map(({ raw }) => raw).join('')
+
+  /** Each took the page seconds, and more with the square of its length, or ended the lexer. */
+  test.each([
+    ['emphasis in a word', '_a_'.repeat(4000)],
+    ['an address without an end', `${'a'.repeat(90_000)}@`],
+    ['brackets that never close', '['.repeat(30_000)],
+    ['quotations in each other', `${'> '.repeat(10_000)}x`],
+    ['lists in each other', '- '.repeat(10_000)],
+  ])('with %s is read in parts, and is whole', (_name, text) => {
+    expect(textIn(markdownTokens(text))).toBe(text)
+  })
+
+  test('is read in parts that end with a word', () => {
+    const [paragraph] = markdownTokens(`${'a **bold** word '.repeat(200)}end`) ?? []
+    const types = new Set((paragraph as { tokens: { type: string }[] }).tokens.map(({ type }) => type))
+    expect(types).toEqual(new Set(['text', 'strong']))
+  })
+
+  test('has the same blocks while it is written and afterwards', () => {
+    const text =
+      '# a\n\nb *c*\n\n- d\n- e\n\n  f\n\n```ts\ng\n\nh\n```\n\n> i\nj\n\n|k|l|\n|-|-|\n|m|n|\n\nend\n===\n\no'
+    let before = { text: '', tokens: markdownTokens('') ?? [] }
+    for (let length = 1; length <= text.length; length++) {
+      const written = text.slice(0, length)
+      before = { text: written, tokens: tokensAfter(before, written) ?? [] }
+      expect(JSON.stringify(before.tokens), written).toBe(JSON.stringify(markdownTokens(written)))
+    }
+  })
 })

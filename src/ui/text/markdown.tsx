@@ -3,20 +3,23 @@
  * the text that it is, and images are links, because the address of an image carries secrets out.
  */
 import type { Token, Tokens } from 'marked'
-import { Lexer } from 'marked'
 import type { ComponentChildren } from 'preact'
 import { memo } from 'preact/compat'
-import { useMemo } from 'preact/hooks'
+import { useMemo, useRef } from 'preact/hooks'
 import { Code } from './code.tsx'
+import { markdownTokens, tokensAfter } from './markdown-tokens.ts'
+import type { LexedText } from './markdown-tokens.ts'
 import { visible, visibleProse } from './visible.ts'
 
 const SAFE = /^(?:https?|mailto):/i
 
-/** A text longer than that is shown as it is. */
-const MAX_CHARS = 200_000
-
 export function Markdown({ text }: { readonly text: string }) {
-  const blocks = useMemo(() => (text.length > MAX_CHARS ? undefined : blocksOf(text)), [text])
+  const before = useRef<LexedText | undefined>(undefined)
+  const blocks = useMemo(() => {
+    const tokens = before.current ? tokensAfter(before.current, text) : markdownTokens(text)
+    before.current = tokens && { text, tokens }
+    return tokens
+  }, [text])
   if (!blocks) return <pre class="code">{visibleProse(text)}</pre>
   return (
     <div class="markdown">
@@ -25,15 +28,6 @@ export function Markdown({ text }: { readonly text: string }) {
       ))}
     </div>
   )
-}
-
-function blocksOf(text: string): Token[] | undefined {
-  try {
-    return new Lexer({ gfm: true }).lex(text)
-  } catch {
-    // Nested deeper than the lexer goes.
-    return undefined
-  }
 }
 
 /** Drawn again only when its text has changed: of an answer that is being written, that is the last block. */
