@@ -41,7 +41,7 @@ const answerEmpty = (pattern: string) => async (page: Page) => {
 const click = (selector: string) => (page: Page) => page.click(selector)
 const press = (key: string) => (page: Page) => page.keyboard.press(key)
 const open = async (page: Page) => {
-  for (const line of await page.locator('.tool button.line[aria-expanded=false]').all()) await line.click()
+  await page.evaluate(`document.querySelectorAll('.tool [aria-expanded=false]').forEach((line) => line.click())`)
 }
 
 const screensOf = (ids: StageIds): Screen[] => [
@@ -147,6 +147,7 @@ async function shoot(page: Page, name: string): Promise<void> {
     for (const width of WIDTHS) {
       await page.setViewportSize({ width, height: width === 1920 ? 1080 : 800 })
       await settle(page)
+      if (!name.includes('loading')) await page.waitForSelector('.loading', { state: 'detached' })
       await page.screenshot({ path: join(folder, `${name}-${width}-${colorScheme}.png`) })
     }
   }

@@ -65,7 +65,10 @@ export const SCREEN_SCRIPT: Script = {
         },
       ],
     },
-    { when: 'work', turns: [{ text: 'I run the tests.', ...bash('echo "14 of 212 passed"; sleep 3600') }] },
+    {
+      when: 'work',
+      turns: [{ text: 'I run the tests.', ...bash('echo "14 of 212 passed"; sleep 3600', { timeout: 3600 }) }],
+    },
     { when: 'publish', turns: [bash('git push origin main && npm publish --access public')] },
     { when: 'ask', turns: [{ calls: [{ name: 'AskUserQuestion', arguments: { questions: [question] } }] }] },
     { when: 'break', turns: [{ status: 401, error: { message: 'Incorrect API key provided: sk-…17.' } }] },
