@@ -1,6 +1,8 @@
 /** The frame around every screen: where one can go, whether the server answers, and the screen itself. */
 import { useEffect, useState } from 'preact/hooks'
 import { Dialogs } from './parts/dialogs.tsx'
+import { Icon } from './parts/icon.tsx'
+import type { IconName } from './parts/icon.tsx'
 import { Notices } from './parts/notices.tsx'
 import { Costs } from './screens/costs.tsx'
 import { Conversation } from './screens/conversation.tsx'
@@ -12,7 +14,7 @@ import { Preferences } from './screens/preferences.tsx'
 import { Server } from './screens/server.tsx'
 import { Webhooks } from './screens/webhooks.tsx'
 import { callForAttention } from './state/attention.ts'
-import { listenToKeys } from './state/keys.ts'
+import { dialog, listenToKeys } from './state/keys.ts'
 import { announcement, followServer, forPeople } from './state/live.ts'
 import { texts } from './state/preferences.ts'
 import { addressOf, route } from './state/route.ts'
@@ -65,35 +67,48 @@ function Frame() {
   )
 }
 
+type Place = {
+  readonly path: string
+  readonly name: string
+  readonly icon: IconName
+  readonly badge: number
+  readonly isWide: boolean
+}
+
 function Navigation() {
-  const { inbox, conversations, newConversation, costs, webhooks, server, settings } = texts.value
+  const { inbox, jump, conversations, newConversation, costs, webhooks, server, settings } = texts.value
   const first = route.value.path[0] ?? ''
   const waiting = forPeople.value?.length ?? 0
-  const places = [
-    { path: '', name: inbox, shape: '◆', badge: waiting, isWide: false },
-    { path: 'conversations', name: conversations, shape: '≡', badge: 0, isWide: false },
-    ...(may('write') ? [{ path: 'new', name: newConversation, shape: '+', badge: 0, isWide: false }] : []),
-    { path: 'costs', name: costs, shape: '$', badge: 0, isWide: true },
-    { path: 'webhooks', name: webhooks, shape: '↗', badge: 0, isWide: true },
-    { path: 'server', name: server, shape: '▤', badge: 0, isWide: false },
-    { path: 'settings', name: settings, shape: '⚙', badge: 0, isWide: false },
+  const places: Place[] = [
+    { path: '', name: inbox, icon: 'inbox', badge: waiting, isWide: false },
+    { path: 'conversations', name: conversations, icon: 'list', badge: 0, isWide: false },
+    { path: 'new', name: newConversation, icon: 'plus', badge: 0, isWide: false },
+    { path: 'costs', name: costs, icon: 'bars', badge: 0, isWide: true },
+    { path: 'webhooks', name: webhooks, icon: 'arrow', badge: 0, isWide: true },
+    { path: 'server', name: server, icon: 'server', badge: 0, isWide: false },
+    { path: 'settings', name: settings, icon: 'sliders', badge: 0, isWide: false },
   ]
   return (
     <nav class="places" aria-label="agent-server">
-      {places.map(({ path, name, shape, badge, isWide }) => (
-        <a
-          key={path}
-          class={isWide ? 'wide' : undefined}
-          href={path === '' ? addressOf() : addressOf(path)}
-          aria-current={first === path ? 'page' : undefined}
-        >
-          <span class="shape" aria-hidden="true">
-            {shape}
-          </span>
-          <span class="place">{name}</span>
-          {badge > 0 && <span class="badge wants">{badge}</span>}
-        </a>
-      ))}
+      <button type="button" class="jump wide" onClick={() => (dialog.value = 'palette')}>
+        <Icon name="search" />
+        <span class="place">{jump}</span>
+        <kbd aria-hidden="true">Ctrl K</kbd>
+      </button>
+      {places
+        .filter(({ path }) => path !== 'new' || may('write'))
+        .map(({ path, name, icon, badge, isWide }) => (
+          <a
+            key={path}
+            class={isWide ? 'wide' : undefined}
+            href={path === '' ? addressOf() : addressOf(path)}
+            aria-current={first === path ? 'page' : undefined}
+          >
+            <Icon name={icon} />
+            <span class="place">{name}</span>
+            {badge > 0 && <span class="badge wants">{badge}</span>}
+          </a>
+        ))}
     </nav>
   )
 }

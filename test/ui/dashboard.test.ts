@@ -90,7 +90,8 @@ describe('a person', () => {
     })
     const allow = page.locator('[data-request] button[data-key=a]')
     await until('an answer', async () => {
-      if (await allow.isEnabled({ timeout: 1000 }).catch(() => false)) await allow.click({ timeout: 1000 }).catch(() => {})
+      if (await allow.isEnabled({ timeout: 1000 }).catch(() => false))
+        await allow.click({ timeout: 1000 }).catch(() => {})
       return await page.locator('text=/Answered by|Somebody else was first/').first().isVisible()
     })
     await page.context().close()

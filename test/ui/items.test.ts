@@ -1,7 +1,8 @@
 /** The rows of a conversation: the same, however its events arrive. */
 import * as fc from 'fast-check'
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import type { Event } from '../../src/contract/events/event.ts'
+import { waitingSeqs } from '../../src/ui/state/unread.ts'
 import { Items, Live } from '../../src/ui/state/items.ts'
 
 const at = (seq: number, event: object) =>
@@ -97,4 +98,36 @@ test('text of a subagent is not shown as that of the agent', () => {
   const live = new Live()
   live.take(delta('one', { text_delta: 'secret', parent_tool_use_id: 'call' }))
   expect(live.text).toBe('')
+})
+
+describe('a message that was sent while the agent works', () => {
+  const message = (seq: number) => ({ id: `m${seq}`, seq, type: 'UserMessage', content: [] })
+  const answer = (seq: number, fields = {}) => ({
+    id: `a${seq}`,
+    seq,
+    type: 'AssistantMessage',
+    text: 'x',
+    content: [],
+    ...fields,
+  })
+  const waiting = (events: object[]) => {
+    const items = new Items()
+    items.append(events as Event[])
+    return [...waitingSeqs(items.rows)].toSorted((a, b) => a - b)
+  }
+
+  test('waits until an answer has read it', () => {
+    expect(waiting([message(1)]), 'the first one has started the run').toEqual([])
+    expect(waiting([message(1), message(2)])).toEqual([2])
+    expect(waiting([message(1), answer(2, { read_through: 1 }), message(3)])).toEqual([3])
+    expect(waiting([message(1), message(2), answer(3, { read_through: 1 })])).toEqual([2])
+    expect(waiting([message(1), message(2), answer(3)])).toEqual([])
+    expect(waiting([message(1), { id: 'r', seq: 2, type: 'Result' }, message(3), message(4)])).toEqual([4])
+  })
+
+  test('is not read by the answer of a subagent, and waits no more once it is taken back', () => {
+    expect(waiting([message(1), answer(2), message(3), answer(4, { agent_name: 'reviewer' })])).toEqual([3])
+    const withdrawn = { id: 'w', seq: 4, type: 'MessageWithdrawn', message_seq: 3 }
+    expect(waiting([message(1), answer(2), message(3), withdrawn])).toEqual([])
+  })
 })

@@ -1,14 +1,9 @@
 /** The dashboard with long conversations and many of them: what is in the page does not grow with what there is. */
-import { once } from 'node:events'
-import { createWriteStream, readFileSync } from 'node:fs'
-import { join } from 'node:path'
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import type { EventDraft } from '../../src/contract/events/event.ts'
-import { textOfWrite } from '../../src/storage/files/log/event-line.ts'
-import { serialiseDraft, storedFromDraft } from '../../src/storage/shared/stored-event.ts'
 import type { Stage } from '../support/agent.ts'
 import { setStage } from '../support/agent.ts'
+import { lengthen } from '../support/long-conversation.ts'
 import { goTo, openBrowser, openTab } from './browser.ts'
 
 const EVENTS = 50_000
@@ -26,7 +21,7 @@ beforeAll(async () => {
   stage = await setStage({ replies: [{ turns: [{ text: 'Done.' }] }] }, {})
   id = await stage.create({ title: 'long' })
   await stage.server.stop()
-  await lengthen(join(stage.server.dataDir, 'sessions', id, 'events.jsonl'))
+  await lengthen(stage.server.dataDir, id, EVENTS)
   await stage.server.restart()
 })
 afterAll(async () => {
@@ -34,31 +29,11 @@ afterAll(async () => {
   await stage[Symbol.asyncDispose]()
 })
 
-/** Straight into the file: to append them would take minutes. */
-async function lengthen(path: string): Promise<void> {
-  const first = readFileSync(path, 'utf8').split('\n').length
-  const file = createWriteStream(path, { flags: 'a' })
-  const began = Date.now() - EVENTS
-  for (let seq = first; seq <= EVENTS;) {
-    let text = ''
-    for (const end = Math.min(seq + 1000, EVENTS + 1); seq < end; seq++) {
-      const line = serialiseDraft(draft(seq), { ms: began + seq, conversationId: id })
-      text += textOfWrite([storedFromDraft(seq, line).json])
-    }
-    if (!file.write(text)) await once(file, 'drain')
-  }
-  file.end()
-  await once(file, 'close')
-}
-
-const draft = (seq: number): EventDraft => ({
-  type: 'UserMessage',
-  source: 'user',
-  content: [{ type: 'text', text: `message ${seq} ${TEXT.slice(0, (seq * 7919) % 400)}` }],
-  run: false,
-})
-
 const nodesOf = (page: Page) => page.evaluate<number>(`document.querySelectorAll('*').length`)
+
+const distanceFromEnd = (page: Page) =>
+  page.evaluate<number>(`(({ scrollHeight, scrollTop, clientHeight }) => scrollHeight - scrollTop - clientHeight)(
+    document.querySelector('.conversation .scroller'))`)
 
 async function heapOf(page: Page): Promise<number> {
   const session = await page.context().newCDPSession(page)
@@ -78,6 +53,13 @@ test('a conversation of 50,000 events opens at its end with two requests, and re
   await page.waitForSelector(`text=message ${EVENTS} `)
   expect(requests.length).toBeLessThanOrEqual(2)
   expect(await nodesOf(page)).toBeLessThan(MOST_NODES)
+  // A window that becomes narrow, and wide again, stays at the end.
+  for (const width of [360, 1280]) {
+    await page.setViewportSize({ width, height: 800 })
+    await expect.poll(() => distanceFromEnd(page)).toBeLessThan(2)
+    await page.waitForSelector(`text=message ${EVENTS} `)
+    expect(await page.locator('.to-end').count()).toBe(0)
+  }
   await goTo(page, `#/c/${id}?seq=${EVENTS - 900}`)
   await page.waitForSelector(`text=message ${EVENTS - 900} `)
   expect(await nodesOf(page)).toBeLessThan(MOST_NODES)

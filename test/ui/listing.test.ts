@@ -2,6 +2,7 @@
 import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { ConversationSummary } from '../../src/contract/conversations/summary.ts'
+import { filterText, listQueryOf } from '../../src/ui/state/list-query.ts'
 import { withChange } from '../../src/ui/state/summary-rows.ts'
 import type { Stage } from '../support/agent.ts'
 import { bash, setStage } from '../support/agent.ts'
@@ -35,6 +36,24 @@ describe('a change of a row', () => {
     expect(change(at('b', 6, { archived: true }), { archived: false })).toEqual(['c', 'a'])
     expect(change(at('b', 6, { title: 'totals', preview: 'Sum.' }), { q: 'tests' })).toEqual(['c', 'a'])
     expect(change(at('b', 6, { title: 'The Tests' }), { q: 'tests' })).toEqual(['b', 'c', 'a'])
+    const fields = { labels: ['x', 'y'], model: 'small', user_id: 'ada' }
+    expect(change(at('b', 6, fields), { label: ['y', 'x'], model: 'small', user_id: 'ada' })).toEqual(['b', 'c', 'a'])
+    for (const filter of [{ label: ['x', 'z'] }, { model: 'large' }, { user_id: 'grace' }])
+      expect(change(at('b', 6, fields), filter)).toEqual(['c', 'a'])
+  })
+})
+
+describe('what somebody types', () => {
+  test('has filters and words', () => {
+    expect(listQueryOf('the  tests')).toEqual({ q: 'the tests' })
+    expect(listQueryOf('label:ci user:ada tests label:"two words" model:gpt-5')).toEqual({
+      q: 'tests',
+      label: ['ci', 'two words'],
+      user_id: 'ada',
+      model: 'gpt-5',
+    })
+    expect(listQueryOf('label: http://user:8000 xlabel:y')).toEqual({ q: 'http://user:8000 xlabel:y' })
+    expect(listQueryOf(filterText('label', 'two words'))).toEqual({ label: ['two words'] })
   })
 })
 
@@ -87,10 +106,29 @@ describe('an open list', () => {
     const { status } = await stage.server.call('POST', `/conversations/${id}/messages`, { message: 'wait', run: true })
     expect(status).toBe(202)
     await page.waitForSelector('.summary:has-text("Bash: while")')
+    // A message of now is read in the next step, and can be taken back until then.
+    await goTo(page, `#/c/${id}`)
+    await page.waitForSelector('.meta:has-text("Bash: while")')
+    await page.fill('.composer textarea', 'and then?')
+    await page.click('.composer button')
+    await page.waitForSelector('.said.user:has-text("and then?") .badge:has-text("queued")')
+    await page.click('text=Take back')
+    await page.waitForSelector('.note:has-text("A message was taken back.")')
+    expect(await page.inputValue('.composer textarea')).toBe('and then?')
+    expect(await page.locator('.said.user .badge').count()).toBe(0)
+    await goTo(page, '#/')
     expect((await stage.server.call('PUT', `/conversations/${id}/files/go`, 'go')).status).toBe(201)
     await page.waitForSelector('.summary', { state: 'detached' })
     await goTo(page, '#/conversations')
     await page.waitForSelector('.summary:has-text("It has gone on.")')
+    await stage.create({ title: 'labelled', labels: ['two words'] })
+    await page.fill('[data-search]', 'label:"two words"')
+    await page.waitForSelector('.filters:has-text("All 1")')
+    await expect.poll(() => page.locator('.summary strong').allTextContents()).toEqual(['labelled'])
+    // A reload, and going back from a conversation, keep what was looked for.
+    await page.reload()
+    await page.waitForSelector('.filters:has-text("All 1")')
+    expect(await page.inputValue('[data-search]')).toBe('label:"two words"')
     await page.context().close()
   })
 })

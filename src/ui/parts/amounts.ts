@@ -10,8 +10,11 @@ export function clock(time: string | number): string {
   return new Date(time).toLocaleTimeString(language.value, { hour: '2-digit', minute: '2-digit' })
 }
 
+/** Today without the date. */
 export function moment(time: string): string {
-  return new Date(time).toLocaleString(language.value)
+  const at = new Date(time)
+  if (at.toDateString() === new Date().toDateString()) return at.toLocaleTimeString(language.value)
+  return at.toLocaleString(language.value, { dateStyle: 'medium', timeStyle: 'short' })
 }
 
 /** Returns how long ago, in one unit. */

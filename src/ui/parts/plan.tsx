@@ -14,7 +14,7 @@ export function Plan({ rows }: { readonly rows: readonly ChatRow[] }) {
   const doneCount = tasks.filter(({ status }) => status === 'done').length
   const current = tasks.find(({ status }) => status === 'in_progress')
   return (
-    <details class="plan">
+    <details class="plan column">
       <summary>
         {texts.value.plan} <span class="number">{`${doneCount}/${tasks.length}`}</span>{' '}
         {current && <span class="quiet">{short(current.title)}</span>}

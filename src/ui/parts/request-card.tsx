@@ -8,9 +8,10 @@ import type { AskedQuestion } from '../../contract/values/question.ts'
 import { refreshRequests } from '../state/live.ts'
 import { singleKeys, texts } from '../state/preferences.ts'
 import { client, may, messageOf } from '../state/session.ts'
-import { moment } from './amounts.ts'
+import { age, moment } from './amounts.ts'
 import { useArmed } from './armed.ts'
 import { Calls, isLong } from './asked-calls.tsx'
+import { now } from './now.ts'
 import { visible } from '../text/visible.ts'
 
 type Answer = BodyOf<'answerRequest'>
@@ -46,14 +47,14 @@ export function RequestCard({ conversationId, request, children }: Props) {
       aria-label={asks[request.kind]}
     >
       <header>
-        <strong>{asks[request.kind]}</strong>
+        <span class="badge wants">{asks[request.kind]}</span>
+        {children}
         {request.agent_name !== undefined && (
           <span class="quiet">{texts.value.bySubagent(visible(request.agent_name))}</span>
         )}
-        <time class="quiet" dateTime={request.opened_at}>
-          {moment(request.opened_at)}
+        <time class="quiet" dateTime={request.opened_at} title={moment(request.opened_at)}>
+          {age(request.opened_at, now.value)}
         </time>
-        {children}
       </header>
       <OpenCard request={request} {...answering} />
       {fault && (
@@ -169,7 +170,17 @@ type OpenForm = OpenRequestOf<'question'> | OpenRequestOf<'elicitation'>
 function Questions({ request, send, canSend }: Answering & { readonly request: OpenForm }) {
   const { questions } = request.payload
   const [chosenLabels, setChosen] = useState<Readonly<Record<number, readonly string[]>>>({})
-  if (!may('write')) return <p class="quiet">{texts.value.fewRights}</p>
+  if (!may('write'))
+    return (
+      <>
+        {questions.map(({ question, options }, index) => (
+          <p key={index}>
+            {visible(question)} <span class="quiet">{visible(options.map(({ label }) => label).join(' / '))}</span>
+          </p>
+        ))}
+        <p class="quiet">{texts.value.fewRights}</p>
+      </>
+    )
   const answeredEntries = Object.entries(chosenLabels).filter(([, labels]) => labels.some((label) => /\S/.test(label)))
   const submit = (event?: Event) => {
     event?.preventDefault()

@@ -20,7 +20,13 @@ export function useSummaries(filter: SummaryFilter, firstRows: number) {
   const changes = useRef<SummaryChange[] | undefined>(undefined)
   const shownKey = useRef(key)
   const read = async (limit: number, signal?: AbortSignal) => {
-    const query = { ...filter, status: filter.status && [...filter.status], sort: 'updated_at' as const, limit }
+    const query = {
+      ...filter,
+      status: filter.status && [...filter.status],
+      label: filter.label && [...filter.label],
+      sort: 'updated_at' as const,
+      limit,
+    }
     return await client().conversations.summaries({ ...query, page_id: signal ? undefined : next.current }, { signal })
   }
   const apply = (before: readonly ConversationSummary[], change: SummaryChange) =>

@@ -8,13 +8,14 @@ import { now } from './now.ts'
 import { StatusMark } from './status.tsx'
 
 export function SummaryRow({ summary }: { readonly summary: ConversationSummary }) {
-  const { title, preview, last_words, current_call, status, labels, model, cost_usd, waiting, updated_at } = summary
+  const { title, preview, last_words, current_call, status, labels, user_id, model, cost_usd, waiting, updated_at } =
+    summary
   const doing = current_call ? `${current_call.name}: ${current_call.target ?? ''}` : last_words
   return (
     <a class="summary" href={addressOf('c', summary.id)}>
       <span class="top">
         <strong class="name">{short(title ?? preview ?? texts.value.untitled)}</strong>
-        {waiting !== undefined && <span class="badge wants">{texts.value.waits(waiting)}</span>}
+        {waiting !== undefined && waiting > 1 && <span class="badge wants">{texts.value.waits(waiting)}</span>}
         <StatusMark status={status} />
       </span>
       <span class="below quiet">
@@ -24,6 +25,7 @@ export function SummaryRow({ summary }: { readonly summary: ConversationSummary 
             {short(label, 30)}
           </span>
         ))}
+        {user_id !== undefined && <span class="wide">{short(user_id, 30)}</span>}
         {model !== undefined && <span class="wide">{short(model, 30)}</span>}
         {cost_usd !== undefined && <span class="number">{cost(cost_usd)}</span>}
         <time class="number" dateTime={updated_at}>

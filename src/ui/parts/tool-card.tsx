@@ -2,6 +2,7 @@
 import { structuredPatch } from 'diff'
 import { useMemo, useState } from 'preact/hooks'
 import { fieldsOfInput, titleOf } from '../../contract/events/call-title.ts'
+import { exitCodeOf, hasCallFailed } from '../state/call-result.ts'
 import type { Call } from '../state/items.ts'
 import { texts } from '../state/preferences.ts'
 import { CutTexts } from './cut-texts.tsx'
@@ -9,15 +10,21 @@ import { duration } from './amounts.ts'
 import { asText, short, visible } from '../text/visible.ts'
 import { Output, ToolOutput } from './output.tsx'
 
-type Props = { readonly call: Call; readonly output: string | undefined; readonly now: number }
+type Props = {
+  readonly call: Call
+  readonly output: string | undefined
+  readonly now: number
+  /** The agent waits for somebody: the call does not run. */
+  readonly isWaiting: boolean
+}
 
-export function ToolCard({ call: { use, result }, output, now }: Props) {
+export function ToolCard({ call: { use, result }, output, now, isWaiting }: Props) {
   const [isOpen, setOpen] = useState<boolean>()
-  const code = fieldsOfInput(result?.output)['exit_code']
-  const hasFailed = (result?.is_error ?? false) || (typeof code === 'number' && code !== 0)
+  const code = exitCodeOf(result)
+  const hasFailed = hasCallFailed(result)
   const open = isOpen ?? hasFailed
   const ms = result ? result.duration_ms : Math.max(0, now - Date.parse(use.timestamp))
-  const mark = result ? (hasFailed ? '✕' : '✓') : '◐'
+  const mark = result ? (hasFailed ? '✕' : '✓') : isWaiting ? '◆' : '◐'
   return (
     <div class={`tool ${hasFailed ? 'failed' : ''}`}>
       <button type="button" class="line" aria-expanded={open} onClick={() => setOpen(!open)}>
@@ -26,12 +33,12 @@ export function ToolCard({ call: { use, result }, output, now }: Props) {
         </span>
         <strong>{visible(use.name)}</strong>
         <code class="target">{short(titleOf(use.input))}</code>
-        {typeof code === 'number' && code !== 0 && <span class="badge">exit {code}</span>}
-        <span class="quiet number">{duration(ms)}</span>
+        {code !== undefined && code !== 0 && <span class="badge">exit {code}</span>}
+        {(result || !isWaiting) && <span class="quiet number">{duration(ms)}</span>}
       </button>
       {open && (
         <div class="inside">
-          <Input input={result?.ran_input ?? use.input} />
+          <Input input={result?.ran_input ?? use.input} shown={result?.ran_input ? '' : short(titleOf(use.input))} />
           {result ? <ToolOutput output={result.error_message ?? result.output} /> : <Output text={output ?? ''} />}
           <CutTexts event={use} />
           <CutTexts event={result} />
@@ -48,14 +55,19 @@ const PAIRS = [
 ] as const
 
 /** An edit is shown as what it changes. */
-function Input({ input }: { readonly input: unknown }) {
+function Input({ input, shown }: { readonly input: unknown; readonly shown: string }) {
   const fields = fieldsOfInput(input)
   const pair = PAIRS.find(([before, after]) => typeof fields[before] === 'string' && typeof fields[after] === 'string')
   if (pair) return <Edit before={asText(fields[pair[0]])} after={asText(fields[pair[1]])} />
   const text =
     Object.keys(fields).length === 1 && typeof fields['command'] === 'string' ? fields['command'] : asText(input)
-  return <pre class="code">{visible(text)}</pre>
+  // The line above has it.
+  return text === shown && isOneLine(text) ? null : <pre class="code">{visible(text)}</pre>
 }
+
+const SHORT_LINE_CHARS = 110
+
+const isOneLine = (text: string): boolean => text.length <= SHORT_LINE_CHARS && visible(text) === text
 
 /** Longer texts are compared for too long. */
 const MAX_COMPARED_CHARS = 100_000

@@ -43,6 +43,7 @@ export function VirtualRows<Row>(props: Props<Row>) {
   // A list that follows begins at its end: before it is there, its first rows are not what somebody reads.
   const hasBegun = useRef(false)
   const isAtEnd = useRef(follows)
+  const offset = useRef(0)
   const options = {
     count: rows.length,
     getScrollElement: () => scroller.current,
@@ -59,9 +60,12 @@ export function VirtualRows<Row>(props: Props<Row>) {
     ...(follows && { anchorTo: 'end' as const, followOnAppend: true, scrollEndThreshold: END_PX }),
     onChange: (list: Virtualizer<HTMLDivElement, HTMLElement>) => {
       redraw(undefined)
-      isAtEnd.current = list.isAtEnd(END_PX)
+      const top = list.scrollOffset ?? 0
+      // Only who scrolls up leaves the end: a window that changes its size, and rows that turn out to be taller, do not.
+      isAtEnd.current = list.isAtEnd(END_PX) || (follows && isAtEnd.current && top >= offset.current)
+      offset.current = top
       hasBegun.current ||= !follows || isAtEnd.current
-      if (hasBegun.current) notice(list, latest.current)
+      if (hasBegun.current) notice(list, latest.current, isAtEnd.current)
     },
   }
   const [list] = useState(() => new Virtualizer<HTMLDivElement, HTMLElement>(options))
@@ -101,9 +105,10 @@ export function VirtualRows<Row>(props: Props<Row>) {
 function notice<Row>(
   list: Virtualizer<HTMLDivElement, HTMLElement>,
   { rows, onStart, onEnd, onAtEnd }: Props<Row>,
+  isAtEnd: boolean,
 ): void {
   const { range } = list
-  onAtEnd?.(list.isAtEnd(END_PX))
+  onAtEnd?.(isAtEnd)
   if (!range || rows.length === 0) return
   if (range.startIndex < NEAR) onStart?.()
   if (range.endIndex >= rows.length - NEAR) onEnd?.()

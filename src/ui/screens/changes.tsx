@@ -2,12 +2,15 @@
 import { useState } from 'preact/hooks'
 import { AgentServerError } from '../../client/client.ts'
 import type { FileDiff } from '../../contract/diff.ts'
+import { Blank } from '../parts/blank.tsx'
+import { FileContent } from '../parts/file-content.tsx'
 import { WhenLoaded, useLoaded } from '../parts/loaded.tsx'
 import { attempt } from '../parts/notices.tsx'
 import { classOfLine } from '../parts/tool-card.tsx'
 import { VirtualRows } from '../parts/virtual-rows.tsx'
 import type { OpenConversation } from '../state/conversation.ts'
 import { texts } from '../state/preferences.ts'
+import { draftOf, remember, rememberedValue } from '../state/remembered.ts'
 import { show } from '../state/route.ts'
 import { client, may } from '../state/session.ts'
 import { visible } from '../text/visible.ts'
@@ -21,6 +24,7 @@ type Line = {
   readonly number: number | undefined
   readonly text: string
   readonly file?: FileDiff
+  readonly isUntracked?: boolean
 }
 type Comment = {
   readonly key: string
@@ -33,7 +37,11 @@ type Comment = {
 export function Changes({ open }: { readonly open: OpenConversation }) {
   const { changesSince, base: bases, noChanges, notKnown, sendComments } = texts.value
   const [base, setBase] = useState<Base>('head')
-  const [comments, setComments] = useState<readonly Comment[]>([])
+  const [comments, setStored] = useState(() => keptComments(open.id))
+  const setComments = (value: readonly Comment[]) => {
+    setStored(value)
+    remember(draftOf(`comments ${open.id}`), value.length > 0 ? JSON.stringify(value) : undefined)
+  }
   const ends = open.rows.value.findLast(({ kind }) => kind === 'event')?.seq
   const diff = useLoaded((signal) => readDiff(open.id, base, signal), [open.id, base, ends])
   const send = async () => {
@@ -67,7 +75,7 @@ export function Changes({ open }: { readonly open: OpenConversation }) {
         of={diff}
         draw={(lines) =>
           !lines || lines.length === 0 ? (
-            <p class="quiet">{lines ? noChanges : notKnown}</p>
+            <Blank text={lines ? noChanges : notKnown} />
           ) : (
             <VirtualRows
               rows={lines}
@@ -76,6 +84,7 @@ export function Changes({ open }: { readonly open: OpenConversation }) {
               label={changesSince}
               draw={(line) => (
                 <DiffLine
+                  open={open}
                   line={line}
                   comment={comments.find(({ key }) => key === line.key)}
                   set={(text) => setComments(withComment(comments, line, text))}
@@ -93,8 +102,13 @@ export function Changes({ open }: { readonly open: OpenConversation }) {
 async function readDiff(id: string, base: Base, signal: AbortSignal): Promise<Line[] | null> {
   const conversation = client().conversation(id)
   try {
-    const { items } = await conversation.git.diff({ base, limit: 1000 }, { signal })
-    return items.flatMap(linesOf)
+    const [{ items }, status] = await Promise.all([
+      conversation.git.diff({ base, limit: 1000 }, { signal }),
+      conversation.git.status({ limit: 1000 }, { signal }),
+    ])
+    // What the agent has made is in no commit.
+    const untracked = status.items.flatMap(({ path, untracked }) => (untracked ? [path] : []))
+    return [...items.flatMap(linesOf), ...untracked.map(untrackedLine)]
   } catch (error) {
     if (!isUnknown(error)) throw error
   }
@@ -132,15 +146,25 @@ function linesOf(file: FileDiff): Line[] {
   return lines
 }
 
+const untrackedLine = (path: string): Line => ({
+  key: `untracked ${path}`,
+  path,
+  number: undefined,
+  text: path,
+  isUntracked: true,
+})
+
 type LineProps = {
+  readonly open: OpenConversation
   readonly line: Line
   readonly comment: Comment | undefined
   readonly set: (text: string | undefined) => void
 }
 
-function DiffLine({ line, comment, set }: LineProps) {
+function DiffLine({ open, line, comment, set }: LineProps) {
   const [isOpen, setOpen] = useState(false)
   if (line.file) return <FileHead file={line.file} />
+  if (line.isUntracked) return <Untracked open={open} path={line.path} />
   return (
     <div class="diff-line">
       <div class={classOfLine(line.text)}>
@@ -160,6 +184,27 @@ function DiffLine({ line, comment, set }: LineProps) {
       </div>
       {(isOpen || comment) && <CommentBox text={comment?.text ?? ''} set={set} close={() => setOpen(false)} />}
     </div>
+  )
+}
+
+/** A file that git does not know: its content is read when somebody wants to see it. */
+function Untracked({ open, path }: { readonly open: OpenConversation; readonly path: string }) {
+  const { untracked, showContent, close } = texts.value
+  const [isShown, setShown] = useState(false)
+  const isFolder = path.endsWith('/')
+  return (
+    <>
+      <h2 class="file-head">
+        <code>{visible(path)}</code>
+        <span class="badge">{untracked}</span>
+        {!isFolder && (
+          <button type="button" class="link" aria-expanded={isShown} onClick={() => setShown(!isShown)}>
+            {isShown ? close : showContent}
+          </button>
+        )}
+      </h2>
+      {isShown && <FileContent open={open} file={{ path, type: 'file' }} />}
+    </>
   )
 }
 
@@ -204,6 +249,16 @@ function CommentBox({
       </button>
     </div>
   )
+}
+
+function keptComments(id: string): readonly Comment[] {
+  try {
+    const value: unknown = JSON.parse(rememberedValue(draftOf(`comments ${id}`)) ?? '[]')
+    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- only this screen writes it
+    return Array.isArray(value) ? (value as Comment[]) : []
+  } catch {
+    return []
+  }
 }
 
 function withComment(

@@ -1,5 +1,5 @@
 /** What was said and done, and the line for the next message. */
-import { useEffect, useRef, useState } from 'preact/hooks'
+import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
 import { requestOf } from '../../contract/events/opened-request.ts'
 import { submitOnEnter } from '../parts/fields.ts'
 import { now } from '../parts/now.ts'
@@ -14,7 +14,7 @@ import { texts } from '../state/preferences.ts'
 import { route } from '../state/route.ts'
 import { draftOf, remember, rememberedValue } from '../state/remembered.ts'
 import { may } from '../state/session.ts'
-import { duration } from '../parts/amounts.ts'
+import { waitingSeqs } from '../state/unread.ts'
 import { Markdown } from '../text/markdown.tsx'
 import { short, visible } from '../text/visible.ts'
 import { EventRow } from './event-row.tsx'
@@ -23,6 +23,8 @@ export function Chat({ open }: { readonly open: OpenConversation }) {
   const [isAtEnd, setAtEnd] = useState(true)
   const rows = open.rows.value
   const target = useTarget(open)
+  const isRunning = open.view.value?.status === 'running'
+  const waiting = useMemo(() => (isRunning ? waitingSeqs(rows) : NONE), [rows, isRunning])
   const notice = (value: boolean) => {
     open.isAtEnd = value
     setAtEnd(value)
@@ -41,7 +43,7 @@ export function Chat({ open }: { readonly open: OpenConversation }) {
         target={target}
         onStart={() => void open.readOlder()}
         onAtEnd={notice}
-        draw={(row) => <Row row={row} open={open} />}
+        draw={(row) => <Row row={row} open={open} waiting={waiting} />}
         after={<Tail open={open} />}
       />
       <Plan rows={rows} />
@@ -72,22 +74,37 @@ function toEnd(): void {
   list?.scrollTo(0, list.scrollHeight)
 }
 
-function Row({ row, open }: { readonly row: ChatRow; readonly open: OpenConversation }) {
+const NONE: ReadonlySet<number> = new Set()
+
+type RowProps = { readonly row: ChatRow; readonly open: OpenConversation; readonly waiting: ReadonlySet<number> }
+
+function Row({ row, open, waiting }: RowProps) {
   if (row.kind === 'call') {
     const agent = row.use.agent_name
     return (
-      <div class={agent === undefined ? 'row' : 'row nested'} data-seq={row.seq}>
+      <div class={agent === undefined ? 'row column' : 'row column nested'} data-seq={row.seq}>
         {agent !== undefined && <span class="quiet">{short(agent)}</span>}
-        <ToolCard call={row} output={open.outputs.value.get(row.key)} now={row.result ? 0 : now.value} />
+        <ToolCard
+          call={row}
+          output={open.outputs.value.get(row.key)}
+          now={row.result ? 0 : now.value}
+          isWaiting={isWaitingFor(open)}
+        />
       </div>
     )
   }
   return (
-    <div class="row" data-seq={row.seq}>
-      {row.kind === 'request' ? <RequestRow row={row} open={open} /> : <EventRow event={row.event} open={open} />}
+    <div class="row column" data-seq={row.seq}>
+      {row.kind === 'request' ? (
+        <RequestRow row={row} open={open} />
+      ) : (
+        <EventRow event={row.event} open={open} isWaiting={waiting.has(row.seq)} />
+      )}
     </div>
   )
 }
+
+const isWaitingFor = ({ view }: OpenConversation): boolean => view.value?.status.startsWith('waiting') ?? false
 
 function RequestRow({ row: { request, end }, open }: { readonly row: RequestItem; readonly open: OpenConversation }) {
   const { asks, answeredBy, closed, you } = texts.value
@@ -103,23 +120,21 @@ function RequestRow({ row: { request, end }, open }: { readonly row: RequestItem
   )
 }
 
-/** Shows what is being written, and what the agent does now. */
+/** Shows what is being written, or that the model thinks. */
 function Tail({ open }: { readonly open: OpenConversation }) {
   const { text, reasoning } = open.writing.value
   const view = open.view.value
   const current = open.rows.value.findLast((row) => row.kind === 'call' && !row.result)
   return (
-    <div class="tail">
+    <div class="tail column">
       {reasoning && !text && <p class="quiet reasoning">{short(reasoning.slice(-400), 300)}</p>}
       {text && <Markdown text={text} />}
-      {view?.status === 'running' && !text && (
+      {view?.status === 'running' && !text && !current && (
         <p class="quiet working">
           <span class="shape" aria-hidden="true">
             ◐
           </span>{' '}
-          {current?.kind === 'call'
-            ? `${visible(current.use.name)}, ${duration(Math.max(0, now.value - Date.parse(current.use.timestamp)))}`
-            : texts.value.thinking}
+          {texts.value.thinking}
         </p>
       )}
     </div>
@@ -135,23 +150,31 @@ function Composer({ open }: { readonly open: OpenConversation }) {
   useEffect(() => {
     if (area.current) area.current.style.height = `${Math.min(area.current.scrollHeight, 240)}px`
   }, [text])
+  const write = (value: string) => {
+    setText(value)
+    remember(draft, value)
+  }
   const post = async () => {
     setBusy(true)
     try {
       await open.handle.send(text)
-      setText('')
-      remember(draft, undefined)
+      // What was typed meanwhile belongs to the next message.
+      const typed = area.current?.value ?? ''
+      write(typed.startsWith(text) ? typed.slice(text.length) : typed)
     } finally {
       setBusy(false)
       area.current?.focus()
     }
   }
-  const write = (value: string) => {
-    setText(value)
-    remember(draft, value)
-  }
+  const returned = open.returned.value
+  useEffect(() => {
+    if (returned === undefined) return
+    open.returned.value = undefined
+    write(text === '' ? returned : `${returned}\n\n${text}`)
+    area.current?.focus()
+  }, [returned])
   return (
-    <form class="composer" onSubmit={(event) => (event.preventDefault(), attempt(post))}>
+    <form class="composer column" onSubmit={(event) => (event.preventDefault(), attempt(post))}>
       <textarea
         ref={area}
         rows={1}

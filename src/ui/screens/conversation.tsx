@@ -1,14 +1,17 @@
 /** One conversation: its end, live, and its other tabs. */
+import { titleOf } from '../../contract/events/call-title.ts'
 import type { Scope } from '../../contract/key.ts'
 import { useEffect, useState } from 'preact/hooks'
+import { Blank } from '../parts/blank.tsx'
 import { StatusMark } from '../parts/status.tsx'
+import { now } from '../parts/now.ts'
 import { attempt } from '../parts/notices.tsx'
 import { OpenConversation } from '../state/conversation.ts'
 import { texts } from '../state/preferences.ts'
 import { addressOf, route } from '../state/route.ts'
-import { may } from '../state/session.ts'
-import { cost } from '../parts/amounts.ts'
-import { short } from '../text/visible.ts'
+import { connections, may } from '../state/session.ts'
+import { cost, duration } from '../parts/amounts.ts'
+import { short, visible } from '../text/visible.ts'
 import { Changes } from './changes.tsx'
 import { Chat } from './chat.tsx'
 import { Commands } from './commands.tsx'
@@ -35,9 +38,19 @@ export function Conversation({ id }: { readonly id: string }) {
     void openedConversation.open()
     return () => openedConversation.close()
   }, [id])
+  useEffect(() => void open?.recover(), [connections.value])
   const tab: Tab = TABS.find((name) => name === route.value.path[2]) ?? 'chat'
   if (!open || open.id !== id) return null
-  if (open.isDeleted.value) return <p class="page">{open.fault.value ?? texts.value.deleted}</p>
+  if (open.isDeleted.value)
+    return (
+      <section class="page">
+        <Blank text={open.fault.value ?? texts.value.deleted}>
+          <a class="button" href={addressOf('conversations')}>
+            {texts.value.allConversations}
+          </a>
+        </Blank>
+      </section>
+    )
   return (
     <section class="conversation">
       <Head open={open} tab={tab} />
@@ -56,17 +69,30 @@ export function Conversation({ id }: { readonly id: string }) {
   )
 }
 
+/** What the agent does now. */
+function doingIn(open: OpenConversation): string | undefined {
+  if (open.view.value?.status !== 'running') return undefined
+  const call = open.rows.value.findLast((row) => row.kind === 'call' && !row.result)
+  if (call?.kind !== 'call') return texts.value.thinking
+  const { name, input, timestamp } = call.use
+  const passedMs = Math.max(0, now.value - Date.parse(timestamp))
+  return `${visible(name)}: ${short(titleOf(input), 80)}, ${duration(passedMs)}`
+}
+
 function Head({ open, tab }: { readonly open: OpenConversation; readonly tab: Tab }) {
   const { untitled, context, pause, run } = texts.value
   const view = open.view.value
   const share = view?.context.size ? `${Math.round((100 * view.context.used) / view.context.size)} %` : undefined
+  const facts = [
+    view?.llm_config.model && short(view.llm_config.model, 60),
+    share && context(share),
+    view?.cost_usd !== undefined && cost(view.cost_usd),
+  ]
   return (
-    <header class="head">
+    <header class="head column">
       <div class="top">
-        <h1>{short(view?.title ?? view?.preview ?? untitled)}</h1>
+        <h1>{view ? short(view.title ?? view.preview ?? untitled) : texts.value.loading}</h1>
         {view && <StatusMark status={view.status} queued={view.queued} />}
-        {view?.cost_usd !== undefined && <span class="number">{cost(view.cost_usd)}</span>}
-        {share && <span class="quiet wide">{context(share)}</span>}
         {may('write') && view?.status === 'running' && (
           <button type="button" data-escape onClick={() => attempt(() => open.handle.pause({ interrupt: true }))}>
             {pause}
@@ -78,6 +104,7 @@ function Head({ open, tab }: { readonly open: OpenConversation; readonly tab: Ta
           </button>
         )}
       </div>
+      <p class="meta quiet">{doingIn(open) ?? facts.filter(Boolean).join(' · ')}</p>
       <nav class="tabs" aria-label={short(view?.title ?? untitled)}>
         {TABS.filter(isAllowed).map((name) => (
           <a

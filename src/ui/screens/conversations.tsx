@@ -1,6 +1,7 @@
 /** All conversations, those that changed last first, with filters, a search, and archiving of many at once. */
 import { useState } from 'preact/hooks'
 import type { ConversationSummary } from '../../contract/conversations/summary.ts'
+import { Blank } from '../parts/blank.tsx'
 import { FoundEvents } from '../parts/found-events.tsx'
 import { WhenLoaded, useLoaded } from '../parts/loaded.tsx'
 import { attempt, notify } from '../parts/notices.tsx'
@@ -9,9 +10,11 @@ import { SummaryRow } from '../parts/summary-row.tsx'
 import { VirtualRows } from '../parts/virtual-rows.tsx'
 import { countVersion } from '../state/live.ts'
 import { texts } from '../state/preferences.ts'
-import { route } from '../state/route.ts'
+import { filterText, listQueryOf } from '../state/list-query.ts'
+import type { ListQuery } from '../state/list-query.ts'
+import { route, setQuery } from '../state/route.ts'
 import { client, may } from '../state/session.ts'
-import { short } from '../text/visible.ts'
+import { short, visible } from '../text/visible.ts'
 
 const STATUSES = [
   'running',
@@ -28,10 +31,14 @@ const PAGE = 100
 
 export function Conversations() {
   const { conversations, search, noConversations } = texts.value
-  const [q, setQ] = useState(route.value.query.get('q') ?? '')
-  const [status, setStatus] = useState<Filter>()
-  const [showsArchived, setArchived] = useState(false)
-  const list = useSummaries({ archived: showsArchived, ...(q && { q }), ...(status && { status: [status] }) }, PAGE)
+  const { query } = route.value
+  const text = query.get('q') ?? ''
+  const status = STATUSES.find((name) => name === query.get('status'))
+  const showsArchived = query.has('archived')
+  const set = (changes: { q?: string; status?: Filter | undefined; archived?: string | undefined }) =>
+    setQuery({ q: text, status, archived: showsArchived ? 'true' : undefined, ...changes })
+  const filter = listQueryOf(text)
+  const list = useSummaries({ archived: showsArchived, ...filter, ...(status && { status: [status] }) }, PAGE)
   const [selectedIds, setSelected] = useState<ReadonlySet<string>>(new Set())
   const select = (id: string, isOn: boolean) =>
     setSelected(new Set([...selectedIds].filter((other) => other !== id).concat(isOn ? [id] : [])))
@@ -44,10 +51,18 @@ export function Conversations() {
           data-search
           placeholder={search}
           aria-label={search}
-          value={q}
-          onInput={({ currentTarget }) => setQ(currentTarget.value)}
+          list="filters"
+          value={text}
+          onInput={({ currentTarget }) => set({ q: currentTarget.value })}
         />
-        <Filters q={q} status={status} archived={showsArchived} setStatus={setStatus} setArchived={setArchived} />
+        <Suggestions rows={list.rows ?? []} />
+        <Filters
+          filter={filter}
+          status={status}
+          archived={showsArchived}
+          setStatus={(chosenStatus) => set({ status: chosenStatus })}
+          setArchived={(isOn) => set({ archived: isOn ? 'true' : undefined })}
+        />
         {selectedIds.size > 0 && (
           <SelectedActions
             ids={selectedIds}
@@ -56,10 +71,16 @@ export function Conversations() {
           />
         )}
       </div>
-      {list.fault && <p class="fault">{list.fault}</p>}
-      <FoundEvents q={q} />
-      {list.rows?.length === 0 && <p class="quiet">{noConversations}</p>}
-      {list.rows === undefined && !list.fault && <p class="quiet">{texts.value.loading}</p>}
+      {list.fault && (
+        <Blank text={list.fault}>
+          <button type="button" onClick={list.again}>
+            {texts.value.retry}
+          </button>
+        </Blank>
+      )}
+      <FoundEvents q={filter.q ?? ''} />
+      {list.rows?.length === 0 && !list.fault && <Blank text={noConversations} />}
+      {list.rows === undefined && !list.fault && <p class="quiet loading">{texts.value.loading}</p>}
       {list.rows && list.rows.length > 0 && (
         <VirtualRows
           rows={list.rows}
@@ -98,18 +119,48 @@ function Row({ summary, isSelected, select }: RowProps) {
   )
 }
 
+const READ_ROWS = 500
+const MOST_SUGGESTIONS = 50
+
+/** The labels, models and users of the rows that are there, unless they have characters that nobody sees. */
+function Suggestions({ rows }: { readonly rows: readonly ConversationSummary[] }) {
+  const values = new Set(
+    rows
+      .slice(0, READ_ROWS)
+      .flatMap(({ labels = [], model, user_id }) => [
+        ...labels.map((label) => filterText('label', label)),
+        ...(model === undefined ? [] : [filterText('model', model)]),
+        ...(user_id === undefined ? [] : [filterText('user', user_id)]),
+      ]),
+  )
+  return (
+    <datalist id="filters">
+      {[...values]
+        .filter((value) => visible(value) === value)
+        .slice(0, MOST_SUGGESTIONS)
+        .map((value) => (
+          <option key={value} value={value} />
+        ))}
+    </datalist>
+  )
+}
+
 type FilterProps = {
-  readonly q: string
+  readonly filter: ListQuery
   readonly status: Filter | undefined
   readonly archived: boolean
   readonly setStatus: (status: Filter | undefined) => void
   readonly setArchived: (archived: boolean) => void
 }
 
-function Filters({ q, status, archived, setStatus, setArchived }: FilterProps) {
+function Filters({ filter, status, archived, setStatus, setArchived }: FilterProps) {
   const counts = useLoaded(
-    (signal) => client().conversations.count({ by: 'status', archived, ...(q && { q }) }, { signal }),
-    [q, archived, countVersion.value],
+    (signal) =>
+      client().conversations.count(
+        { ...filter, by: 'status', archived, label: filter.label && [...filter.label] },
+        { signal },
+      ),
+    [JSON.stringify(filter), archived, countVersion.value],
   )
   return (
     <WhenLoaded
@@ -153,7 +204,7 @@ function SelectedActions({ ids, archived, done }: SelectedProps) {
   return (
     <div class="filters">
       <span>{selected(ids.size)}</span>
-      <button type="button" onClick={() => attempt(start)}>
+      <button type="button" class="act" onClick={() => attempt(start)}>
         {archived ? restore : archive}
       </button>
     </div>

@@ -2,6 +2,7 @@
 import { useState } from 'preact/hooks'
 import type { UsageReport, UsageRow } from '../../contract/usage.ts'
 import { cost, count } from '../parts/amounts.ts'
+import { Blank } from '../parts/blank.tsx'
 import type { CostGroup } from '../parts/cost-bars.tsx'
 import { CostBars, keyOfRow } from '../parts/cost-bars.tsx'
 import { WhenLoaded, useLoaded } from '../parts/loaded.tsx'
@@ -79,7 +80,7 @@ type SpentProps = {
 function SpentCosts({ spent, conversations, isHourly, by }: SpentProps) {
   const { noCosts, answers, tokensIn, tokensOut, amount, unpriced, costGroups, costOf } = texts.value
   const { total, items } = spent
-  if (total.answers === 0) return <p class="quiet">{noCosts}</p>
+  if (total.answers === 0) return <Blank text={noCosts} />
   const groups = groupsOf(items, by)
   const sums = [
     [amount, cost(total.cost_usd)],

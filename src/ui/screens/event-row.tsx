@@ -12,13 +12,18 @@ import { clock, cost, duration } from '../parts/amounts.ts'
 import { Markdown } from '../text/markdown.tsx'
 import { asText, short, visible, visibleProse } from '../text/visible.ts'
 
-type Props = { readonly event: Event; readonly open: OpenConversation }
+type Props = {
+  readonly event: Event
+  readonly open: OpenConversation
+  /** Whether the agent has not read this message yet. */
+  readonly isWaiting?: boolean
+}
 
-export function EventRow({ event, open }: Props) {
+export function EventRow({ event, open, isWaiting = false }: Props) {
   const { you, retrying, ended, deleted: _, ...t } = texts.value
   switch (event.type) {
     case 'UserMessage':
-      return <Message event={event} who={event.sender ?? you} open={open} />
+      return <Message event={event} who={event.sender ?? you} open={open} isWaiting={isWaiting} />
     case 'AssistantMessage':
       return <Answer event={event} open={open} />
     case 'ErrorEvent':
@@ -63,6 +68,12 @@ export function EventRow({ event, open }: Props) {
       )
     case 'StatusUpdate':
       return <Line>{event.reason}</Line>
+    case 'MessageWithdrawn':
+      return <Line>{t.withdrawn}</Line>
+    case 'Condensation':
+      return <Line>{t.condensed}</Line>
+    case 'Rewound':
+      return <Line>{t.rewound(event.to_seq)}</Line>
     default:
       return <Line>{event.type}</Line>
   }
@@ -70,12 +81,33 @@ export function EventRow({ event, open }: Props) {
 
 const Line = ({ children }: { readonly children: ComponentChildren }) => <p class="quiet note">{children}</p>
 
-type MessageProps = { readonly event: EventOf<'UserMessage'>; readonly who: string; readonly open: OpenConversation }
+type MessageProps = {
+  readonly event: EventOf<'UserMessage'>
+  readonly who: string
+  readonly open: OpenConversation
+  readonly isWaiting: boolean
+}
 
-function Message({ event, who, open }: MessageProps) {
+function Message({ event, who, open, isWaiting }: MessageProps) {
+  const { queuedMessage, takeBack } = texts.value
+  const withdraw = async () => {
+    const { message } = await open.handle.withdrawMessage(event.id)
+    const content = message?.content ?? []
+    open.returned.value =
+      typeof content === 'string'
+        ? content
+        : content.flatMap((part) => (part.type === 'text' ? [part.text] : [])).join('\n\n')
+  }
   return (
     <div class="said user">
-      <Origin event={event} open={open} name={visible(who)} />
+      <Origin event={event} open={open} name={visible(who)}>
+        {isWaiting && <span class="badge wants">{queuedMessage}</span>}
+        {isWaiting && may('write') && (
+          <button type="button" class="link" onClick={() => attempt(withdraw)}>
+            {takeBack}
+          </button>
+        )}
+      </Origin>
       {event.content.map((part, index) =>
         part.type === 'text' ? (
           <p key={index} class="as-written">
@@ -119,7 +151,7 @@ type OriginProps = {
 
 /** Shows who said it and when, and what can be done from here. */
 function Origin({ event, open, name, children }: OriginProps) {
-  const { forkHere, forked, linkTo, copyCurl, copied } = texts.value
+  const { forkHere, forked, linkTo, copyCurl, copied, actions } = texts.value
   const fork = async () => {
     const { id } = await open.handle.fork({ at_seq: event.seq })
     notify(forked)
@@ -141,7 +173,8 @@ function Origin({ event, open, name, children }: OriginProps) {
         {clock(event.timestamp)}
       </a>
       {children}
-      <span class="more">
+      <details class="more">
+        <summary aria-label={actions}>⋯</summary>
         <button type="button" class="link" onClick={() => attempt(copy)}>
           {copyCurl}
         </button>
@@ -150,7 +183,7 @@ function Origin({ event, open, name, children }: OriginProps) {
             {forkHere}
           </button>
         )}
-      </span>
+      </details>
     </div>
   )
 }

@@ -1,25 +1,25 @@
 /** The files of a conversation: find, read, upload by drop, download. */
 import { useState } from 'preact/hooks'
-import type { FileEntry } from '../../contract/files.ts'
+import { Blank } from '../parts/blank.tsx'
 import { WhenLoaded, useLoaded } from '../parts/loaded.tsx'
 import { attempt, notify } from '../parts/notices.tsx'
 import { saveFrom } from '../parts/save.ts'
-import { Output } from '../parts/output.tsx'
+import { FileContent, nameOf } from '../parts/file-content.tsx'
+import type { ListedFile } from '../parts/file-content.tsx'
 import type { OpenConversation } from '../state/conversation.ts'
 import { texts } from '../state/preferences.ts'
 import { size } from '../parts/amounts.ts'
 import { visible } from '../text/visible.ts'
 
-const MAX_SHOWN_BYTES = 500_000
-
 export function Files({ open }: { readonly open: OpenConversation }) {
-  const { up, emptyFolder, dropHere, upload } = texts.value
+  const { up, emptyFolder, dropHere, upload, findFile, noFile } = texts.value
   const [folder, setFolder] = useState('')
-  const [file, setFile] = useState<FileEntry>()
+  const [file, setFile] = useState<ListedFile>()
   const [version, setVersion] = useState(0)
+  const [q, setQ] = useState('')
   const list = useLoaded(
-    (signal) => open.handle.files.list({ path: folder, limit: 1000 }, { signal }).then(({ items }) => items),
-    [open.id, folder, version],
+    (signal) => (q.trim() === '' ? listIn(open, folder, signal) : findIn(open, { q: q.trim(), path: folder }, signal)),
+    [open.id, folder, version, q],
   )
   const send = async (files: FileList | null) => {
     if (!files) return
@@ -35,9 +35,10 @@ export function Files({ open }: { readonly open: OpenConversation }) {
     const files = event.dataTransfer?.files
     if (files && files.length > 0) attempt(() => send(files))
   }
-  const choose = (entry: FileEntry) => {
-    if (entry.type === 'directory') return setFolder(entry.path)
-    return setFile(entry)
+  const choose = (entry: ListedFile) => {
+    if (entry.type !== 'directory') return setFile(entry)
+    setFolder(entry.path)
+    return setQ('')
   }
   if (file) return <FileView open={open} file={file} close={() => setFile(undefined)} />
   return (
@@ -49,6 +50,13 @@ export function Files({ open }: { readonly open: OpenConversation }) {
           </button>
         )}
         <code>/{visible(folder)}</code>
+        <input
+          type="search"
+          placeholder={findFile}
+          aria-label={findFile}
+          value={q}
+          onInput={({ currentTarget }) => setQ(currentTarget.value)}
+        />
         <label class="button">
           {upload}
           <input
@@ -64,7 +72,7 @@ export function Files({ open }: { readonly open: OpenConversation }) {
         of={list}
         draw={(items) =>
           items.length === 0 ? (
-            <p class="quiet">{emptyFolder}</p>
+            <Blank text={q.trim() === '' ? emptyFolder : noFile} />
           ) : (
             <ul class="files">
               {items.map((entry) => (
@@ -73,8 +81,10 @@ export function Files({ open }: { readonly open: OpenConversation }) {
                     <span class="shape" aria-hidden="true">
                       {entry.type === 'directory' ? '▸' : '·'}
                     </span>
-                    <span class="name">{visible(nameOf(entry))}</span>
-                    {entry.type === 'file' && <span class="quiet number">{size(entry.size)}</span>}
+                    <span class="name">{visible(q.trim() === '' ? nameOf(entry) : entry.path)}</span>
+                    {entry.type === 'file' && entry.size !== undefined && (
+                      <span class="quiet number">{size(entry.size)}</span>
+                    )}
                   </button>
                 </li>
               ))}
@@ -86,20 +96,26 @@ export function Files({ open }: { readonly open: OpenConversation }) {
   )
 }
 
-const nameOf = ({ path }: FileEntry): string => path.split('/').at(-1) ?? path
+const listIn = async (open: OpenConversation, path: string, signal: AbortSignal): Promise<ListedFile[]> =>
+  (await open.handle.files.list({ path, limit: 1000 }, { signal })).items
 
-/** Undefined for a file whose name has none: it may have the colours of a terminal. */
-const endingOf = (entry: FileEntry): string | undefined => /\.(\w+)$/.exec(nameOf(entry))?.[1]
+/** The pause after the last key, milliseconds. */
+const PAUSE_MS = 250
 
-type ViewProps = { readonly open: OpenConversation; readonly file: FileEntry; readonly close: () => void }
+async function findIn(
+  open: OpenConversation,
+  query: { readonly q: string; readonly path: string },
+  signal: AbortSignal,
+): Promise<ListedFile[]> {
+  await new Promise((resolve) => setTimeout(resolve, PAUSE_MS))
+  signal.throwIfAborted()
+  return (await open.handle.files.search({ ...query, limit: 200 }, { signal })).items
+}
+
+type ViewProps = { readonly open: OpenConversation; readonly file: ListedFile; readonly close: () => void }
 
 function FileView({ open, file, close }: ViewProps) {
-  const { tooLarge, download, close: closeText } = texts.value
-  const isSmall = file.size <= MAX_SHOWN_BYTES
-  const content = useLoaded(
-    async (signal) => (isSmall ? await (await open.handle.files.get(file.path, { signal })).text() : undefined),
-    [open.id, file.path],
-  )
+  const { download, close: closeText } = texts.value
   return (
     <div class="page">
       <div class="bar">
@@ -107,26 +123,17 @@ function FileView({ open, file, close }: ViewProps) {
           {closeText}
         </button>
         <code>{visible(file.path)}</code>
-        <span class="quiet number">{size(file.size)}</span>
+        {file.size !== undefined && <span class="quiet number">{size(file.size)}</span>}
         <button type="button" onClick={() => attempt(() => save(open, file))}>
           {download}
         </button>
       </div>
-      <WhenLoaded
-        of={content}
-        draw={(text) =>
-          text === undefined ? (
-            <p class="quiet">{tooLarge}</p>
-          ) : (
-            <Output text={text} label={visible(file.path)} language={endingOf(file)} />
-          )
-        }
-      />
+      <FileContent open={open} file={file} />
     </div>
   )
 }
 
 /** The browser downloads it, of any size: the page has nothing of it in memory, and the URL works once. */
-async function save(open: OpenConversation, file: FileEntry): Promise<void> {
+async function save(open: OpenConversation, file: ListedFile): Promise<void> {
   saveFrom(await open.handle.files.link(file.path), nameOf(file))
 }

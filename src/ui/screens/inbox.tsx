@@ -1,5 +1,6 @@
 /** What needs a person, the oldest first, and what else goes on. */
 import { useLoaded, WhenLoaded } from '../parts/loaded.tsx'
+import { Blank } from '../parts/blank.tsx'
 import { cost } from '../parts/amounts.ts'
 import { RequestCard } from '../parts/request-card.tsx'
 import { useSummaries } from '../parts/summary-pages.ts'
@@ -8,20 +9,32 @@ import { forPeople } from '../state/live.ts'
 import { costsOf } from '../state/costs.ts'
 import { texts } from '../state/preferences.ts'
 import { addressOf } from '../state/route.ts'
+import { may } from '../state/session.ts'
 import { short } from '../text/visible.ts'
 
 export function Inbox() {
-  const { inbox, needYou, nobodyWaits, untitled, loading } = texts.value
+  const { inbox, needYou, nobodyWaits, untitled, loading, startAgent } = texts.value
   const requests = forPeople.value
   return (
     <section class="page">
       <h1>{inbox}</h1>
       {requests === undefined && <p class="quiet loading">{loading}</p>}
-      {requests && <p class="lead">{requests.length > 0 ? needYou(requests.length) : nobodyWaits}</p>}
-      {requests?.length === 0 && <Today />}
+      {requests && requests.length > 0 && <p class="quiet">{needYou(requests.length)}</p>}
+      {requests?.length === 0 && (
+        <Blank text={nobodyWaits}>
+          <Today />
+          {may('write') && (
+            <a class="button" href={addressOf('new')}>
+              {startAgent}
+            </a>
+          )}
+        </Blank>
+      )}
       {requests?.map(({ conversation_id, title, user_id, request }) => (
         <RequestCard key={request.request_id} conversationId={conversation_id} request={request}>
-          <a href={addressOf('c', conversation_id)}>{short(title ?? untitled)}</a>
+          <a class="plain" href={addressOf('c', conversation_id)}>
+            {short(title ?? untitled)}
+          </a>
           {user_id !== undefined && <span class="quiet">{short(user_id)}</span>}
         </RequestCard>
       ))}

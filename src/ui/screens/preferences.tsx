@@ -12,6 +12,7 @@ import {
   texts,
 } from '../state/preferences.ts'
 import type { PageLanguage } from '../state/preferences.ts'
+import { addressOf } from '../state/route.ts'
 import { logOut, session } from '../state/session.ts'
 
 // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the keys of the table
@@ -60,7 +61,11 @@ export function Preferences() {
           onTurn={() => void Notification.requestPermission()}
         />
         <Switch of={hidesContent} label={texts.value.hideContent} />
-        {session.value?.me.kind === 'master' && <p class="quiet">{masterKey}</p>}
+        {session.value?.me.kind === 'master' && (
+          <p class="quiet">
+            {masterKey} <a href={addressOf('server')}>{texts.value.apiKeys}</a>
+          </p>
+        )}
         <button type="button" onClick={() => attempt(logOut)}>
           {logOutText}
         </button>

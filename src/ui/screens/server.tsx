@@ -20,7 +20,7 @@ export function Server() {
     <section class="page">
       <h1>{server}</h1>
       {/* The links for screens without room for them in the navigation. */}
-      <p class="bar">
+      <p class="bar narrow-only">
         <a href={addressOf('costs')}>{costs}</a>
         <a href={addressOf('webhooks')}>{webhooks}</a>
       </p>
@@ -39,20 +39,27 @@ export function Server() {
 }
 
 function About({ info }: { readonly info: Info }) {
-  const { version, isolation, limits } = texts.value
+  const { version, isolation, limits, network } = texts.value
+  const facts = [
+    [version, info.version],
+    [isolation, info.isolation],
+    [network, info.network.default.mode],
+  ] as const
   return (
     <>
-      <dl>
-        <dt>{version}</dt>
-        <dd>{info.version}</dd>
-        <dt>{isolation}</dt>
-        <dd>{info.isolation}</dd>
+      <dl class="sums">
+        {facts.map(([name, value]) => (
+          <div key={name}>
+            <dt class="quiet">{name}</dt>
+            <dd class="lead">{value}</dd>
+          </div>
+        ))}
       </dl>
       <details>
         <summary>{limits}</summary>
         <dl>
           {Object.entries(info.limits).map(([name, value]) => (
-            <div key={name} class="pair">
+            <div key={name} class="pair narrow">
               <dt>
                 <code>{name}</code>
               </dt>
@@ -142,7 +149,7 @@ function MakeKey({ added }: { readonly added: (key: string) => void }) {
         {keyName}
         <input name="name" required maxLength={100} />
       </label>
-      <fieldset>
+      <fieldset class="choices">
         <legend>{scopes}</legend>
         {SCOPES.map((scope) => (
           <label class="option" key={scope}>

@@ -2,9 +2,10 @@
 import { useState } from 'preact/hooks'
 import { titleOf } from '../../contract/events/call-title.ts'
 import type { OpenConversation } from '../state/conversation.ts'
+import { hasCallFailed } from '../state/call-result.ts'
 import type { ChatRow } from '../state/items.ts'
 import { texts } from '../state/preferences.ts'
-import { clock, duration } from '../parts/amounts.ts'
+import { duration, moment } from '../parts/amounts.ts'
 import { short, visible } from '../text/visible.ts'
 import { VirtualRows } from '../parts/virtual-rows.tsx'
 
@@ -65,7 +66,7 @@ function Bar({
 }) {
   return (
     <div class={`span ${isFailed ? 'failed' : ''}`}>
-      <time class="quiet number">{clock(start)}</time>
+      <time class="quiet number">{moment(new Date(start).toISOString())}</time>
       <span class="name">{name}</span>
       <span class={`bar-of ${kind}`} style={{ width: `${Math.max(0.5, Math.min(100, (100 * ms) / longest))}%` }} />
       <span class="number">{duration(ms)}</span>
@@ -86,7 +87,7 @@ function spanOf(row: ChatRow): Span[] {
         name: `${visible(row.use.name)} ${short(titleOf(row.use.input), 80)}`,
         start,
         ms,
-        isFailed: row.result?.is_error ?? false,
+        isFailed: hasCallFailed(row.result),
       },
     ]
   }

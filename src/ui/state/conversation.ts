@@ -31,6 +31,8 @@ export class OpenConversation {
   readonly hasOlder = signal(false)
   readonly fault = signal<string | undefined>(undefined)
   readonly isDeleted = signal(false)
+  /** A message that was taken back, to be edited. */
+  readonly returned = signal<string | undefined>(undefined)
   /** Whether the person reads the end: then old rows are forgotten. */
   isAtEnd = true
   #items = new Items()
@@ -57,6 +59,7 @@ export class OpenConversation {
         this.handle.listEvents({ order: 'desc', limit: PAGE, max_text: MAX_TEXT }, { signal }),
       ])
       const events = page.items.toReversed()
+      this.fault.value = undefined
       this.view.value = view
       this.#items.append(events)
       this.#firstSeq = events[0]?.seq ?? 1
@@ -68,6 +71,14 @@ export class OpenConversation {
     } catch (error) {
       this.#fail(error)
     }
+  }
+
+  /** Reads again what could not be read while the server was away. */
+  async recover(): Promise<void> {
+    if (this.fault.value === undefined || this.isDeleted.value) return
+    if (!this.view.value) return await this.open()
+    this.fault.value = undefined
+    await this.refresh().catch((error: unknown) => this.#fail(error))
   }
 
   close(): void {

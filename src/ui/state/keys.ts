@@ -2,7 +2,7 @@
 import { signal } from '@preact/signals'
 import { forPeople } from './live.ts'
 import { singleKeys } from './preferences.ts'
-import { show } from './route.ts'
+import { route, show } from './route.ts'
 
 export const dialog = signal<'palette' | 'help' | undefined>(undefined)
 
@@ -47,7 +47,7 @@ function singleKey({ key, repeat }: KeyboardEvent): boolean {
 }
 
 function focusSearch(): void {
-  show('conversations')
+  if (route.value.path[0] !== 'conversations') show('conversations')
   requestAnimationFrame(() => document.querySelector<HTMLElement>('[data-search]')?.focus())
 }
 
@@ -57,6 +57,8 @@ function decide(key: string): boolean {
   const control = card?.querySelector<HTMLElement>(`[data-key="${CSS.escape(key)}"]`)
   if (!card || !control || !isInSight(card)) return false
   control.click()
+  // Enter then sends the answer.
+  if (control instanceof HTMLInputElement) control.focus({ preventScroll: true })
   return true
 }
 

@@ -21,6 +21,14 @@ function decodePart(part: string): string {
 
 export const addressOf = (...path: readonly string[]): string => `#/${path.map(encodeURIComponent).join('/')}`
 
+/** Changes the query without an entry in the history: going back leaves the screen. */
+export function setQuery(values: Readonly<Record<string, string | undefined>>): void {
+  const query = new URLSearchParams(Object.entries(values).filter((pair): pair is [string, string] => Boolean(pair[1])))
+  const address = addressOf(...route.peek().path)
+  history.replaceState(undefined, '', query.size > 0 ? `${address}?${query}` : address)
+  hash.value = location.hash
+}
+
 export function show(...path: readonly string[]): void {
   location.hash = addressOf(...path)
 }

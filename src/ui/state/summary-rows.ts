@@ -1,5 +1,6 @@
 /** The rows of a list of conversations, those that changed last first, and what a change makes of them. Pure. */
 import type { ConversationSummary } from '../../contract/conversations/summary.ts'
+import type { ListQuery } from './list-query.ts'
 
 /** Has no summary if the conversation was deleted. */
 export type SummaryChange = { readonly id: string; readonly summary?: ConversationSummary | undefined }
@@ -8,8 +9,7 @@ export type SummaryChange = { readonly id: string; readonly summary?: Conversati
 export type SummaryFilter = {
   readonly status?: readonly ConversationSummary['status'][]
   readonly archived?: boolean
-  readonly q?: string
-}
+} & ListQuery
 
 /** `isWhole`: there are no further rows at the server. Otherwise a row after the last one is read with its page. */
 export function withChange(
@@ -26,12 +26,16 @@ export function withChange(
   return isWhole || isLastRow ? [...others, summary] : others
 }
 
-function matches(summary: ConversationSummary, { status, archived, q }: SummaryFilter): boolean {
-  const { title = '', preview = '' } = summary
+function matches(summary: ConversationSummary, filter: SummaryFilter): boolean {
+  const { status, archived, q, label, model, user_id } = filter
+  const { title = '', preview = '', labels = [] } = summary
   const text = q?.toLowerCase()
   return (
     (status === undefined || status.includes(summary.status)) &&
     (archived === undefined || (summary.archived ?? false) === archived) &&
+    (label === undefined || label.every((name) => labels.includes(name))) &&
+    (model === undefined || summary.model === model) &&
+    (user_id === undefined || summary.user_id === user_id) &&
     (text === undefined || title.toLowerCase().includes(text) || preview.toLowerCase().includes(text))
   )
 }

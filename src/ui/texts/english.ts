@@ -1,6 +1,7 @@
 /** What the page says. The other languages have the same keys. */
 export const ENGLISH = {
   inbox: 'Inbox',
+  jump: 'Go to …',
   conversations: 'Conversations',
   newConversation: 'New',
   server: 'Server',
@@ -55,7 +56,7 @@ export const ENGLISH = {
   already: (reason: string) => `Somebody else was first: ${reason}`,
   bySubagent: (name: string) => `by the subagent ${name}`,
 
-  search: 'Search',
+  search: 'Search, or label: model: user:',
   all: 'All',
   archived: 'Archived',
   archive: 'Archive',
@@ -66,6 +67,7 @@ export const ENGLISH = {
   foundEvents: 'In messages, answers and tools',
   noConversations: 'No conversation matches.',
   untitled: 'Untitled',
+  allConversations: 'All conversations',
   waits: (count: number) => (count === 1 ? '1 waits' : `${count} wait`),
 
   status: {
@@ -89,6 +91,11 @@ export const ENGLISH = {
     settings: 'Settings',
   },
   message: 'Message to the agent',
+  queuedMessage: 'queued',
+  takeBack: 'Take back',
+  withdrawn: 'A message was taken back.',
+  condensed: 'What was said before is summarised for the model.',
+  rewound: (seq: number) => `Back to event ${seq}`,
   send: 'Send',
   pause: 'Pause',
   run: 'Continue',
@@ -108,6 +115,7 @@ export const ENGLISH = {
   deleted: 'This conversation was deleted.',
   linkTo: 'Link to this event',
   copyCurl: 'Copy as curl',
+  actions: 'More',
   forkHere: 'Fork from here',
   forked: 'Forked',
   mode: 'Permission mode',
@@ -123,6 +131,7 @@ export const ENGLISH = {
 
   firstMessage: 'What is to be done?',
   start: 'Start',
+  startAgent: 'Start an agent',
   startHint: 'Ctrl+Enter starts',
   serverDefault: 'default of the server',
 
@@ -135,6 +144,8 @@ export const ENGLISH = {
   addComment: 'Add comment',
   sendComments: (count: number) => (count === 1 ? 'Send 1 comment' : `Send ${count} comments`),
   binary: 'binary file',
+  untracked: 'untracked',
+  showContent: 'Show',
   cut: 'The patch is too long; this is its beginning.',
 
   plan: 'Plan',
@@ -149,10 +160,12 @@ export const ENGLISH = {
   muteConversation: 'Do not notify me of this conversation',
 
   up: 'Up',
+  findFile: 'Find a file',
+  noFile: 'No file has such a name.',
   download: 'Download',
   upload: 'Upload files',
   uploaded: (count: number) => (count === 1 ? '1 file uploaded' : `${count} files uploaded`),
-  tooLarge: 'Too large to show. Download it.',
+  tooLarge: 'This is the beginning of a large file. Download it to see the rest.',
   dropHere: 'Drop files to upload them here',
   emptyFolder: 'This directory is empty.',
 
@@ -198,6 +211,7 @@ export const ENGLISH = {
 
   version: 'Version',
   isolation: 'Isolation',
+  network: 'Network',
   limits: 'Limits',
   apiKeys: 'API keys',
   makeKey: 'Make a key',

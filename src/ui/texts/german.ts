@@ -3,6 +3,7 @@ import type { Texts } from './english.ts'
 
 export const GERMAN: Texts = {
   inbox: 'Eingang',
+  jump: 'Gehe zu …',
   conversations: 'Unterhaltungen',
   newConversation: 'Neu',
   server: 'Server',
@@ -58,7 +59,7 @@ export const GERMAN: Texts = {
   already: (reason) => `Jemand war schneller: ${reason}`,
   bySubagent: (name) => `vom Unteragenten ${name}`,
 
-  search: 'Suchen',
+  search: 'Suchen, oder label: model: user:',
   all: 'Alle',
   archived: 'Archiv',
   archive: 'Archivieren',
@@ -69,6 +70,7 @@ export const GERMAN: Texts = {
   foundEvents: 'In Nachrichten, Antworten und Werkzeugen',
   noConversations: 'Keine Unterhaltung passt.',
   untitled: 'Ohne Titel',
+  allConversations: 'Alle Unterhaltungen',
   waits: (count) => (count === 1 ? '1 wartet' : `${count} warten`),
 
   status: {
@@ -92,6 +94,11 @@ export const GERMAN: Texts = {
     settings: 'Einstellungen',
   },
   message: 'Nachricht an den Agenten',
+  queuedMessage: 'wartet',
+  takeBack: 'Zurücknehmen',
+  withdrawn: 'Eine Nachricht wurde zurückgenommen.',
+  condensed: 'Was vorher gesagt wurde, ist für das Modell zusammengefasst.',
+  rewound: (seq) => `Zurück zu Ereignis ${seq}`,
   send: 'Senden',
   pause: 'Anhalten',
   run: 'Weiter',
@@ -110,6 +117,7 @@ export const GERMAN: Texts = {
   deleted: 'Diese Unterhaltung wurde gelöscht.',
   linkTo: 'Link auf dieses Ereignis',
   copyCurl: 'Als curl kopieren',
+  actions: 'Mehr',
   forkHere: 'Hier abzweigen',
   forked: 'Abgezweigt',
   mode: 'Erlaubnis-Modus',
@@ -125,6 +133,7 @@ export const GERMAN: Texts = {
 
   firstMessage: 'Was soll der Agent tun?',
   start: 'Starten',
+  startAgent: 'Einen Agenten starten',
   startHint: 'Strg+Enter startet',
   serverDefault: 'Vorgabe des Servers',
 
@@ -138,6 +147,8 @@ export const GERMAN: Texts = {
   addComment: 'Anmerken',
   sendComments: (count) => (count === 1 ? '1 Anmerkung senden' : `${count} Anmerkungen senden`),
   binary: 'Binärdatei',
+  untracked: 'nicht in git',
+  showContent: 'Zeigen',
   cut: 'Der Patch ist zu lang; dies ist sein Anfang.',
 
   plan: 'Plan',
@@ -152,10 +163,12 @@ export const GERMAN: Texts = {
   muteConversation: 'Für diese Unterhaltung nicht benachrichtigen',
 
   up: 'Hinauf',
+  findFile: 'Eine Datei finden',
+  noFile: 'Keine Datei heißt so.',
   download: 'Herunterladen',
   upload: 'Dateien hochladen',
   uploaded: (count) => (count === 1 ? '1 Datei hochgeladen' : `${count} Dateien hochgeladen`),
-  tooLarge: 'Zu groß zum Zeigen. Laden Sie sie herunter.',
+  tooLarge: 'Das ist der Anfang einer großen Datei. Laden Sie sie herunter, um den Rest zu sehen.',
   dropHere: 'Dateien hier ablegen, um sie hochzuladen',
   emptyFolder: 'Dieses Verzeichnis ist leer.',
 
@@ -201,6 +214,7 @@ export const GERMAN: Texts = {
 
   version: 'Version',
   isolation: 'Abschottung',
+  network: 'Netz',
   limits: 'Grenzen',
   apiKeys: 'API-Schlüssel',
   makeKey: 'Schlüssel anlegen',

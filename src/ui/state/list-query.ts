@@ -1,0 +1,28 @@
+/** What somebody types to find conversations: words, and filters such as `label:ci model:gpt-5 user:"ada l"`. Pure. */
+
+export type ListQuery = {
+  readonly q?: string
+  readonly label?: readonly string[]
+  readonly model?: string
+  readonly user_id?: string
+}
+
+const FILTERS = /(?<=^|\s)(label|model|user):(?:"([^"]*)"|(\S*))/g
+
+export function listQueryOf(text: string): ListQuery {
+  const labels: string[] = []
+  const one: { model?: string; user_id?: string } = {}
+  const rest = text.replaceAll(FILTERS, (_, name: string, quoted: string | undefined, word: string | undefined) => {
+    const value = (quoted ?? word ?? '').trim()
+    if (value === '') return ' '
+    if (name === 'label') labels.push(value)
+    else one[name === 'user' ? 'user_id' : 'model'] = value
+    return ' '
+  })
+  const q = rest.replaceAll(/\s+/g, ' ').trim()
+  return { ...(q && { q }), ...(labels.length > 0 && { label: labels }), ...one }
+}
+
+export function filterText(name: 'label' | 'model' | 'user', value: string): string {
+  return /\s/.test(value) ? `${name}:"${value}"` : `${name}:${value}`
+}
