@@ -7,7 +7,9 @@ import type { Page } from 'playwright-core'
 import { chromium } from 'playwright-core'
 import { BROWSERS, findCommand } from '../scripts/provide.mjs'
 import { fillWithConversations } from './many-conversations.ts'
-import { KEY, URL, startServerProcess } from './server-process.ts'
+import { EVENTS, benchPages, makeWorkdir } from './dashboard-pages.ts'
+import { KEY, NEW_CONVERSATION, URL, startServerProcess } from './server-process.ts'
+import { lengthen } from '../test/support/long-conversation.ts'
 import type { Row } from './table.ts'
 import { median } from './table.ts'
 
@@ -41,11 +43,13 @@ const WATCH = `
 export async function benchDashboard(): Promise<Row[]> {
   const home = await mkdtemp(join(tmpdir(), 'bench-dashboard-'))
   await fillWithConversations(home, CONVERSATIONS)
+  const id = await makeLongConversation(home)
   const { kill } = await startServerProcess(home)
   const browser = await chromium.launch({ executablePath: findCommand(BROWSERS) ?? '', args: ['--no-sandbox'] })
   try {
     const page = await browser.newPage()
     await page.addInitScript(WATCH)
+    await page.route('**/blank', (route) => route.fulfill({ contentType: 'text/html', body: '<!doctype html>' }))
     await page.route('**/bare', (route) => route.fulfill({ contentType: 'text/html', body: BARE }))
     await page.goto(`${URL}/ui/#/conversations`)
     await page.fill('[name=password]', KEY)
@@ -60,6 +64,7 @@ export async function benchDashboard(): Promise<Row[]> {
       [own, bare].map((loads = []) => median(loads.map((one) => one[what]))),
     )
     const delays = await delaysOf(page)
+    const pages = await benchPages(page, id)
     const count = CONVERSATIONS.toLocaleString('en')
     return [
       ['first paint of the dashboard', ...besides(paint)],
@@ -69,12 +74,24 @@ export async function benchDashboard(): Promise<Row[]> {
         `${at(delays, 0.5)} / ${at(delays, 0.95)} ms`,
         `${(Number(at(delays, 0.95)) / 150).toFixed(2)} of 150 ms`,
       ],
+      ...pages,
     ]
   } finally {
     await browser.close()
     await kill()
     await rm(home, { recursive: true, force: true })
   }
+}
+
+/** One more conversation, the oldest, with many events, and a workdir with long things. */
+async function makeLongConversation(home: string): Promise<string> {
+  const { kill } = await startServerProcess(home)
+  const body = JSON.stringify({ ...NEW_CONVERSATION, workdir: makeWorkdir(home), title: 'long' })
+  const answer = await fetch(`${URL}/conversations`, { method: 'POST', headers: HEADERS, body })
+  const { id } = (await answer.json()) as { id: string }
+  await kill('SIGTERM')
+  await lengthen(join(home, 'data'), id, EVENTS)
+  return id
 }
 
 type Load = { readonly paint: number; readonly row: number }
