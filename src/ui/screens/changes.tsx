@@ -24,7 +24,7 @@ type Line = {
   readonly number: number | undefined
   readonly text: string
   readonly file?: FileDiff
-  readonly isUntracked?: boolean
+  readonly isNewFile?: boolean
 }
 type Comment = {
   readonly key: string
@@ -107,8 +107,8 @@ async function readDiff(id: string, base: Base, signal: AbortSignal): Promise<Li
       conversation.git.status({ limit: 1000 }, { signal }),
     ])
     // What the agent has made is in no commit.
-    const untracked = status.items.flatMap(({ path, untracked }) => (untracked ? [path] : []))
-    return [...items.flatMap(linesOf), ...untracked.map(untrackedLine)]
+    const newPaths = status.items.flatMap((entry) => (entry.untracked ? [entry.path] : []))
+    return [...items.flatMap(linesOf), ...newPaths.map(newFileLine)]
   } catch (error) {
     if (!isUnknown(error)) throw error
   }
@@ -146,12 +146,12 @@ function linesOf(file: FileDiff): Line[] {
   return lines
 }
 
-const untrackedLine = (path: string): Line => ({
+const newFileLine = (path: string): Line => ({
   key: `untracked ${path}`,
   path,
   number: undefined,
   text: path,
-  isUntracked: true,
+  isNewFile: true,
 })
 
 type LineProps = {
@@ -164,7 +164,7 @@ type LineProps = {
 function DiffLine({ open, line, comment, set }: LineProps) {
   const [isOpen, setOpen] = useState(false)
   if (line.file) return <FileHead file={line.file} />
-  if (line.isUntracked) return <Untracked open={open} path={line.path} />
+  if (line.isNewFile) return <NewFile open={open} path={line.path} />
   return (
     <div class="diff-line">
       <div class={classOfLine(line.text)}>
@@ -188,7 +188,7 @@ function DiffLine({ open, line, comment, set }: LineProps) {
 }
 
 /** A file that git does not know: its content is read when somebody wants to see it. */
-function Untracked({ open, path }: { readonly open: OpenConversation; readonly path: string }) {
+function NewFile({ open, path }: { readonly open: OpenConversation; readonly path: string }) {
   const { untracked, showContent, close } = texts.value
   const [isShown, setShown] = useState(false)
   const isFolder = path.endsWith('/')

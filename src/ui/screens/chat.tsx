@@ -159,20 +159,20 @@ function Composer({ open }: { readonly open: OpenConversation }) {
     try {
       await open.handle.send(text)
       // What was typed meanwhile belongs to the next message.
-      const typed = area.current?.value ?? ''
-      write(typed.startsWith(text) ? typed.slice(text.length) : typed)
+      const typedText = area.current?.value ?? ''
+      write(typedText.startsWith(text) ? typedText.slice(text.length) : typedText)
     } finally {
       setBusy(false)
       area.current?.focus()
     }
   }
-  const returned = open.returned.value
+  const takenText = open.returned.value
   useEffect(() => {
-    if (returned === undefined) return
+    if (takenText === undefined) return
     open.returned.value = undefined
-    write(text === '' ? returned : `${returned}\n\n${text}`)
+    write(text === '' ? takenText : `${takenText}\n\n${text}`)
     area.current?.focus()
-  }, [returned])
+  }, [takenText])
   return (
     <form class="composer column" onSubmit={(event) => (event.preventDefault(), attempt(post))}>
       <textarea

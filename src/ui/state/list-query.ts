@@ -12,13 +12,16 @@ const FILTERS = /(?<=^|\s)(label|model|user):(?:"([^"]*)"|(\S*))/g
 export function listQueryOf(text: string): ListQuery {
   const labels: string[] = []
   const one: { model?: string; user_id?: string } = {}
-  const rest = text.replaceAll(FILTERS, (_, name: string, quoted: string | undefined, word: string | undefined) => {
-    const value = (quoted ?? word ?? '').trim()
-    if (value === '') return ' '
-    if (name === 'label') labels.push(value)
-    else one[name === 'user' ? 'user_id' : 'model'] = value
-    return ' '
-  })
+  const rest = text.replaceAll(
+    FILTERS,
+    (_, name: string, quotedWords: string | undefined, word: string | undefined) => {
+      const value = (quotedWords ?? word ?? '').trim()
+      if (value === '') return ' '
+      if (name === 'label') labels.push(value)
+      else one[name === 'user' ? 'user_id' : 'model'] = value
+      return ' '
+    },
+  )
   const q = rest.replaceAll(/\s+/g, ' ').trim()
   return { ...(q && { q }), ...(labels.length > 0 && { label: labels }), ...one }
 }

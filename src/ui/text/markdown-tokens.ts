@@ -28,11 +28,11 @@ const OPEN_BLOCKS = 3
 
 /** The same for a text that begins with another one, as while it is written: only its last blocks are read again. */
 export function tokensAfter(before: LexedText, text: string): Token[] | undefined {
-  const kept = before.tokens.slice(0, -OPEN_BLOCKS)
-  const head = kept.map(({ raw }) => raw).join('')
+  const keptTokens = before.tokens.slice(0, -OPEN_BLOCKS)
+  const head = keptTokens.map(({ raw }) => raw).join('')
   if (!text.startsWith(before.text) || !text.startsWith(head)) return markdownTokens(text)
   const rest = text.length > MAX_CHARS ? undefined : markdownTokens(text.slice(head.length))
-  return rest && [...kept, ...rest]
+  return rest && [...keptTokens, ...rest]
 }
 
 class BoundedLexer extends Lexer {

@@ -1,0 +1,95 @@
+/** Keys with few rights, a slow network and a server that is away: what the page offers works, and nothing is lost or doubled. */
+import type { Browser, Page } from 'playwright-core'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import type { Stage } from '../support/agent.ts'
+import { setStage } from '../support/agent.ts'
+import { goTo, openBrowser, openTab } from './browser.ts'
+
+let browser: Browser
+let stage: Stage
+beforeAll(async () => {
+  browser = await openBrowser()
+  const replies = [{ when: 'hello', turns: [{ text: 'Hello there.' }] }]
+  stage = await setStage({ replies }, {})
+})
+afterAll(async () => {
+  await browser.close()
+  await stage[Symbol.asyncDispose]()
+})
+
+const SCREENS = ['', 'conversations', 'new', 'costs', 'webhooks', 'server', 'settings']
+
+async function visit(page: Page, hashes: readonly string[]): Promise<void> {
+  for (const hash of hashes) {
+    await goTo(page, `#/${hash}`)
+    await page.waitForSelector('h1')
+    await page.waitForSelector('.loading', { state: 'detached' })
+  }
+}
+
+test.each([
+  [['read'], []],
+  [
+    ['read', 'approve', 'files'],
+    ['/files', '/changes'],
+  ],
+])('a key that may %j asks for nothing that is refused', async (scopes, tabs) => {
+  const id = await stage.create({ title: 'few rights', permission_mode: 'default' })
+  const { body } = await stage.server.call('POST', '/keys', { name: 'few', scopes })
+  const refused: string[] = []
+  const { page, misdeeds } = await openTab(browser, stage.server.url, { key: body.key })
+  page.on('response', (response) => {
+    if (response.status() === 403) refused.push(response.url())
+  })
+  await visit(page, [...SCREENS, ...['', '/timeline', '/settings', ...tabs].map((tab) => `c/${id}${tab}`)])
+  expect(refused).toEqual([])
+  expect(misdeeds).toEqual([])
+  await page.context().close()
+})
+
+test('a message that is on its way is sent once, and what is typed meanwhile stays', async () => {
+  const id = await stage.create({ title: 'slow' })
+  const { page } = await openTab(browser, stage.server.url, { hash: `#/c/${id}` })
+  const arrived = Promise.withResolvers<void>()
+  let posts = 0
+  await page.route('**/messages', async (route) => {
+    posts++
+    await arrived.promise
+    await route.continue()
+  })
+  await page.fill('.composer textarea', 'hello')
+  await page.keyboard.press('Control+Enter')
+  await page.waitForSelector('.composer button:disabled')
+  await page.keyboard.press('Control+Enter')
+  await page.keyboard.type(' and more')
+  arrived.resolve()
+  await page.waitForSelector('.said.user:has-text("hello")')
+  await expect.poll(() => page.inputValue('.composer textarea')).toBe(' and more')
+  expect(posts).toBe(1)
+  expect(await page.locator('.said.user').count()).toBe(1)
+  await page.context().close()
+})
+
+test('a conversation that was opened while the server was away is there when it is back', async () => {
+  const id = await stage.create({ title: 'away' })
+  const { page } = await openTab(browser, stage.server.url, { hash: `#/c/${id}/changes` })
+  // A comment on a line is a draft, too.
+  await page.evaluate(
+    `localStorage.setItem('draft comments ${id}', '[{"key":"a","path":"a.txt","quoted":"x","text":"why?"}]')`,
+  )
+  await page.waitForSelector('h1:has-text("away")')
+  await stage.server.stop('SIGKILL')
+  await page.waitForSelector('.lost')
+  await goTo(page, '#/conversations')
+  await goTo(page, `#/c/${id}/changes`)
+  await page.waitForSelector('.conversation > .fault')
+  await stage.server.restart()
+  await page.waitForSelector('h1:has-text("away")')
+  await page.waitForSelector('.conversation > .fault', { state: 'detached' })
+  await page.waitForSelector('button:has-text("Send 1 comment")')
+  await goTo(page, '#/settings')
+  await page.click('text=Log out')
+  await page.waitForSelector('[name=password]')
+  expect(await page.evaluate(`Object.keys(localStorage).filter((name) => name.startsWith('draft'))`)).toEqual([])
+  await page.context().close()
+})
