@@ -17,6 +17,8 @@ const CONVERSATIONS = 10_000
 const ROUNDS = 5
 const ACTIVE = 8
 const CHANGES = 25
+/** On a busy machine. */
+const PATIENCE_MS = 120_000
 
 const HEADERS = { authorization: `Bearer ${KEY}`, 'content-type': 'application/json' }
 
@@ -48,6 +50,7 @@ export async function benchDashboard(): Promise<Row[]> {
   const browser = await chromium.launch({ executablePath: findCommand(BROWSERS) ?? '', args: ['--no-sandbox'] })
   try {
     const page = await browser.newPage()
+    page.setDefaultTimeout(PATIENCE_MS)
     await page.addInitScript(WATCH)
     await page.route('**/blank', (route) => route.fulfill({ contentType: 'text/html', body: '<!doctype html>' }))
     await page.route('**/bare', (route) => route.fulfill({ contentType: 'text/html', body: BARE }))

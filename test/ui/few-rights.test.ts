@@ -47,7 +47,7 @@ test.each([
   await page.context().close()
 })
 
-test('a message that is on its way is sent once, and what is typed meanwhile stays', async () => {
+test('a message that is being sent is sent once, and what is typed meanwhile stays', async () => {
   const id = await stage.create({ title: 'slow' })
   const { page } = await openTab(browser, stage.server.url, { hash: `#/c/${id}` })
   const arrived = Promise.withResolvers<void>()

@@ -1,5 +1,6 @@
 /** A tool call on one line, with its input and its output below when it is open. */
 import { structuredPatch } from 'diff'
+import type { ComponentChildren } from 'preact'
 import { useMemo, useState } from 'preact/hooks'
 import { fieldsOfInput, titleOf } from '../../contract/events/call-title.ts'
 import { exitCodeOf, hasCallFailed } from '../state/call-result.ts'
@@ -16,9 +17,11 @@ type Props = {
   readonly now: number
   /** The agent waits for somebody: the call does not run. */
   readonly isWaiting: boolean
+  /** Below the output. */
+  readonly children?: ComponentChildren
 }
 
-export function ToolCard({ call: { use, result }, output, now, isWaiting }: Props) {
+export function ToolCard({ call: { use, result }, output, now, isWaiting, children }: Props) {
   const [isOpen, setOpen] = useState<boolean>()
   const code = exitCodeOf(result)
   const hasFailed = hasCallFailed(result)
@@ -43,6 +46,7 @@ export function ToolCard({ call: { use, result }, output, now, isWaiting }: Prop
           <CutTexts event={use} />
           <CutTexts event={result} />
           {result?.full_output_path && <p class="quiet">{texts.value.fullOutput(visible(result.full_output_path))}</p>}
+          {children}
         </div>
       )}
     </div>

@@ -17,7 +17,7 @@ import { may } from '../state/session.ts'
 import { waitingSeqs } from '../state/unread.ts'
 import { Markdown } from '../text/markdown.tsx'
 import { short, visible } from '../text/visible.ts'
-import { EventRow } from './event-row.tsx'
+import { EventRow, Origin } from './event-row.tsx'
 
 export function Chat({ open }: { readonly open: OpenConversation }) {
   const [isAtEnd, setAtEnd] = useState(true)
@@ -48,8 +48,8 @@ export function Chat({ open }: { readonly open: OpenConversation }) {
       />
       <Plan rows={rows} />
       {!isAtEnd && (
-        <button type="button" class="to-end" onClick={toEnd}>
-          ↓ {texts.value.toTheEnd}
+        <button type="button" class="to-end" aria-label={texts.value.toTheEnd} onClick={toEnd}>
+          ↓
         </button>
       )}
       {may('write') && <Composer open={open} />}
@@ -89,7 +89,9 @@ function Row({ row, open, waiting }: RowProps) {
           output={open.outputs.value.get(row.key)}
           now={row.result ? 0 : now.value}
           isWaiting={isWaitingFor(open)}
-        />
+        >
+          <Origin event={row.use} open={open} name="" />
+        </ToolCard>
       </div>
     )
   }

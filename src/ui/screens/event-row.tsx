@@ -150,7 +150,7 @@ type OriginProps = {
 }
 
 /** Shows who said it and when, and what can be done from here. */
-function Origin({ event, open, name, children }: OriginProps) {
+export function Origin({ event, open, name, children }: OriginProps) {
   const { forkHere, forked, linkTo, copyCurl, copied, actions } = texts.value
   const fork = async () => {
     const { id } = await open.handle.fork({ at_seq: event.seq })
@@ -164,7 +164,7 @@ function Origin({ event, open, name, children }: OriginProps) {
   }
   return (
     <div class="origin quiet">
-      <strong>{name}</strong>
+      {name && <strong>{name}</strong>}
       <a
         href={`${addressOf('c', open.id)}?seq=${event.seq}`}
         title={linkTo}
