@@ -1,4 +1,6 @@
 /** The rows of a conversation: the same, however its events arrive. */
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { Event } from '../../src/contract/events/event.ts'
@@ -69,11 +71,46 @@ test('only so many rows stay in memory, the newest', () => {
   expect(items.trim(5)).toBe(false)
 })
 
+test('a call that runs longer than the rows are kept has ended when it is read again', () => {
+  const items = new Items()
+  const [use, result] = [
+    EVENTS[2]!,
+    at(31, { type: 'ToolResult', tool_use_id: 'call-0', output: 'late', is_error: false }),
+  ]
+  items.append([use, ...EVENTS.slice(10)])
+  items.append([result])
+  items.trim(1)
+  items.prepend([use])
+  expect(items.rows[0]).toMatchObject({ kind: 'call', result: { output: 'late' } })
+})
+
+test('outputs of calls that were forgotten are not kept in memory', async () => {
+  const items = new Items()
+  const results: WeakRef<object>[] = []
+  for (let seq = 1; seq < 40; seq += 2) {
+    const result = at(seq + 1, {
+      type: 'ToolResult',
+      tool_use_id: `c${seq}`,
+      output: 'x'.repeat(1000),
+      is_error: false,
+    })
+    items.append([at(seq, { type: 'ToolUse', tool_use_id: `c${seq}`, name: 'Bash', input: {} }), result])
+    items.trim(2)
+    results.push(new WeakRef(result))
+  }
+  // What a weak reference has returned lives until the current work has ended.
+  await new Promise(setImmediate)
+  setFlagsFromString('--expose-gc')
+  runInNewContext('gc')()
+  expect(results.filter((result) => result.deref() !== undefined).length).toBeLessThanOrEqual(3)
+})
+
 test('a call or request that was forgotten and is read again has still ended', () => {
   const items = new Items()
   items.append(EVENTS)
   items.trim(1)
-  // The page ends between the calls and their results.
+  // A page ends between the calls and their results.
+  items.prepend(EVENTS.slice(25, 29))
   items.prepend(EVENTS.slice(20, 25))
   expect(items.rows.slice(0, 5)).toEqual(whole().slice(12, 17))
 })

@@ -71,12 +71,15 @@ export class Items {
   /** Forgets the oldest rows above so many. Returns whether there were some. */
   trim(most: number): boolean {
     if (this.#rows.length <= most) return false
-    // Their pages are read again, perhaps without the events that ended them.
-    for (const row of this.#rows.slice(0, -most)) {
-      const end = endOf(row)
-      if (end) this.#ends.set(row.key, end)
-    }
+    const forgottenRows = this.#rows.slice(0, -most)
     this.#rows = this.#rows.slice(-most)
+    const firstSeq = this.#rows[0]?.seq ?? 0
+    // Pages before the first row are read again: with the ends that they have, and without those that came later.
+    for (const [key, { seq }] of this.#ends) if (seq < firstSeq) this.#ends.delete(key)
+    for (const row of forgottenRows) {
+      const end = endOf(row)
+      if (end && end.seq >= firstSeq) this.#ends.set(row.key, end)
+    }
     return true
   }
 
