@@ -1,7 +1,8 @@
 /** What has changed in the files, by git or by the snapshots of the server, with comments that become one message. */
-import { useState } from 'preact/hooks'
+import { useMemo, useState } from 'preact/hooks'
 import { AgentServerError } from '../../client/client.ts'
 import type { FileDiff } from '../../contract/diff.ts'
+import { useAtMost } from '../parts/at-most.ts'
 import { Blank } from '../parts/blank.tsx'
 import { FileContent } from '../parts/file-content.tsx'
 import { WhenLoaded, useLoaded } from '../parts/loaded.tsx'
@@ -9,6 +10,7 @@ import { attempt } from '../parts/notices.tsx'
 import { classOfLine } from '../parts/tool-card.tsx'
 import { VirtualRows } from '../parts/virtual-rows.tsx'
 import type { OpenConversation } from '../state/conversation.ts'
+import type { ChatRow } from '../state/items.ts'
 import { texts } from '../state/preferences.ts'
 import { draftOf, remember, rememberedValue } from '../state/remembered.ts'
 import { show } from '../state/route.ts'
@@ -42,8 +44,10 @@ export function Changes({ open }: { readonly open: OpenConversation }) {
     setStored(value)
     remember(draftOf(`comments ${open.id}`), value.length > 0 ? JSON.stringify(value) : undefined)
   }
-  const ends = open.rows.value.findLast(({ kind }) => kind === 'event')?.seq
-  const diff = useLoaded((signal) => readDiff(open.id, base, signal), [open.id, base, ends])
+  const lastChange = useAtMost(open.rows.value.findLast(changesFiles)?.seq, REFRESH_MS)
+  const diff = useLoaded((signal) => readDiff(open.id, base, signal), [open.id, base, lastChange])
+  const newFiles = useLoaded((signal) => readNewFiles(open.id, signal), [open.id, lastChange])
+  const lines = useMemo(() => diff.value && [...diff.value, ...(newFiles.value ?? [])], [diff.value, newFiles.value])
   const send = async () => {
     await open.handle.send(messageOfComments(comments))
     setComments([])
@@ -73,8 +77,8 @@ export function Changes({ open }: { readonly open: OpenConversation }) {
       </div>
       <WhenLoaded
         of={diff}
-        draw={(lines) =>
-          !lines || lines.length === 0 ? (
+        draw={() =>
+          !lines || (lines.length === 0 && newFiles.value) ? (
             <Blank text={lines ? noChanges : notKnown} />
           ) : (
             <VirtualRows
@@ -98,17 +102,20 @@ export function Changes({ open }: { readonly open: OpenConversation }) {
   )
 }
 
+/** A diff of many files takes git a while: an agent at work does not make it begin again with each step. */
+const REFRESH_MS = 2000
+
+const CHANGING: ReadonlySet<string> = new Set(['Result', 'FileUpdate', 'CommandResult', 'Rewound'])
+
+const changesFiles = (row: ChatRow): boolean =>
+  row.kind === 'call' ? row.result !== undefined : row.kind === 'event' && CHANGING.has(row.event.type)
+
 /** Asks git, or the snapshots where there is no repository. Null where there is neither. */
 async function readDiff(id: string, base: Base, signal: AbortSignal): Promise<Line[] | null> {
   const conversation = client().conversation(id)
   try {
-    const [{ items }, status] = await Promise.all([
-      conversation.git.diff({ base, limit: 1000 }, { signal }),
-      conversation.git.status({ limit: 1000 }, { signal }),
-    ])
-    // What the agent has made is in no commit.
-    const newPaths = status.items.flatMap((entry) => (entry.untracked ? [entry.path] : []))
-    return [...items.flatMap(linesOf), ...newPaths.map(newFileLine)]
+    const { items } = await conversation.git.diff({ base, limit: 1000 }, { signal })
+    return items.flatMap(linesOf)
   } catch (error) {
     if (!isUnknown(error)) throw error
   }
@@ -119,6 +126,17 @@ async function readDiff(id: string, base: Base, signal: AbortSignal): Promise<Li
   } catch (error) {
     if (!isUnknown(error)) throw error
     return null
+  }
+}
+
+/** What the agent has made is in no commit. */
+async function readNewFiles(id: string, signal: AbortSignal): Promise<Line[]> {
+  try {
+    const { items } = await client().conversation(id).git.status({ limit: 1000 }, { signal })
+    return items.flatMap(({ path, untracked }) => (untracked ? [newFileLine(path)] : []))
+  } catch (error) {
+    if (!isUnknown(error)) throw error
+    return []
   }
 }
 

@@ -1,4 +1,5 @@
 /** What was said and done, and the line for the next message. */
+import { memo } from 'preact/compat'
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
 import { requestOf } from '../../contract/events/opened-request.ts'
 import { submitOnEnter } from '../parts/fields.ts'
@@ -78,7 +79,8 @@ const NONE: ReadonlySet<number> = new Set()
 
 type RowProps = { readonly row: ChatRow; readonly open: OpenConversation; readonly waiting: ReadonlySet<number> }
 
-function Row({ row, open, waiting }: RowProps) {
+/** Drawn again when it changes, not in each frame in which somebody scrolls. */
+const Row = memo(({ row, open, waiting }: RowProps) => {
   if (row.kind === 'call') {
     const agent = row.use.agent_name
     return (
@@ -104,7 +106,7 @@ function Row({ row, open, waiting }: RowProps) {
       )}
     </div>
   )
-}
+})
 
 const isWaitingFor = ({ view }: OpenConversation): boolean => view.value?.status.startsWith('waiting') ?? false
 

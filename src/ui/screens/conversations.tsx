@@ -1,5 +1,6 @@
 /** All conversations, those that changed last first, with filters, a search, and archiving of many at once. */
-import { useState } from 'preact/hooks'
+import { memo } from 'preact/compat'
+import { useCallback, useState } from 'preact/hooks'
 import type { ConversationSummary } from '../../contract/conversations/summary.ts'
 import { Blank } from '../parts/blank.tsx'
 import { FoundEvents } from '../parts/found-events.tsx'
@@ -40,8 +41,11 @@ export function Conversations() {
   const filter = listQueryOf(text)
   const list = useSummaries({ archived: showsArchived, ...filter, ...(status && { status: [status] }) }, PAGE)
   const [selectedIds, setSelected] = useState<ReadonlySet<string>>(new Set())
-  const select = (id: string, isOn: boolean) =>
-    setSelected(new Set([...selectedIds].filter((other) => other !== id).concat(isOn ? [id] : [])))
+  const select = useCallback(
+    (id: string, isOn: boolean) =>
+      setSelected((before) => new Set([...before].filter((other) => other !== id).concat(isOn ? [id] : []))),
+    [],
+  )
   return (
     <section class="page filled">
       <h1>{conversations}</h1>
@@ -101,7 +105,8 @@ type RowProps = {
   readonly select: (id: string, isOn: boolean) => void
 }
 
-function Row({ summary, isSelected, select }: RowProps) {
+/** Drawn again when it changes, not in each frame in which somebody scrolls. */
+const Row = memo(({ summary, isSelected, select }: RowProps) => {
   return (
     <div class="selectable">
       {may('write') && (
@@ -117,7 +122,7 @@ function Row({ summary, isSelected, select }: RowProps) {
       <SummaryRow summary={summary} />
     </div>
   )
-}
+})
 
 const READ_ROWS = 500
 const MOST_SUGGESTIONS = 50
