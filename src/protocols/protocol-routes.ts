@@ -1,5 +1,6 @@
 /** The routes of the protocols besides the API, by the names that settings have for them. */
 import type { FastifyPluginAsync } from 'fastify'
+import { a2aRoutes } from './a2a/a2a-routes.ts'
 import { agUiRoutes } from './ag-ui/ag-ui-routes.ts'
 import { aiSdkRoutes } from './ai-sdk/routes.ts'
 import { mcpServerRoutes } from './mcp/mcp-routes.ts'
@@ -7,11 +8,12 @@ import type { McpDeps } from './mcp/served-agents.ts'
 import { openAiRoutes } from './openai/routes.ts'
 
 type ProtocolDeps = Parameters<typeof openAiRoutes>[1] & McpDeps
-type ProtocolName = 'openai' | 'ai-sdk' | 'ag-ui' | 'mcp'
+type ProtocolName = 'openai' | 'ai-sdk' | 'ag-ui' | 'mcp' | 'a2a'
 
 export const PROTOCOL_ROUTES: Readonly<Record<ProtocolName, FastifyPluginAsync<ProtocolDeps>>> = {
   openai: openAiRoutes,
   'ai-sdk': aiSdkRoutes,
   'ag-ui': agUiRoutes,
   mcp: mcpServerRoutes,
+  a2a: a2aRoutes,
 }

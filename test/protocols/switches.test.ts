@@ -8,6 +8,7 @@ test('a protocol that is turned off has no routes, and the others work', async (
   expect(await server.call('GET', '/v1/models')).toMatchObject(off)
   expect(await server.call('POST', '/ai/chat', {})).toMatchObject(off)
   expect(await server.call('POST', '/mcp', {})).toMatchObject(off)
+  expect(await server.call('GET', '/.well-known/agent-card.json')).toMatchObject(off)
   expect(await server.call('POST', '/ag-ui/default', {})).toMatchObject({ status: 400 })
   await server.restart('SIGTERM', { OPENHANDS_PROTOCOLS: 'none' })
   expect(await server.call('POST', '/ag-ui/default', {})).toMatchObject(off)
@@ -17,10 +18,17 @@ test('a protocol that is turned off has no routes, and the others work', async (
   expect((await fetch(`${server.url}/ai/chat`, { method: 'POST', headers, body: '{}' })).status).toBe(400)
 })
 
+test('A2A must be turned on', async () => {
+  await using server = await startServer()
+  expect(await server.call('POST', '/a2a', {})).toMatchObject({ status: 404, body: { error: 'not_found' } })
+  expect(await server.call('GET', '/.well-known/agent-card.json')).toMatchObject({ status: 404 })
+  expect(await server.call('GET', '/v1/models')).toMatchObject({ status: 200 })
+})
+
 test('a protocol that does not exist stops the start, with the names of those that do', async () => {
   const { exited, output } = launch(['serve'], {
-    env: { OPENHANDS_MASTER_KEY: 'a'.repeat(64), OPENHANDS_PROTOCOLS: 'a2a' },
+    env: { OPENHANDS_MASTER_KEY: 'a'.repeat(64), OPENHANDS_PROTOCOLS: 'acp' },
   })
   expect(await exited).not.toBe(0)
-  expect(output()).toMatch(/OPENHANDS_PROTOCOLS.*openai.*ai-sdk.*ag-ui.*mcp/)
+  expect(output()).toMatch(/OPENHANDS_PROTOCOLS.*openai.*ai-sdk.*ag-ui.*mcp.*a2a/)
 })

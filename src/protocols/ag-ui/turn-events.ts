@@ -3,6 +3,7 @@ import type { Event, EventOf } from '../../contract/events/event.ts'
 import type { TransientEvent } from '../../contract/events/transient-event.ts'
 import { outputText } from '../../contract/events/output-text.ts'
 import type { TurnStep } from '../items/follow-turn.ts'
+import { OpenRequests } from '../items/open-requests.ts'
 import type { TextKind, TurnChange } from '../items/turn-changes.ts'
 import { reasoningOfAnswer, textOfAnswer } from '../items/turn-changes.ts'
 import type { AgUiEvent, ToolMessageIds } from './ag-ui-event.ts'
@@ -10,7 +11,7 @@ import { argumentsOf, reasoningId } from './ag-ui-event.ts'
 import { Invocations } from './invocations.ts'
 import { endEvents } from './run-end.ts'
 import { TokenUsage } from './token-usage.ts'
-import { OpenInterrupts } from './open-interrupts.ts'
+import { openInterrupts, pendingToolCallIds } from './open-interrupts.ts'
 
 type TurnEventsOptions = {
   readonly threadId: string
@@ -27,7 +28,7 @@ export class TurnEvents {
   /** The run has ended: nothing may follow. */
   isOver = false
   readonly #options: TurnEventsOptions
-  readonly #waiting = new OpenInterrupts()
+  readonly #waiting = new OpenRequests()
   readonly #usage = new TokenUsage()
   readonly #invocations: Invocations
   /** The key is a call, the value the message that has it. */
@@ -170,10 +171,10 @@ export class TurnEvents {
       if (/\S/.test(text) && text.trim() !== this.#lastText.trim()) this.#say('text', id, text, {})
     }
     const interrupts =
-      change.type === 'rests' ? this.#waiting.interrupts((id) => this.#invocations.idOf(id)) : undefined
+      change.type === 'rests' ? openInterrupts(this.#waiting, (id) => this.#invocations.idOf(id)) : undefined
     this.#invocations.endAll(interrupts)
-    const pendingToolCallIds = this.#waiting.pendingToolCallIds()
-    this.#out.push(endEvents(change, { threadId, runId, usage, interrupts, pendingToolCallIds }))
+    const pendingIds = pendingToolCallIds(this.#waiting)
+    this.#out.push(endEvents(change, { threadId, runId, usage, interrupts, pendingToolCallIds: pendingIds }))
     this.isOver = true
   }
 

@@ -1,0 +1,54 @@
+/** The objects of A2A 1.0, as they are sent: the JSON form of its protocol buffers. */
+
+export type A2aPart = {
+  readonly text?: string
+  readonly data?: unknown
+  readonly raw?: string
+  readonly mediaType?: string
+}
+
+export type A2aMessage = {
+  readonly messageId: string
+  readonly contextId: string
+  readonly taskId: string
+  readonly role: 'ROLE_USER' | 'ROLE_AGENT'
+  readonly parts: readonly A2aPart[]
+}
+
+export type TaskState =
+  | 'TASK_STATE_WORKING'
+  | 'TASK_STATE_INPUT_REQUIRED'
+  | 'TASK_STATE_COMPLETED'
+  | 'TASK_STATE_FAILED'
+  | 'TASK_STATE_CANCELED'
+
+export type TaskStatus = {
+  readonly state: TaskState
+  readonly timestamp: string
+  readonly message?: A2aMessage
+}
+
+export type Artifact = { readonly artifactId: string; readonly name: string; readonly parts: readonly A2aPart[] }
+
+export type Task = {
+  readonly id: string
+  readonly contextId: string
+  readonly status: TaskStatus
+  readonly artifacts?: readonly Artifact[]
+  readonly history?: readonly A2aMessage[]
+  readonly metadata: Readonly<Record<string, unknown>>
+}
+
+type OfTask = { readonly taskId: string; readonly contextId: string }
+
+/** One event of a stream. */
+export type StreamEvent =
+  | { readonly task: Task }
+  | { readonly statusUpdate: OfTask & { readonly status: TaskStatus } }
+  | {
+      readonly artifactUpdate: OfTask & {
+        readonly artifact: Artifact
+        readonly append?: boolean
+        readonly lastChunk?: boolean
+      }
+    }

@@ -1,0 +1,69 @@
+/** The routes of A2A 1.0, in both of its bindings. What they do is loaded with the first request. */
+import type { FastifyContextConfig, FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
+import type * as Loaded from './a2a.ts'
+import type { OperationName } from './bindings.ts'
+import type { A2aDeps } from './call.ts'
+import { parseTaskId } from './task-id.ts'
+
+type RouteAccess = FastifyContextConfig & Required<Pick<FastifyContextConfig, 'scopes' | 'ofProfiles'>>
+type Api = typeof Loaded
+
+const reading = { scopes: ['read'], ofProfiles: 'free' } as const
+// What the agent says is in the answers. Decisions need the scope `approve`, too.
+const asking = { scopes: ['read', 'write'], ofProfiles: 'free' } as const
+
+export const a2aRoutes: FastifyPluginAsync<A2aDeps> = async (app, deps) => {
+  const load = () => import('./a2a.ts')
+  app.get('/.well-known/agent-card.json', { config: { public: true } }, async (request, reply) => {
+    void reply.header('cache-control', 'no-cache')
+    return reply.send((await load()).agentCard(request, deps.version))
+  })
+  const conversationInBody = async (_: unknown, request: FastifyRequest) =>
+    (await load()).conversationOfCall(deps, request)
+  await app.register(rpcRoute, { ...deps, load, conversationInBody })
+  await app.register(httpRoutes, { ...deps, load, conversationInBody })
+}
+
+type BindingDeps = A2aDeps & {
+  readonly load: () => Promise<Api>
+  readonly conversationInBody: (body: unknown, request: FastifyRequest) => Promise<string | undefined>
+}
+
+const rpcRoute: FastifyPluginAsync<BindingDeps> = async (app, { load, conversationInBody, ...deps }) => {
+  app.setErrorHandler(async (error, request, reply) => (await load()).sendRpcError(deps, error, request, reply))
+  app.route({
+    method: 'POST',
+    url: '/a2a',
+    // Methods that change something require more.
+    config: { ...reading, conversationInBody },
+    handler: async (request, reply) => (await load()).answerRpc(deps, request, reply),
+  })
+}
+
+const httpRoutes: FastifyPluginAsync<BindingDeps> = async (app, { load, conversationInBody, ...deps }) => {
+  app.setErrorHandler(async (error, request, reply) => (await load()).sendHttpError(deps, error, request, reply))
+  const add = (method: 'GET' | 'POST' | 'DELETE', path: string, access: RouteAccess, name: OperationName) =>
+    app.route({
+      method,
+      url: `/a2a/v1${path}`,
+      exposeHeadRoute: false,
+      config: access,
+      handler: async (request: FastifyRequest, reply: FastifyReply) =>
+        (await load()).answerHttp(deps, name, request, reply),
+    })
+  // A colon is the beginning of a parameter, and two are a colon.
+  add('POST', '/message::send', { ...asking, conversationInBody }, 'SendMessage')
+  add('POST', '/message::stream', { ...asking, conversationInBody }, 'SendStreamingMessage')
+  add('GET', '/extendedAgentCard', reading, 'GetExtendedAgentCard')
+  const own = { conversationOf: conversationOfPath }
+  add('GET', '/tasks/:id', { ...reading, ...own }, 'GetTask')
+  add('POST', '/tasks/:id([^:]+)::cancel', { ...asking, ...own }, 'CancelTask')
+  for (const method of ['GET', 'POST'] as const)
+    add(method, '/tasks/:id([^:]+)::subscribe', { ...reading, ...own }, 'SubscribeToTask')
+}
+
+function conversationOfPath(params: unknown): string | undefined {
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the parameter of the route
+  const { id } = params as { id: string }
+  return parseTaskId(id)?.conversationId
+}

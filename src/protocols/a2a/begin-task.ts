@@ -1,0 +1,110 @@
+/** Does what a message asks for: begins a task, or continues one, with words or with answers to what waits. */
+import type { Access } from '../../access/access.ts'
+import { Problem } from '../../contract/problem.ts'
+import { UserInput } from '../../contract/values/message.ts'
+import type { Conversation } from '../../conversations/conversation.ts'
+import { createOrFind } from '../../http/guards/create-or-find.ts'
+import { findEarlier } from '../../state/idempotency.ts'
+import type { Idempotency } from '../../state/idempotency.ts'
+import { beginAlone } from '../shared/begin-alone.ts'
+import { createRequestFor } from '../shared/create-request.ts'
+import { invalid, parseField } from '../shared/fields.ts'
+import { findThread } from '../shared/find-thread.ts'
+import { settleNew } from '../shared/settle-new.ts'
+import type { A2aCall, A2aDeps } from './call.ts'
+import { continueTask } from './continue-task.ts'
+import type { SendParams } from './message-request.ts'
+import { saidParts } from './message-request.ts'
+import { contextOfMessage, keyOfMessage } from './task-id.ts'
+import { contextOf, findTask } from './tasks.ts'
+import type { FoundTask } from './tasks.ts'
+
+/** Throws a `Problem` or an `A2aError`, and then nothing has changed. */
+export async function beginTask(call: A2aCall, params: SendParams): Promise<FoundTask> {
+  const { message } = params
+  const said = saidParts(message.parts)
+  const mark = markOf(call, params)
+  if (message.taskId !== undefined) return await continueNamed(call, message, { ...said, mark })
+  if (said.answers.length > 0) throw invalid('message.taskId', 'is needed to answer what a task waits for')
+  if (said.content.length === 0) throw invalid('message.parts', 'must say something')
+  const input = parseField(UserInput, { role: 'user', content: said.content }, 'message', 'parts')
+  const { conversation, isNew } = await contextFor(call, params)
+  call.request.conversationId = conversation.id
+  let hasBegun = false
+  try {
+    const begun = await alone(conversation, async (): Promise<FoundTask> => {
+      const earlier = findEarlier(conversation.state.postedKeys, mark, Date.now())
+      if (!earlier) refuseBusy(conversation)
+      const { seq, run_id } = earlier?.answer ?? (await conversation.post({ message: input, run: true }, mark))
+      return { conversation, start: seq, runId: run_id }
+    })
+    hasBegun = true
+    return begun
+  } finally {
+    if (isNew) await settleNew(call.deps, conversation, { hasBegun })
+  }
+}
+
+const markOf = ({ request }: A2aCall, { message }: SendParams): Idempotency => ({
+  key: keyOfMessage(message.messageId),
+  ...request.server.hashBody('a2a message', message.parts),
+})
+
+/** One request at a time begins a turn. */
+async function alone<T>(conversation: Conversation, act: () => Promise<T>): Promise<T> {
+  const release = beginAlone(conversation.id)
+  if (!release) throw busy()
+  try {
+    return await act()
+  } finally {
+    release()
+  }
+}
+
+const busy = () =>
+  new Problem('conversation_running', 'The context is busy with a task. Wait for its end, or send its taskId.', {
+    details: { retry_after: 1 },
+  })
+
+function refuseBusy({ state, requests }: Conversation): void {
+  if (state.status === 'running') throw busy()
+  if (requests.list().length > 0)
+    throw new Problem('waiting_for_input', 'A task of the context waits for an answer. Send its taskId, or cancel it.')
+}
+
+/** The conversation of the context that a message names, which the first one makes. */
+async function contextFor(
+  { deps, access }: A2aCall,
+  { message, metadata }: SendParams,
+): Promise<{ readonly conversation: Conversation; readonly isNew: boolean }> {
+  const externalId = message.contextId ?? contextOfMessage(message.messageId)
+  const thread = await findThread(deps, access, externalId)
+  if (thread) return { conversation: thread, isNew: false }
+  const profile = metadata?.profile ?? (await profileFor(deps, access))
+  const fields = { profile, tools: [], metadata: undefined, instructions: undefined, externalId }
+  const wish = await createRequestFor(deps, access, fields)
+  const { view, isNew } = await createOrFind(deps.manager, access, wish, { isTentative: true })
+  return { conversation: await deps.manager.open(view.id), isNew }
+}
+
+/** The profile of a message that names none: `default`, or the only one that the key may use. */
+async function profileFor({ profiles }: A2aDeps, { limits }: Access): Promise<string> {
+  const names = (await (await profiles()).names((name) => limits.profiles?.has(name) ?? true)).map(({ name }) => name)
+  const [only = 'default', ...others] = names
+  return others.length === 0 ? only : 'default'
+}
+
+type Continuation = Parameters<typeof continueTask>[2]
+
+async function continueNamed(
+  { deps, request, access }: A2aCall,
+  { taskId = '', contextId }: SendParams['message'],
+  continuation: Continuation,
+): Promise<FoundTask> {
+  const task = await findTask(deps, access, taskId)
+  const { conversation } = task
+  request.conversationId = conversation.id
+  if (contextId !== undefined && contextId !== contextOf(conversation) && contextId !== conversation.id)
+    throw invalid('message.contextId', 'is not the context of this task')
+  return await alone(conversation, () => continueTask(task, access, continuation))
+}

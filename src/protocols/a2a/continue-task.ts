@@ -1,0 +1,107 @@
+/** Continues a task with the words of a client, or with its answers to what waits. What waits for a decision gets none by a text. */
+import type { Access } from '../../access/access.ts'
+import { REQUESTS } from '../../contract/events/request-kinds.ts'
+import { Problem } from '../../contract/problem.ts'
+import type { AnswerRequest, OpenRequest } from '../../contract/request.ts'
+import type { PostedMessage } from '../../contract/run.ts'
+import { UserInput } from '../../contract/values/message.ts'
+import type { UserPart } from '../../contract/values/message.ts'
+import type { Conversation } from '../../conversations/conversation.ts'
+import { findEarlier } from '../../state/idempotency.ts'
+import type { Idempotency } from '../../state/idempotency.ts'
+import { ensureRun } from '../shared/ensure-run.ts'
+import { invalid, parseField } from '../shared/fields.ts'
+import { A2aError } from './a2a-error.ts'
+import type { GivenAnswer, SaidParts } from './message-request.ts'
+import { readTask } from './tasks.ts'
+import type { FoundTask } from './tasks.ts'
+
+type Said = SaidParts & { readonly mark: Idempotency }
+
+export async function continueTask(task: FoundTask, access: Access, said: Said): Promise<FoundTask> {
+  const { conversation } = task
+  const { content, mark } = said
+  if (content.length + said.answers.length === 0) throw invalid('message.parts', 'must say something')
+  const earlier = findEarlier(conversation.state.postedKeys, mark, Date.now())
+  if (earlier) return taskOfMessage(task, earlier.answer)
+  if (said.answers.length > 0) return await answerAll(task, access, said)
+  const { projection } = await readTask(task)
+  const reply = replyIn(content)
+  const question = questionIn(conversation)
+  if (reply && question)
+    return await answerAll(task, access, { ...said, content: [], answers: [{ requestId: question, answer: reply }] })
+  if (reply && (await isRepeated(conversation, projection.lastQuestion, reply))) return task
+  if (projection.isOver)
+    throw new A2aError('UNSUPPORTED_OPERATION', 'The task has ended. Send the message with its contextId alone.')
+  refuseWords(conversation)
+  return taskOfMessage(task, await conversation.post({ message: messageOf(content), run: true }, mark))
+}
+
+/** The run can have ended meanwhile: then the message has begun another task. */
+function taskOfMessage(task: FoundTask, { seq, run_id: runId }: PostedMessage): FoundTask {
+  return runId === task.runId ? task : { conversation: task.conversation, start: seq, runId }
+}
+
+const messageOf = (content: readonly UserPart[]): UserInput =>
+  parseField(UserInput, { role: 'user', content }, 'message', 'parts')
+
+function replyIn([first, ...others]: readonly UserPart[]): AnswerRequest | undefined {
+  if (first?.type !== 'text' || others.length > 0) return undefined
+  return { kind: 'question', answers: { '0': first.text } }
+}
+
+/** The id of the only request that waits, if it is one question. */
+function questionIn({ requests }: Conversation): string | undefined {
+  const [request, ...others] = requests.list()
+  const isQuestion = request?.kind === 'question' && request.payload.questions.length === 1
+  return isQuestion && others.length === 0 ? request.request_id : undefined
+}
+
+/** True if the question has this answer. The client has not seen the response. */
+async function isRepeated(
+  { requests }: Conversation,
+  question: string | undefined,
+  reply: AnswerRequest,
+): Promise<boolean> {
+  if (question === undefined || requests.list().some(({ request_id: id }) => id === question)) return false
+  try {
+    await requests.answer(question, reply)
+    return true
+  } catch (error) {
+    if (error instanceof Problem) return false
+    throw error
+  }
+}
+
+/** A message would end what waits. */
+function refuseWords({ state, requests }: Conversation): void {
+  const [first] = requests.list()
+  if (state.status === 'running' || !first) return
+  const message = `The task waits for an answer. Send a data part with the request_id ${first.request_id} and the kind ${first.kind}: a text decides nothing.`
+  throw invalid('message.parts', message)
+}
+
+/** The first answer counts; the same one again changes nothing. All that can be refused is refused before anything changes. */
+async function answerAll(task: FoundTask, access: Access, { answers, content, mark }: Said): Promise<FoundTask> {
+  const { conversation } = task
+  const { requests } = conversation
+  access.require(...answers.map(({ answer }) => REQUESTS[answer.kind].scope))
+  if (content.length > 0) refuseHalf(requests.list(), answers)
+  const message = content.length > 0 ? messageOf(content) : undefined
+  for (const { requestId, answer } of answers) requests.check(requestId, answer)
+  for (const { requestId, answer } of answers) await requests.answer(requestId, answer, access.key?.name)
+  if (message) return taskOfMessage(task, await conversation.post({ message, run: true }, mark))
+  if (conversation.state.status === 'paused') await ensureRun(conversation, {})
+  return task
+}
+
+/** Words would end what still waits. */
+function refuseHalf(open: readonly OpenRequest[], answers: readonly GivenAnswer[]): void {
+  const isAnswered = (request: OpenRequest) => {
+    const answer = answers.find(({ requestId }) => requestId === request.request_id)?.answer
+    if (answer?.kind !== 'permission' || request.kind !== 'permission') return answer !== undefined
+    const decided = new Set(answer.decisions.map(({ tool_use_id: id }) => id))
+    return request.payload.tool_uses.every(({ tool_use_id: id, decision }) => decision !== undefined || decided.has(id))
+  }
+  if (!open.every(isAnswered)) throw invalid('message.parts', 'must answer all that waits, or say nothing else')
+}

@@ -1,0 +1,238 @@
+/** Turns the steps of a turn into a task, and into the events that tell its readers what has changed. Pure. */
+import type { Event, EventOf } from '../../contract/events/event.ts'
+import type { TransientEvent } from '../../contract/events/transient-event.ts'
+import type { UserPart } from '../../contract/values/message.ts'
+import type { TurnStep } from '../items/follow-turn.ts'
+import { OpenRequests } from '../items/open-requests.ts'
+import type { TurnChange } from '../items/turn-changes.ts'
+import type { A2aMessage, A2aPart, Artifact, StreamEvent, Task, TaskState, TaskStatus } from './a2a-objects.ts'
+import { partsOfRequest } from './asked-parts.ts'
+import { formatTaskId, messageIdOf } from './task-id.ts'
+import type { TaskId } from './task-id.ts'
+
+type Ended = Extract<TurnChange, { type: 'ended' }>
+
+/** The answer, which has the newest text of the agent until the task has ended. */
+const ANSWER = 'answer'
+const STRUCTURED_OUTPUT = 'structured_output'
+
+export class TaskProjection {
+  readonly #id: string
+  readonly #contextId: string
+  readonly #metadata: Readonly<Record<string, unknown>>
+  readonly #waiting = new OpenRequests()
+  readonly #history: A2aMessage[] = []
+  /** The newest text, and whether readers have a part of it. */
+  #text = ''
+  #isShown = false
+  /** The complete text that calls may follow. */
+  #spoken: { readonly messageId: string; readonly text: string } | undefined
+  #rests = false
+  #timestamp = ''
+  #end: Ended | undefined
+  #lastQuestion: string | undefined
+  #out: StreamEvent[] = []
+
+  constructor(taskId: TaskId, contextId: string) {
+    this.#id = formatTaskId(taskId)
+    this.#contextId = contextId
+    this.#metadata = { conversation_id: taskId.conversationId }
+  }
+
+  get isOver(): boolean {
+    return this.#end !== undefined
+  }
+
+  /** The question that the user was asked last, by its id. */
+  get lastQuestion(): string | undefined {
+    return this.#lastQuestion
+  }
+
+  get #waits(): boolean {
+    return this.#rests && this.#waiting.list().length > 0
+  }
+
+  get state(): TaskState {
+    if (this.#end) return stateAt(this.#end)
+    return this.#waits ? 'TASK_STATE_INPUT_REQUIRED' : 'TASK_STATE_WORKING'
+  }
+
+  /** True if nothing happens until somebody sends something. */
+  get isAtRest(): boolean {
+    return this.isOver || this.#waits
+  }
+
+  /** `historyLength`: the newest messages; undefined: all. */
+  task({
+    historyLength = Infinity,
+    hasArtifacts = true,
+  }: { historyLength?: number; hasArtifacts?: boolean } = {}): Task {
+    const history = historyLength === 0 ? [] : this.#history.slice(-historyLength)
+    const reason = this.#end?.result.stop_reason
+    return {
+      id: this.#id,
+      contextId: this.#contextId,
+      status: this.#status(),
+      ...(hasArtifacts && { artifacts: this.#artifacts() }),
+      ...(history.length > 0 && { history }),
+      metadata: { ...this.#metadata, ...(reason !== undefined && { stop_reason: reason }) },
+    }
+  }
+
+  add({ change, event }: TurnStep): readonly StreamEvent[] {
+    this.#out = []
+    if (event) this.#read(event)
+    if (change) this.#take(change)
+    return this.#out
+  }
+
+  #read(event: Event | TransientEvent): void {
+    if (event.type === 'UserMessage') {
+      this.#timestamp = event.timestamp
+      this.#history.push(this.#message('ROLE_USER', messageIdOf(event), event.content.map(partOf)))
+    } else if (event.type === 'RequestAnswered' || event.type === 'RequestClosed') {
+      const { state } = this
+      this.#timestamp = event.timestamp
+      this.#waiting.end(event)
+      this.#tellState(state)
+    } else if (event.type === 'ToolResult') this.#endCall(event)
+  }
+
+  #take(change: TurnChange): void {
+    switch (change.type) {
+      case 'begun':
+        if (change.kind === 'text') this.#text = ''
+        return
+      case 'grown':
+        if (change.kind === 'text') this.#grow(change)
+        return
+      case 'complete':
+        if (change.kind === 'text') this.#spoken = change
+        return
+      case 'retracted':
+        if (change.kind === 'text') this.#replace('')
+        return
+      case 'call':
+        this.#timestamp = change.call.timestamp
+        return this.#sayBeforeCalls()
+      case 'result':
+        return this.#endCall(change.result)
+      case 'asked':
+        this.#timestamp = change.request.timestamp
+        if (change.request.kind === 'question') this.#lastQuestion = change.request.request_id
+        return this.#waiting.add(change.request)
+      case 'rests': {
+        const { state } = this
+        this.#rests = true
+        return this.#tellState(state)
+      }
+      case 'ended':
+        return this.#finish(change)
+    }
+  }
+
+  #endCall({ tool_use_id: id, timestamp }: EventOf<'ToolResult'>): void {
+    const { state } = this
+    this.#timestamp = timestamp
+    this.#waiting.endCall(id)
+    this.#tellState(state)
+  }
+
+  #grow({ from, text }: Extract<TurnChange, { type: 'grown' }>): void {
+    const append = from > 0
+    this.#text += text
+    this.#isShown = true
+    this.#tellArtifact(answerOf(text), append)
+  }
+
+  /** What the agent says before it calls tools is no answer. */
+  #sayBeforeCalls(): void {
+    if (!this.#spoken) return
+    const { messageId, text } = this.#spoken
+    this.#spoken = undefined
+    const message = this.#message('ROLE_AGENT', messageId, [{ text }])
+    this.#history.push(message)
+    this.#tellStatus({ ...this.#status(), message })
+  }
+
+  /** Readers forget a text by getting another one in its place. */
+  #replace(text: string): void {
+    this.#text = text
+    if (this.#isShown) this.#tellArtifact(answerOf(text))
+    this.#isShown = text !== ''
+  }
+
+  #finish(end: Ended): void {
+    const { final_text: text, structured_output: output, timestamp } = end.result
+    this.#end = end
+    this.#timestamp = timestamp
+    if (/\S/.test(text) && text !== this.#text) {
+      this.#text = text
+      this.#tellArtifact(answerOf(text))
+    }
+    if (output !== undefined) this.#tellArtifact(structured(output))
+    this.#tellStatus(this.#status())
+  }
+
+  #artifacts(): Artifact[] {
+    const output = this.#end?.result.structured_output
+    return [
+      ...(/\S/.test(this.#text) ? [answerOf(this.#text)] : []),
+      ...(output === undefined ? [] : [structured(output)]),
+    ]
+  }
+
+  #status(): TaskStatus {
+    const { state } = this
+    const parts = this.#end ? endParts(this.#end, state) : this.#waits ? this.#askedParts() : []
+    const id = this.#end?.result.id ?? this.#waiting.list().at(-1)?.request.id ?? ''
+    const message = parts.length > 0 && { message: this.#message('ROLE_AGENT', id, parts) }
+    return { state, timestamp: this.#timestamp, ...message }
+  }
+
+  #askedParts(): A2aPart[] {
+    return this.#waiting.list().flatMap(partsOfRequest)
+  }
+
+  #message(role: A2aMessage['role'], messageId: string, parts: readonly A2aPart[]): A2aMessage {
+    return { messageId, contextId: this.#contextId, taskId: this.#id, role, parts }
+  }
+
+  /** `before`: the state before the change. While it waits, what it waits for has changed. */
+  #tellState(before: TaskState): void {
+    if (this.#waiting.list().length === 0) this.#rests = false
+    if (this.state !== before || this.#waits) this.#tellStatus(this.#status())
+  }
+
+  #tellStatus(status: TaskStatus): void {
+    this.#out.push({ statusUpdate: { taskId: this.#id, contextId: this.#contextId, status } })
+  }
+
+  #tellArtifact(artifact: Artifact, append = false): void {
+    this.#out.push({ artifactUpdate: { taskId: this.#id, contextId: this.#contextId, artifact, append } })
+  }
+}
+
+const answerOf = (text: string): Artifact => ({ artifactId: ANSWER, name: ANSWER, parts: [{ text }] })
+
+const structured = (data: unknown): Artifact => ({
+  artifactId: STRUCTURED_OUTPUT,
+  name: STRUCTURED_OUTPUT,
+  parts: [{ data, mediaType: 'application/json' }],
+})
+
+const partOf = (part: UserPart): A2aPart =>
+  part.type === 'text' ? { text: part.text } : { raw: part.data, mediaType: part.media_type }
+
+const COMPLETED: ReadonlySet<string> = new Set(['completed', 'finished'])
+const CANCELED: ReadonlySet<string> = new Set(['paused', 'cancelled', 'superseded', 'rejected'])
+
+function stateAt({ result: { stop_reason: reason, interrupted } }: Ended): TaskState {
+  if (interrupted || CANCELED.has(reason)) return 'TASK_STATE_CANCELED'
+  return COMPLETED.has(reason) ? 'TASK_STATE_COMPLETED' : 'TASK_STATE_FAILED'
+}
+
+function endParts({ result, error }: Ended, state: TaskState): A2aPart[] {
+  if (state !== 'TASK_STATE_FAILED') return []
+  return [{ text: error?.message ?? `The run ended: ${result.stop_reason}. Send a message to continue.` }]
+}

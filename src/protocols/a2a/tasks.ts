@@ -1,0 +1,54 @@
+/** Finds tasks in the logs of the conversations that a key sees, and reads them as they are stored. */
+import type { Access } from '../../access/access.ts'
+import { holds } from '../../contract/events/rewound.ts'
+import type { Conversation } from '../../conversations/conversation.ts'
+import type { GatewayDeps } from '../shared/gateway-deps.ts'
+import { readTurn } from '../items/follow-turn.ts'
+import { taskNotFound } from './a2a-error.ts'
+import { parseTaskId } from './task-id.ts'
+import { TaskProjection } from './task-projection.ts'
+
+/** `start`: seq of the message that it begins with. */
+export type FoundTask = {
+  readonly conversation: Conversation
+  readonly start: number
+  readonly runId: string | undefined
+}
+
+/** Throws for a task that does not exist, and for one that the key does not see. */
+export async function findTask(
+  { manager }: Pick<GatewayDeps, 'manager'>,
+  access: Access,
+  text: string,
+): Promise<FoundTask> {
+  const id = parseTaskId(text)
+  if (!id) throw taskNotFound()
+  await manager.upToDate()
+  const owner = manager.ownerOf(id.conversationId)
+  if (!owner || !access.sees(owner)) throw taskNotFound()
+  const conversation = await manager.open(id.conversationId)
+  const { log, state } = conversation
+  const [first] = (await log.read({ afterSeq: id.start - 1, beforeSeq: id.start + 1, limit: 1 })).events
+  if (first?.event.type !== 'UserMessage' || !first.event.run || !holds(state.rewound, first.event))
+    throw taskNotFound()
+  return { conversation, start: id.start, runId: first.event.run_id }
+}
+
+export const contextOf = ({ id, state }: Conversation): string => state.settings.external_id ?? id
+
+export const projectionOf = ({ conversation, start }: Pick<FoundTask, 'conversation' | 'start'>): TaskProjection =>
+  new TaskProjection({ conversationId: conversation.id, start }, contextOf(conversation))
+
+/** The task as far as it is stored, and the seq of the last event of the log. */
+export async function readTask(
+  task: FoundTask,
+): Promise<{ readonly projection: TaskProjection; readonly head: number }> {
+  const { log } = task.conversation
+  const { head } = log
+  const projection = projectionOf(task)
+  for await (const step of readTurn(log, task.start, Infinity)) {
+    if ((step.seq ?? 0) > head) break
+    projection.add(step)
+  }
+  return { projection, head }
+}
