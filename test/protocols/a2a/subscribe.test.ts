@@ -1,0 +1,84 @@
+/** Subscribing to a task of A2A: on another connection, after a lost one, and after a restart or a kill of the server. */
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { TaskState } from '@a2a-js/sdk'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { a2aClient, answerIn, askedIn, follow, say, says } from '../../support/a2a.ts'
+import { bash, setStage } from '../../support/agent.ts'
+
+const stage = await setStage(
+  ({ body: { messages } }) => {
+    const said = JSON.stringify(messages.at(-1)?.content)
+    if (messages.at(-1)?.role === 'tool') return { text: 'It is written, once.', chunk_delay_ms: 60 }
+    if (said.includes('write')) return bash('echo line >> made')
+    if (said.includes('never stop')) return { text: 'and so on '.repeat(300), chunk_delay_ms: 60 }
+    return { text: 'one two three four five six seven eight', chunk_delay_ms: 60 }
+  },
+  { env: { OPENHANDS_PROTOCOLS: 'a2a' } },
+)
+afterAll(() => stage[Symbol.asyncDispose]())
+const { server } = stage
+
+beforeAll(async () => {
+  const llm_config = { model: 'scripted', base_url: stage.model.baseUrl, api_key: 'scripted-model-key' }
+  await server.call('PUT', '/profiles/default', { tools: ['Bash'], llm_config })
+})
+
+const hasText = (words: string) => (task: Parameters<typeof answerIn>[0]) => answerIn(task).includes(words)
+
+test('a client that has lost its stream subscribes, and has the same task as one that stayed', async () => {
+  const client = await a2aClient(server.url)
+  const torn = await follow(client.sendMessageStream(says({ text: 'count' })), hasText('two'))
+  expect(torn.task.status?.state).toBe(TaskState.TASK_STATE_WORKING)
+  const { task, count } = await follow(client.resubscribeTask({ tenant: '', id: torn.task.id }))
+  expect(count).toBeGreaterThan(2)
+  expect(answerIn(task)).toBe('one two three four five six seven eight')
+  const read = await client.getTask({ tenant: '', id: task.id })
+  expect([task.status, task.history]).toEqual([read.status, read.history])
+  await expect(follow(client.resubscribeTask({ tenant: '', id: task.id }))).rejects.toThrow(/has ended/)
+})
+
+test('a subscriber stays while the task needs input, and sees the decision of another client, after a kill, too', async () => {
+  const client = await a2aClient(server.url)
+  const { task: asked } = await follow(client.sendMessageStream(says({ text: 'write' })))
+  expect(asked.status?.state).toBe(TaskState.TASK_STATE_INPUT_REQUIRED)
+  await server.restart('SIGKILL')
+  const { id } = asked
+  expect(await client.getTask({ tenant: '', id })).toEqual(asked)
+  const states = new Set<TaskState | undefined>()
+  const begun = Promise.withResolvers<void>()
+  const subscribed = follow(client.resubscribeTask({ tenant: '', id }), ({ status }) => {
+    states.add(status?.state)
+    begun.resolve()
+    return false
+  })
+  await begun.promise
+  const { request_id, kind, tool_uses } = askedIn(asked)[0]
+  const decisions = tool_uses.map(({ tool_use_id, input_hash }: Record<string, string>) => {
+    return { tool_use_id, input_hash, behavior: 'allow' }
+  })
+  const decided = { request_id, kind, decisions }
+  const [done, { task }] = await Promise.all([say(client, { taskId: id, data: decided }), subscribed])
+  expect([...states]).toEqual([
+    TaskState.TASK_STATE_INPUT_REQUIRED,
+    TaskState.TASK_STATE_WORKING,
+    TaskState.TASK_STATE_COMPLETED,
+  ])
+  expect([answerIn(task), answerIn(done)]).toEqual(['It is written, once.', 'It is written, once.'])
+  expect(await say(client, { taskId: id, data: decided })).toEqual(done)
+  const { workdir } = (await server.call('GET', `/conversations/${done.metadata?.['conversation_id']}`)).body
+  expect(await readFile(join(workdir, 'made'), 'utf8')).toBe('line\n')
+})
+
+test('a task that a kill has ended says so, and the context goes on', async () => {
+  const client = await a2aClient(server.url)
+  const torn = await follow(client.sendMessageStream(says({ text: 'never stop' })), hasText('and so on and'))
+  const { id, contextId } = torn.task
+  await server.restart('SIGKILL')
+  const { status } = await client.getTask({ tenant: '', id })
+  expect([status?.state, status?.message?.parts[0]?.content?.value]).toEqual([
+    TaskState.TASK_STATE_FAILED,
+    expect.stringContaining('server_restart'),
+  ])
+  expect(answerIn(await say(client, { contextId, text: 'count' }))).toMatch(/^one two/)
+})
