@@ -12,6 +12,7 @@ import { extendedCard } from './agent-card.ts'
 import { callOf } from './call.ts'
 import type { A2aCall, A2aDeps } from './call.ts'
 import { accessOf } from '../../http/guards/authorize.ts'
+import { listTasks } from './list-tasks.ts'
 import { cancelTask, getTask, sendMessage, streamMessage, subscribe } from './operations.ts'
 import type { EventLists } from './operations.ts'
 import { contextOfMessage, parseTaskId } from './task-id.ts'
@@ -30,6 +31,7 @@ const OPERATIONS = {
   SendMessage: { scopes: WRITE, run: sendMessage },
   SendStreamingMessage: { scopes: WRITE, stream: streamMessage },
   GetTask: { scopes: READ, run: getTask },
+  ListTasks: { scopes: READ, run: listTasks },
   CancelTask: { scopes: WRITE, run: cancelTask },
   SubscribeToTask: { scopes: READ, stream: subscribe },
   GetExtendedAgentCard: { scopes: READ, run: extendedCard },
@@ -71,7 +73,7 @@ export async function answerHttp(
   reply: FastifyReply,
 ): Promise<FastifyReply> {
   requireVersion(request)
-  const params = { ...Object(request.body), ...Object(request.query), ...Object(request.params) }
+  const params = { ...Object(request.query), ...Object(request.body), ...Object(request.params) }
   const call = callOf(deps, request, { params, signal: closeSignal(reply) })
   const toErrorFrame = (error: unknown, redact: (text: string) => string) => ({
     type: 'error',

@@ -25,7 +25,7 @@ export async function sendMessage(call: A2aCall): Promise<{ readonly task: Task 
   try {
     const projection = returnImmediately ? (await readTask(task)).projection : await untilAtRest(task, call.signal)
     call.access.requireValid()
-    return { task: projection.task({ ...(historyLength !== undefined && { historyLength }) }) }
+    return { task: projection.task({ historyLength }) }
   } finally {
     release()
   }
@@ -49,7 +49,7 @@ export async function getTask(call: A2aCall): Promise<Task> {
   const { id, historyLength } = parseField(GetTask, call.params)
   const task = await find(call, id)
   const { projection } = await readTask(task)
-  return projection.task({ ...(historyLength !== undefined && { historyLength }) })
+  return projection.task({ historyLength })
 }
 
 /** Interrupts the agent, also while it waits. */
@@ -103,7 +103,7 @@ async function* eventsOf(
   try {
     leave = enterStream(deps, conversation.id)
     const { projection: first, head } = await readTask(task)
-    yield [{ task: first.task({ ...(historyLength !== undefined && { historyLength }) }) }]
+    yield [{ task: first.task({ historyLength }) }]
     if (isOver(first)) return
     const projection = projectionOf(task)
     for await (const step of followTurn(conversation.log, start, signal, Infinity)) {

@@ -12,6 +12,9 @@ import type { TaskId } from './task-id.ts'
 
 type Ended = Extract<TurnChange, { type: 'ended' }>
 
+/** `historyLength`: of the newest messages; undefined: all. */
+type ShownTask = { readonly historyLength?: number | undefined; readonly hasArtifacts?: boolean }
+
 /** The answer, which has the newest text of the agent until the task has ended. */
 const ANSWER = 'answer'
 const STRUCTURED_OUTPUT = 'structured_output'
@@ -62,11 +65,7 @@ export class TaskProjection {
     return this.isOver || this.#waits
   }
 
-  /** `historyLength`: the newest messages; undefined: all. */
-  task({
-    historyLength = Infinity,
-    hasArtifacts = true,
-  }: { historyLength?: number; hasArtifacts?: boolean } = {}): Task {
+  task({ historyLength = Infinity, hasArtifacts = true }: ShownTask = {}): Task {
     const history = historyLength === 0 ? [] : this.#history.slice(-historyLength)
     const reason = this.#end?.result.stop_reason
     return {

@@ -2,7 +2,7 @@
 import { access } from 'node:fs/promises'
 import { join } from 'node:path'
 import { TaskState } from '@a2a-js/sdk'
-import type { Task } from '@a2a-js/sdk'
+import type { ListTasksRequest, ListTasksResponse, Task } from '@a2a-js/sdk'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { ScriptedQuestion, ScriptedTurn } from '../../../src/llm/scripted/script.ts'
 import type { Binding } from '../../support/a2a.ts'
@@ -165,5 +165,44 @@ describe.each(['JSONRPC', 'HTTP+JSON'] satisfies Binding[])('by %s', (binding) =
       expect(answerIn(task)).toBe(`I know: ${text}.`)
       expect((await client.getTask({ tenant: '', id: task.id })).status).toEqual(task.status)
     }
+  })
+
+  test('lists are of the tasks that the key may see, the newest first, in pages', async () => {
+    const fields = { name: 'a lister', scopes: ['read', 'write'], user_id: `lister ${binding}` }
+    const { key } = (await server.call('POST', '/keys', fields)).body
+    const client = await a2aClient(server.url, { binding, key })
+    const list = async (more: Partial<ListTasksRequest> = {}) =>
+      await client.listTasks({
+        tenant: '',
+        contextId: '',
+        status: 0,
+        pageToken: '',
+        statusTimestampAfter: undefined,
+        ...more,
+      })
+    expect(await list()).toMatchObject({ tasks: [], nextPageToken: '', totalSize: 0, pageSize: 50 })
+    const contextId = 'listed'
+    const tasks = []
+    for (const text of ['one', 'touch two', 'three'])
+      tasks.push(await say(client, { text, contextId }).catch(() => undefined))
+    const waiting = tasks[1]!
+    expect(tasks[2]).toBeUndefined()
+    const other = await say(client, { text: 'other' })
+    const idsOf = ({ tasks: all }: ListTasksResponse) => all.map(({ id }) => id)
+    const first = await list({ pageSize: 1 })
+    expect([idsOf(first), first.totalSize, first.tasks[0]!.artifacts]).toEqual([[other.id], 2, []])
+    const second = await list({ pageSize: 1, pageToken: first.nextPageToken })
+    expect([idsOf(second), second.nextPageToken]).toEqual([[waiting.id], ''])
+    expect(idsOf(await list({ status: TaskState.TASK_STATE_INPUT_REQUIRED }))).toEqual([waiting.id])
+    expect(idsOf(await list({ status: TaskState.TASK_STATE_COMPLETED }))).toEqual([other.id])
+    const ofContext = await list({ contextId, pageSize: 1 })
+    expect([idsOf(ofContext), ofContext.totalSize]).toEqual([[waiting.id], 2])
+    const rest = await list({ contextId, pageToken: ofContext.nextPageToken, includeArtifacts: true, historyLength: 0 })
+    expect(rest.tasks).toEqual([{ ...tasks[0], history: [] }])
+    expect(await list({ contextId: 'no such' })).toMatchObject({ tasks: [], totalSize: 0 })
+    for (const wrong of [{ pageSize: 0 }, { pageSize: 101 }, { pageToken: 'x' }, { contextId, pageToken: 'x' }])
+      await expect(list(wrong)).rejects.toThrow(/pageSize|page_id|pageToken/)
+    const card = await client.getAgentCard()
+    expect(card.skills).toMatchObject([{ id: 'default', tags: ['profile'] }])
   })
 })
