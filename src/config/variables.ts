@@ -149,7 +149,8 @@ export const VARIABLES = {
     default: 'true',
   },
   OPENHANDS_PROTOCOLS: {
-    about: 'The protocols that clients may speak besides the API, separated by commas; `none` turns all of them off.',
+    about:
+      'The protocols that clients may speak besides the API, separated by commas; also `a2a`. `none` turns all of them off.',
     default: 'openai,ai-sdk,ag-ui,mcp',
   },
   OPENHANDS_MAX_CONCURRENT_RUNS: {
