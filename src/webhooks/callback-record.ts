@@ -8,6 +8,18 @@ import { Failing } from './after-failure.ts'
 
 export const FILE_FORMAT = 1
 
+/** What the bodies of the deliveries of a protocol are made of. */
+export const DeliveryForm = z.object({
+  protocol: z.string(),
+  /** As the client names the callback. */
+  id: z.string(),
+  /** Seq of the first event of the turn that it is about. */
+  start: z.int().positive(),
+  /** As the client names the conversation. */
+  context: z.string(),
+})
+export type DeliveryForm = z.infer<typeof DeliveryForm>
+
 export const CallbackRecord = z.object({
   id: z.uuid(),
   url: z.string(),
@@ -23,6 +35,8 @@ export const CallbackRecord = z.object({
   failed: z.array(Delivery),
   created_at: z.iso.datetime(),
   updated_at: z.iso.datetime(),
+  /** Absent: deliveries are events. */
+  form: DeliveryForm.optional(),
   /** The idempotency key of the request that created it. */
   idempotency: z.object({ key: z.string(), bodyHash: z.string() }).optional(),
 })

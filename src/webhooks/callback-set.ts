@@ -204,6 +204,7 @@ export class CallbackSet {
         url: record.url,
         credentials,
         types: record.events && new Set(record.events),
+        form: record.form,
         history,
         progress: () => ({ cursor: entry.record.cursor, failing: entry.record.failing }),
         onProgress: (progress) => {

@@ -9,7 +9,7 @@ import type { StoredEvent } from '../events/event-store.ts'
 import { sleepUnlessAborted } from '../lib/bounded-wait.ts'
 import type { Failing } from './after-failure.ts'
 import { afterFailure } from './after-failure.ts'
-import type { Credentials } from './callback-record.ts'
+import type { Credentials, DeliveryForm } from './callback-record.ts'
 import type { DeliveryHistory } from './delivery-history.ts'
 import type { Attempt, CallbackDispatcher } from './dispatcher.ts'
 
@@ -20,6 +20,8 @@ export type Delivering = {
   readonly credentials: Credentials
   /** Absent: all types. */
   readonly types: ReadonlySet<string> | undefined
+  /** Undefined: deliveries are events. */
+  readonly form: DeliveryForm | undefined
   readonly history: DeliveryHistory
   readonly progress: () => Progress
   /** Called immediately; progress is stored later. */
@@ -86,7 +88,7 @@ async function deliverUntilFailure(
 
 /** Returns undefined if the next event may follow. */
 async function deliverOne(
-  { dispatcher, log, url, credentials, history, progress, onProgress, onDisable }: Delivering,
+  { dispatcher, log, url, credentials, form, history, progress, onProgress, onDisable }: Delivering,
   state: AttemptState,
   storedEvent: StoredEvent,
   signal: AbortSignal,
@@ -94,7 +96,12 @@ async function deliverOne(
   const { seq } = storedEvent
   const { id, type, timestamp } = headerOf(storedEvent)
   state.waitingSince = Date.parse(timestamp)
-  const body = `{"conversation_id":"${log.conversationId}","event":${storedEvent.json}}`
+  const eventBody = `{"conversation_id":"${log.conversationId}","event":${storedEvent.json}}`
+  const body = form ? await dispatcher.makeBody(log, form, seq) : eventBody
+  if (body === undefined) {
+    onProgress({ cursor: seq, failing: undefined })
+    return undefined
+  }
   const attempt = await dispatcher.send({ url, credentials, id, body }, signal)
   const notedAttempt = { event_id: id, seq, type, ...fieldsOfAttempt(attempt) }
   if (attempt.outcome === 'delivered') {

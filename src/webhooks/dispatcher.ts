@@ -11,7 +11,8 @@ import type { SafeFetch } from '../security/safe-fetch.ts'
 import { signWebhook } from '../security/webhook-signature.ts'
 import type { FailureTiming } from './after-failure.ts'
 import { FAILURE_TIMING } from './after-failure.ts'
-import type { Credentials } from './callback-record.ts'
+import type { EventLog } from '../events/event-log.ts'
+import type { Credentials, DeliveryForm } from './callback-record.ts'
 import { signingSecrets } from './callback-record.ts'
 
 export type Outcome = 'delivered' | 'refused' | 'timeout' | 'network' | 'address'
@@ -53,6 +54,7 @@ export type DispatcherStats = {
 
 export interface CallbackDispatcher {
   readonly timing: DispatcherTiming
+  readonly makeBody: MakeBody
   /** Signs and sends the message in turn. Throws only the reason of the signal. */
   send(message: Message, signal: AbortSignal): Promise<Attempt>
   /** Returns why nothing would be sent to this URL now, as a clause. */
@@ -65,10 +67,18 @@ export interface CallbackDispatcher {
   close(): Promise<void>
 }
 
+/**
+ * Returns the body of a delivery about the event with this seq, in the form of a protocol; undefined if there is none. The same event has the same
+ * body.
+ */
+export type MakeBody = (log: EventLog, form: DeliveryForm, seq: number) => Promise<string | undefined>
+
 export type DispatcherOptions = {
   readonly fetch: SafeFetch
   readonly userAgent: string
   readonly timing?: Partial<DispatcherTiming>
+  /** By protocol. */
+  readonly bodies?: Readonly<Record<string, MakeBody>>
   /** Attempts begin only while it is held. */
   readonly lease?: Lease | undefined
 }
@@ -84,6 +94,7 @@ export function createCallbackDispatcher({
   fetch,
   userAgent,
   lease,
+  bodies = {},
   timing: givenTiming,
 }: DispatcherOptions): CallbackDispatcher {
   const timing = { ...TIMING, ...givenTiming }
@@ -112,6 +123,7 @@ export function createCallbackDispatcher({
 
   return {
     timing,
+    makeBody: async (log, form, seq) => await bodies[form.protocol]?.(log, form, seq),
     send: (message, signal) =>
       requests.run(
         async () => {

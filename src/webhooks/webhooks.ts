@@ -22,7 +22,7 @@ import type { Idempotency } from '../state/idempotency.ts'
 import { answerOnce, keptOf } from '../state/idempotency.ts'
 import { createInFlight } from '../idempotency/in-flight.ts'
 import { refuseSecretsIn } from '../security/refuse-secrets.ts'
-import type { CallbackRecord } from './callback-record.ts'
+import type { CallbackRecord, DeliveryForm } from './callback-record.ts'
 import type { CallbackSet, Entry } from './callback-set.ts'
 import { keysOf } from './callback-set.ts'
 import { createDeliveryHistory } from './delivery-history.ts'
@@ -39,6 +39,13 @@ export type WebhooksDeps = {
   readonly log: Pick<EventLog, 'head'>
   readonly dispatcher: CallbackDispatcher
   readonly redact: (text: string) => string
+}
+
+type MakeOptions = {
+  readonly idempotency?: Idempotency
+  readonly form?: DeliveryForm
+  /** Undefined: what happens from now on. */
+  readonly afterSeq?: number
 }
 
 /** Each method throws a `Problem` for an invalid request; changes are durable when they resolve. */
@@ -67,11 +74,26 @@ export class Webhooks {
 
   /** Idempotent: the same key and body within a day returns the same callback, including its secret. */
   async create(request: CreateCallback, idempotency?: Idempotency): Promise<CreatedCallback> {
-    if (!idempotency) return await this.#make(request, undefined)
+    if (!idempotency) return await this.#make(request)
     return await answerOnce(idempotency, {
       remembered: [...this.#set.entries.flatMap(keysOf), ...this.#set.goneKeys],
-      make: () => this.#inFlight(idempotency.key, () => this.#make(request, idempotency)),
+      make: () => this.#inFlight(idempotency.key, () => this.#make(request, { idempotency })),
       again: async ({ id }) => createdViewOf(this.#find(id)),
+    })
+  }
+
+  /** Throws the `Problem` of a callback that would not be created. Changes nothing. */
+  readonly check = (request: CreateCallback): Promise<void> => this.#refuse(request)
+
+  /** Creates a callback with bodies of a protocol, about the events after a seq. */
+  readonly createWithForm = (request: CreateCallback, form: DeliveryForm, afterSeq: number): Promise<CreatedCallback> =>
+    this.#make(request, { form, afterSeq })
+
+  /** Returns the callbacks of a protocol. */
+  withForm(protocol: string): { readonly callback: Callback; readonly form: DeliveryForm }[] {
+    return this.#set.entries.flatMap((entry) => {
+      const { form } = entry.record
+      return form?.protocol === protocol ? [{ callback: callbackView(entry), form }] : []
     })
   }
 
@@ -140,7 +162,7 @@ export class Webhooks {
     return entry
   }
 
-  async #make(request: CreateCallback, idempotency: Idempotency | undefined): Promise<CreatedCallback> {
+  async #make(request: CreateCallback, { idempotency, form, afterSeq }: MakeOptions = {}): Promise<CreatedCallback> {
     const { log, redact } = this.#deps
     refuseSecretsIn({ 'Idempotency-Key': idempotency?.key }, redact)
     await this.#refuse(request)
@@ -157,10 +179,11 @@ export class Webhooks {
         sealed: this.#set.seal(credentials),
         enabled: true,
         // Start with new events: `redeliver` sends earlier ones.
-        cursor: log.head,
+        cursor: afterSeq ?? log.head,
         failed: [],
         created_at: at,
         updated_at: at,
+        form,
         idempotency: idempotency && keptOf(idempotency),
       }
       return { record, credentials, history: createDeliveryHistory([]) }

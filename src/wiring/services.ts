@@ -3,6 +3,7 @@ import { ApiKeys } from '../access/api-keys.ts'
 import type { Config } from '../config/config.ts'
 import { wantsColor } from '../config/config.ts'
 import type { Profiles } from '../conversations/profiles/profiles.ts'
+import { PUSH_BODIES } from '../protocols/push-bodies.ts'
 import { createCallbackDispatcher } from '../webhooks/dispatcher.ts'
 import { lazily } from '../lib/lazily.ts'
 import { Queue } from '../lib/queue.ts'
@@ -88,7 +89,12 @@ export async function startServices(
   const resources = await limiting
   const catalog = await openCatalog(config)
   const callbackFetch = createSafeFetch({ allow: config.callbackAllow })
-  const dispatcher = createCallbackDispatcher({ fetch: callbackFetch, userAgent: USER_AGENT, lease })
+  const dispatcher = createCallbackDispatcher({
+    fetch: callbackFetch,
+    userAgent: USER_AGENT,
+    bodies: PUSH_BODIES,
+    lease,
+  })
   startedParts.defer(() => dispatcher.close())
   const web = createSafeFetch({ allow: [] })
   startedParts.defer(() => web.close())

@@ -61,10 +61,15 @@ const httpRoutes: FastifyPluginAsync<BindingDeps> = async (app, { load, conversa
   add('POST', '/tasks/:id([^:]+)::cancel', { ...asking, ...own }, 'CancelTask')
   for (const method of ['GET', 'POST'] as const)
     add(method, '/tasks/:id([^:]+)::subscribe', { ...reading, ...own }, 'SubscribeToTask')
+  const configs = '/tasks/:taskId/pushNotificationConfigs'
+  add('POST', configs, { ...asking, ...own }, 'CreateTaskPushNotificationConfig')
+  add('GET', configs, { ...reading, ...own }, 'ListTaskPushNotificationConfigs')
+  add('GET', `${configs}/:id`, { ...reading, ...own }, 'GetTaskPushNotificationConfig')
+  add('DELETE', `${configs}/:id`, { ...asking, ...own }, 'DeleteTaskPushNotificationConfig')
 }
 
 function conversationOfPath(params: unknown): string | undefined {
-  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the parameter of the route
-  const { id } = params as { id: string }
-  return parseTaskId(id)?.conversationId
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the parameters of the routes
+  const { id = '', taskId = id } = params as { id?: string; taskId?: string }
+  return parseTaskId(taskId)?.conversationId
 }

@@ -18,7 +18,6 @@ const GENERIC: Skill = {
   tags: ['agent'],
 }
 
-/** `pushNotifications`: whether the server sends them. */
 export function agentCard(
   { protocol, host }: FastifyRequest,
   version: string,
@@ -33,7 +32,7 @@ export function agentCard(
       { url: `${url}/a2a`, protocolBinding: 'JSONRPC', protocolVersion: PROTOCOL_VERSION },
       { url: `${url}/a2a/v1`, protocolBinding: 'HTTP+JSON', protocolVersion: PROTOCOL_VERSION },
     ],
-    capabilities: { streaming: true, pushNotifications: false, extendedAgentCard: true },
+    capabilities: { streaming: true, pushNotifications: true, extendedAgentCard: true },
     securitySchemes: { bearer: { httpAuthSecurityScheme: { scheme: 'Bearer', description: 'A key of the server.' } } },
     securityRequirements: [{ schemes: { bearer: { list: [] } } }],
     defaultInputModes: ['text/plain', 'application/json', 'image/png', 'image/jpeg', 'image/gif', 'image/webp'],

@@ -15,6 +15,7 @@ import type { A2aCall, A2aDeps } from './call.ts'
 import { continueTask } from './continue-task.ts'
 import type { SendParams } from './message-request.ts'
 import { saidParts } from './message-request.ts'
+import { callbackFor, putPushConfig } from './push-configs.ts'
 import { contextOfMessage, keyOfMessage } from './task-id.ts'
 import { contextOf, findTask } from './tasks.ts'
 import type { FoundTask } from './tasks.ts'
@@ -24,7 +25,7 @@ export async function beginTask(call: A2aCall, params: SendParams): Promise<Foun
   const { message } = params
   const said = saidParts(message.parts)
   const mark = markOf(call, params)
-  if (message.taskId !== undefined) return await continueNamed(call, message, { ...said, mark })
+  if (message.taskId !== undefined) return await continueNamed(call, params, { ...said, mark })
   if (said.answers.length > 0) throw invalid('message.taskId', 'is needed to answer what a task waits for')
   if (said.content.length === 0) throw invalid('message.parts', 'must say something')
   const input = parseField(UserInput, { role: 'user', content: said.content }, 'message', 'parts')
@@ -35,8 +36,9 @@ export async function beginTask(call: A2aCall, params: SendParams): Promise<Foun
     const begun = await alone(conversation, async (): Promise<FoundTask> => {
       const earlier = findEarlier(conversation.state.postedKeys, mark, Date.now())
       if (!earlier) refuseBusy(conversation)
+      await checkPush(conversation, params)
       const { seq, run_id } = earlier?.answer ?? (await conversation.post({ message: input, run: true }, mark))
-      return { conversation, start: seq, runId: run_id }
+      return await withPush({ conversation, start: seq, runId: run_id }, params)
     })
     hasBegun = true
     return begun
@@ -94,17 +96,35 @@ async function profileFor({ profiles }: A2aDeps, { limits }: Access): Promise<st
   return others.length === 0 ? only : 'default'
 }
 
+const pushConfigIn = ({ configuration }: SendParams) => configuration?.taskPushNotificationConfig
+
+async function checkPush({ webhooks }: Conversation, params: SendParams): Promise<void> {
+  const config = pushConfigIn(params)
+  if (config) await webhooks.check(callbackFor(config))
+}
+
+/** Returns the task, whose changes the client is told about. */
+async function withPush(task: FoundTask, params: SendParams): Promise<FoundTask> {
+  const config = pushConfigIn(params)
+  if (config) await putPushConfig(task, config)
+  return task
+}
+
 type Continuation = Parameters<typeof continueTask>[2]
 
 async function continueNamed(
   { deps, request, access }: A2aCall,
-  { taskId = '', contextId }: SendParams['message'],
+  params: SendParams,
   continuation: Continuation,
 ): Promise<FoundTask> {
+  const { taskId = '', contextId } = params.message
   const task = await findTask(deps, access, taskId)
   const { conversation } = task
   request.conversationId = conversation.id
   if (contextId !== undefined && contextId !== contextOf(conversation) && contextId !== conversation.id)
     throw invalid('message.contextId', 'is not the context of this task')
-  return await alone(conversation, () => continueTask(task, access, continuation))
+  return await alone(conversation, async () => {
+    await checkPush(conversation, params)
+    return await withPush(await continueTask(task, access, continuation), params)
+  })
 }

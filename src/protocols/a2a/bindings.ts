@@ -15,6 +15,7 @@ import { accessOf } from '../../http/guards/authorize.ts'
 import { listTasks } from './list-tasks.ts'
 import { cancelTask, getTask, sendMessage, streamMessage, subscribe } from './operations.ts'
 import type { EventLists } from './operations.ts'
+import { createPushConfig, deletePushConfig, getPushConfig, listPushConfigs } from './push-configs.ts'
 import { contextOfMessage, parseTaskId } from './task-id.ts'
 
 type Operation = { readonly scopes: readonly Scope[] } & (
@@ -34,6 +35,10 @@ const OPERATIONS = {
   ListTasks: { scopes: READ, run: listTasks },
   CancelTask: { scopes: WRITE, run: cancelTask },
   SubscribeToTask: { scopes: READ, stream: subscribe },
+  CreateTaskPushNotificationConfig: { scopes: WRITE, run: createPushConfig },
+  GetTaskPushNotificationConfig: { scopes: READ, run: getPushConfig },
+  ListTaskPushNotificationConfigs: { scopes: READ, run: listPushConfigs },
+  DeleteTaskPushNotificationConfig: { scopes: WRITE, run: deletePushConfig },
   GetExtendedAgentCard: { scopes: READ, run: extendedCard },
 } as const satisfies Record<string, Operation>
 

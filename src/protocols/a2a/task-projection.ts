@@ -46,6 +46,11 @@ export class TaskProjection {
     return this.#end !== undefined
   }
 
+  /** Seq of its last event; undefined until it ends. */
+  get endSeq(): number | undefined {
+    return this.#end?.result.seq
+  }
+
   /** The question that the user was asked last, by its id. */
   get lastQuestion(): string | undefined {
     return this.#lastQuestion

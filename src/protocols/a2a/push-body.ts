@@ -1,0 +1,27 @@
+/** The body of a push notification: the task as it was after an event. */
+import { Problem } from '../../contract/problem.ts'
+import type { EventLog } from '../../events/event-log.ts'
+import type { DeliveryForm } from '../../webhooks/callback-record.ts'
+import { readTurn } from '../items/follow-turn.ts'
+import { TaskProjection } from './task-projection.ts'
+
+/** Undefined while the agent works, and for what is after the end of the task. */
+export async function pushBody(
+  log: EventLog,
+  { start, context }: Pick<DeliveryForm, 'start' | 'context'>,
+  seq: number,
+): Promise<string | undefined> {
+  const projection = new TaskProjection({ conversationId: log.conversationId, start }, context)
+  try {
+    for await (const step of readTurn(log, start, Infinity)) {
+      if ((step.seq ?? 0) > seq) break
+      projection.add(step)
+    }
+  } catch (error) {
+    // The message was taken back.
+    if (error instanceof Problem) return undefined
+    throw error
+  }
+  const { isAtRest, endSeq = seq } = projection
+  return isAtRest && endSeq === seq ? JSON.stringify({ task: projection.task() }) : undefined
+}

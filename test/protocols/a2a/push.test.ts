@@ -1,0 +1,137 @@
+/** Push notifications of A2A, to a real receiver: they are callbacks, with their retries and their rules for addresses. */
+import type { TaskPushNotificationConfig } from '@a2a-js/sdk'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { a2aClient, answerIn, askedIn, say, says, sendRaw } from '../../support/a2a.ts'
+import { bash, setStage } from '../../support/agent.ts'
+import type { Received } from '../../support/receiver.ts'
+import { startReceiver } from '../../support/receiver.ts'
+
+const stage = await setStage(
+  ({ body: { messages } }) =>
+    messages.at(-1)?.role !== 'tool' && JSON.stringify(messages.at(-1)?.content).includes('touch')
+      ? bash('touch it')
+      : { text: 'It is done.' },
+  { env: { OPENHANDS_PROTOCOLS: 'a2a', OPENHANDS_CALLBACK_ALLOW: '127.0.0.1' } },
+)
+afterAll(() => stage[Symbol.asyncDispose]())
+const { server } = stage
+
+beforeAll(async () => {
+  const llm_config = { model: 'scripted', base_url: stage.model.baseUrl, api_key: 'scripted-model-key' }
+  await server.call('PUT', '/profiles/default', { tools: ['Bash'], llm_config })
+})
+
+const configOf = (url: string, more: Partial<TaskPushNotificationConfig> = {}): TaskPushNotificationConfig => ({
+  tenant: '',
+  id: '',
+  taskId: '',
+  url,
+  token: 'a-token-of-the-client',
+  authentication: { scheme: 'Bearer', credentials: 'the-credentials-of-the-client' },
+  ...more,
+})
+
+/** A notification has no event. */
+const taskIn = ({ text }: Received) => JSON.parse(text).task
+const statesIn = (all: readonly Received[]) => all.map((one) => taskIn(one).status.state)
+
+test('a client is told when its task needs input and when it ends, also after a failed delivery and a restart', async () => {
+  await using receiver = await startReceiver()
+  let attempts = 0
+  receiver.answer = () => (attempts++ === 0 ? 500 : 204)
+  const client = await a2aClient(server.url)
+  const message = says({ text: 'touch it', now: true })
+  const asked = await client.sendMessage({
+    ...message,
+    configuration: { ...message.configuration!, taskPushNotificationConfig: configOf(receiver.url) },
+  })
+  if (!('artifacts' in asked)) throw new Error('no task')
+  const { id } = asked
+  await receiver.untilReceived((all) => all.length >= 2)
+  await server.restart()
+  const waiting = await client.getTask({ tenant: '', id })
+  const { request_id, kind, tool_uses } = askedIn(waiting)[0]
+  const decisions = tool_uses.map(({ tool_use_id, input_hash }: Record<string, string>) => {
+    return { tool_use_id, input_hash, behavior: 'allow' }
+  })
+  const done = await say(client, { taskId: id, data: { request_id, kind, decisions } })
+  await receiver.untilReceived((all) => statesIn(all).includes('TASK_STATE_COMPLETED'))
+  expect([...new Set(statesIn(receiver.received))]).toEqual(['TASK_STATE_INPUT_REQUIRED', 'TASK_STATE_COMPLETED'])
+  const last = receiver.received.at(-1)!
+  expect(last.headers).toMatchObject({
+    'x-a2a-notification-token': 'a-token-of-the-client',
+    authorization: 'Bearer the-credentials-of-the-client',
+  })
+  expect(taskIn(last)).toMatchObject({
+    id,
+    contextId: done.contextId,
+    artifacts: [{ artifactId: 'answer', parts: [{ text: answerIn(done) }] }],
+  })
+  // The next task of the context is none of its business.
+  await say(client, { contextId: done.contextId, text: 'more' })
+  const { items } = (await server.call('GET', `/conversations/${done.metadata?.['conversation_id']}/callbacks`)).body
+  expect(items).toMatchObject([{ url: receiver.url, enabled: true }])
+  expect(new Set(receiver.received.map((one) => taskIn(one).id))).toEqual(new Set([id]))
+})
+
+test.each(['JSONRPC', 'HTTP+JSON'] as const)(
+  'by %s: configs are created, listed and deleted, and show no secret',
+  async (binding) => {
+    await using receiver = await startReceiver()
+    const client = await a2aClient(server.url, { binding })
+    const { id: taskId, contextId } = await say(client, { text: 'touch it' })
+    const one = await client.createTaskPushNotificationConfig(configOf(receiver.url, { taskId, id: 'one' }))
+    expect(one).toMatchObject({ id: 'one', taskId, url: receiver.url, token: '', authentication: undefined })
+    await client.createTaskPushNotificationConfig(configOf(receiver.url, { taskId, id: 'one' }))
+    const other = await client.createTaskPushNotificationConfig(configOf(receiver.url, { taskId }))
+    const named = { tenant: '', taskId }
+    const list = async () =>
+      (await client.listTaskPushNotificationConfig({ ...named, pageSize: 0, pageToken: '' })).configs.map(
+        ({ id }) => id,
+      )
+    expect(await list()).toEqual(['one', other.id])
+    expect(await client.getTaskPushNotificationConfig({ ...named, id: 'one' })).toEqual(one)
+    for (let times = 0; times < 2; times++) await client.deleteTaskPushNotificationConfig({ ...named, id: 'one' })
+    expect(await list()).toEqual([other.id])
+    await expect(client.getTaskPushNotificationConfig({ ...named, id: 'one' })).rejects.toThrow(/no such/)
+    // What waited already is told, too; when the task is over, its configs go with the next one.
+    await receiver.untilReceived((all) => all.length > 0)
+    await client.cancelTask({ tenant: '', id: taskId, metadata: undefined })
+    await receiver.untilReceived((all) => statesIn(all).includes('TASK_STATE_CANCELED'))
+    const next = await say(client, { contextId, text: 'more' })
+    await client.createTaskPushNotificationConfig(configOf(receiver.url, { taskId: next.id }))
+    expect(await list()).toEqual([])
+  },
+)
+
+test('an address that callbacks cannot have is refused before the message is posted, and so is a key without rights', async () => {
+  const url = `${server.url}/a2a`
+  const call = (method: string, params: object, key?: string) =>
+    sendRaw(url, { jsonrpc: '2.0', id: 1, method, params }, key === undefined ? {} : { key })
+  const said = { messageId: 'refused', contextId: 'refused', role: 'ROLE_USER', parts: [{ text: 'Hello' }] }
+  for (const address of [
+    'http://169.254.169.254/latest',
+    'http://[::1]:1/',
+    'ftp://127.0.0.1/',
+    'http://a:b@127.0.0.1/',
+    'x',
+  ]) {
+    const configuration = { taskPushNotificationConfig: { url: address } }
+    for (const method of ['SendMessage', 'SendStreamingMessage'])
+      expect(await call(method, { message: said, configuration }), address).toMatchObject({
+        body: { error: { code: -32_602 } },
+      })
+  }
+  const { items } = (await server.call('GET', '/conversations')).body
+  expect(items.map(({ external_id }: { external_id?: string }) => external_id)).not.toContain('refused')
+  const task = (await call('SendMessage', { message: said })).body.result.task
+  const config = { taskId: task.id, url: 'http://127.0.0.1:9/' }
+  const keyOf = async (fields: object) => (await server.call('POST', '/keys', { name: 'a test', ...fields })).body.key
+  const reader = await keyOf({ scopes: ['read'] })
+  expect(await call('CreateTaskPushNotificationConfig', config, reader)).toMatchObject({ status: 403 })
+  const stranger = await keyOf({ scopes: ['read', 'write'], user_id: 'eve' })
+  for (const method of ['Create', 'Get', 'Delete'])
+    expect(await call(`${method}TaskPushNotificationConfig`, { ...config, id: 'x' }, stranger)).toMatchObject({
+      body: { error: { code: -32_001 } },
+    })
+})
