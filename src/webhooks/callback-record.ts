@@ -11,11 +11,11 @@ export const FILE_FORMAT = 1
 /** What the bodies of the deliveries of a protocol are made of. */
 export const DeliveryForm = z.object({
   protocol: z.string(),
-  /** As the client names the callback. */
+  /** The name that the client has for the callback. */
   id: z.string(),
   /** Seq of the first event of the turn that it is about. */
   start: z.int().positive(),
-  /** As the client names the conversation. */
+  /** The name that the client has for the conversation. */
   context: z.string(),
 })
 export type DeliveryForm = z.infer<typeof DeliveryForm>

@@ -77,7 +77,7 @@ export type DispatcherOptions = {
   readonly fetch: SafeFetch
   readonly userAgent: string
   readonly timing?: Partial<DispatcherTiming>
-  /** By protocol. */
+  /** The key is a protocol. */
   readonly bodies?: Readonly<Record<string, MakeBody>>
   /** Attempts begin only while it is held. */
   readonly lease?: Lease | undefined

@@ -45,7 +45,7 @@ const BY_CODE: Partial<Record<ProblemCode, Reason>> = {
 }
 
 const DOMAIN = 'a2a-protocol.org'
-/** Of reasons that the protocol does not define, which are the codes of this server. */
+/** The domain of reasons that the protocol does not define: the codes of this server. */
 const OWN_DOMAIN = 'agent-server'
 /** JSON-RPC leaves this one to servers, and A2A does not use it. */
 const REFUSED = -32_000
@@ -86,21 +86,21 @@ export function errorForms(error: unknown, request: FastifyRequest, redact: (tex
 }
 
 function partsOf(error: unknown, request: FastifyRequest, redact: (text: string) => string) {
-  if (error instanceof A2aError) return known(error.reason, redact(error.message), undefined)
+  if (error instanceof A2aError) return knownError(error.reason, redact(error.message), undefined)
   const problem = problemFor(error, request, redact)
   const retryAfter = retryAfterOf(problem)
   const { code, message } = problem
   const isUnparsed = code === 'invalid_request' && request.body === undefined && request.method === 'POST'
   const reason = isUnparsed ? 'PARSE_ERROR' : BY_CODE[code]
-  return reason ? known(reason, message, retryAfter) : refused(problem, retryAfter)
+  return reason ? knownError(reason, message, retryAfter) : otherError(problem, retryAfter)
 }
 
-function known(reason: Reason, message: string, retryAfter: number | undefined) {
+function knownError(reason: Reason, message: string, retryAfter: number | undefined) {
   const [code, status, name] = REASONS[reason]
   return { reason, domain: DOMAIN, code, status, name, message, retryAfter }
 }
 
-function refused({ code, status, message }: Problem, retryAfter: number | undefined) {
+function otherError({ code, status, message }: Problem, retryAfter: number | undefined) {
   const name = STATUS_NAMES[status] ?? (status < 500 ? 'FAILED_PRECONDITION' : 'INTERNAL')
   return { reason: code.toUpperCase(), domain: OWN_DOMAIN, code: REFUSED, status, name, message, retryAfter }
 }

@@ -22,7 +22,7 @@ export type TaskState =
   | 'TASK_STATE_FAILED'
   | 'TASK_STATE_CANCELED'
 
-export type TaskStatus = {
+export type A2aStatus = {
   readonly state: TaskState
   readonly timestamp: string
   readonly message?: A2aMessage
@@ -30,10 +30,10 @@ export type TaskStatus = {
 
 export type Artifact = { readonly artifactId: string; readonly name: string; readonly parts: readonly A2aPart[] }
 
-export type Task = {
+export type A2aTask = {
   readonly id: string
   readonly contextId: string
-  readonly status: TaskStatus
+  readonly status: A2aStatus
   readonly artifacts?: readonly Artifact[]
   readonly history?: readonly A2aMessage[]
   readonly metadata: Readonly<Record<string, unknown>>
@@ -43,8 +43,8 @@ type OfTask = { readonly taskId: string; readonly contextId: string }
 
 /** One event of a stream. */
 export type StreamEvent =
-  | { readonly task: Task }
-  | { readonly statusUpdate: OfTask & { readonly status: TaskStatus } }
+  | { readonly task: A2aTask }
+  | { readonly statusUpdate: OfTask & { readonly status: A2aStatus } }
   | {
       readonly artifactUpdate: OfTask & {
         readonly artifact: Artifact

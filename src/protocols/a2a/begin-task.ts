@@ -23,17 +23,17 @@ import type { FoundTask } from './tasks.ts'
 /** Throws a `Problem` or an `A2aError`, and then nothing has changed. */
 export async function beginTask(call: A2aCall, params: SendParams): Promise<FoundTask> {
   const { message } = params
-  const said = saidParts(message.parts)
+  const parts = saidParts(message.parts)
   const mark = markOf(call, params)
-  if (message.taskId !== undefined) return await continueNamed(call, params, { ...said, mark })
-  if (said.answers.length > 0) throw invalid('message.taskId', 'is needed to answer what a task waits for')
-  if (said.content.length === 0) throw invalid('message.parts', 'must say something')
-  const input = parseField(UserInput, { role: 'user', content: said.content }, 'message', 'parts')
+  if (message.taskId !== undefined) return await continueNamed(call, params, { ...parts, mark })
+  if (parts.answers.length > 0) throw invalid('message.taskId', 'is needed to answer what a task waits for')
+  if (parts.content.length === 0) throw invalid('message.parts', 'must say something')
+  const input = parseField(UserInput, { role: 'user', content: parts.content }, 'message', 'parts')
   const { conversation, isNew } = await contextFor(call, params)
   call.request.conversationId = conversation.id
   let hasBegun = false
   try {
-    const begun = await alone(conversation, async (): Promise<FoundTask> => {
+    const task = await alone(conversation, async (): Promise<FoundTask> => {
       const earlier = findEarlier(conversation.state.postedKeys, mark, Date.now())
       if (!earlier) refuseBusy(conversation)
       await checkPush(conversation, params)
@@ -41,7 +41,7 @@ export async function beginTask(call: A2aCall, params: SendParams): Promise<Foun
       return await withPush({ conversation, start: seq, runId: run_id }, params)
     })
     hasBegun = true
-    return begun
+    return task
   } finally {
     if (isNew) await settleNew(call.deps, conversation, { hasBegun })
   }
@@ -103,7 +103,7 @@ async function checkPush({ webhooks }: Conversation, params: SendParams): Promis
   if (config) await webhooks.check(callbackFor(config))
 }
 
-/** Returns the task, whose changes the client is told about. */
+/** Returns the task, whose changes are delivered to the client. */
 async function withPush(task: FoundTask, params: SendParams): Promise<FoundTask> {
   const config = pushConfigIn(params)
   if (config) await putPushConfig(task, config)

@@ -27,7 +27,7 @@ type Operation = { readonly scopes: readonly Scope[] } & (
 const READ: readonly Scope[] = ['read']
 const WRITE: readonly Scope[] = ['read', 'write']
 
-/** By the names of JSON-RPC. */
+/** The names are those of JSON-RPC. */
 const OPERATIONS = {
   SendMessage: { scopes: WRITE, run: sendMessage },
   SendStreamingMessage: { scopes: WRITE, stream: streamMessage },
@@ -58,10 +58,10 @@ const idOf = (body: unknown): RpcId => Rpc.pick({ id: true }).safeParse(body).da
 export async function answerRpc(deps: A2aDeps, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
   requireVersion(request)
   if (request.body === undefined) throw new A2aError('PARSE_ERROR', 'The body must be a message of JSON-RPC.')
-  const parsed = Rpc.safeParse(request.body)
-  if (!parsed.success)
+  const parseResult = Rpc.safeParse(request.body)
+  if (!parseResult.success)
     throw new A2aError('INVALID_REQUEST', 'Send one request of JSON-RPC 2.0, with an id: batches are not accepted.')
-  const { id, method, params } = parsed.data
+  const { id, method, params } = parseResult.data
   if (!isOperation(method)) throw new A2aError('METHOD_NOT_FOUND', 'There is no such method in A2A 1.0.')
   const call = callOf(deps, request, { params: params ?? {}, signal: closeSignal(reply) })
   const toFrame = (result: unknown) => JSON.stringify({ jsonrpc: '2.0', id, result })
@@ -89,8 +89,8 @@ export async function answerHttp(
 
 /** A client that names no version speaks an older one. */
 function requireVersion({ headers, query }: FastifyRequest): void {
-  const given = headers['a2a-version'] ?? Object(query)['A2A-Version'] ?? ''
-  if (typeof given === 'string' && /^1(?:\.\d{1,9}){0,2}$/.test(given.trim())) return
+  const version = headers['a2a-version'] ?? Object(query)['A2A-Version'] ?? ''
+  if (typeof version === 'string' && /^1(?:\.\d{1,9}){0,2}$/.test(version.trim())) return
   throw new A2aError('VERSION_NOT_SUPPORTED', 'This server speaks A2A 1.0. Send the header A2A-Version: 1.0.')
 }
 
@@ -131,7 +131,7 @@ export async function sendHttpError(deps: A2aDeps, error: unknown, request: Fast
   return sendHttpProblem(errorForms(error, request, await redactorOf(deps, request)), reply)
 }
 
-const Named = z.looseObject({
+const CallParams = z.looseObject({
   id: z.string().optional(),
   taskId: z.string().optional(),
   message: z
@@ -146,7 +146,7 @@ const Named = z.looseObject({
 /** The conversation that a request is about; undefined: of none, or a new one. */
 export async function conversationOfCall(deps: A2aDeps, request: FastifyRequest): Promise<string | undefined> {
   const body = Object(request.body)
-  const { id, taskId, message } = Named.safeParse(body['jsonrpc'] === undefined ? body : body['params']).data ?? {}
+  const { id, taskId, message } = CallParams.safeParse(body['jsonrpc'] === undefined ? body : body['params']).data ?? {}
   const task = message ? message.taskId : (taskId ?? id)
   if (task) return parseTaskId(task)?.conversationId
   const context = message?.contextId || (message?.messageId && contextOfMessage(message.messageId))

@@ -10,7 +10,7 @@ export type A2aCall = {
   readonly deps: A2aDeps
   readonly request: FastifyRequest
   readonly access: Access
-  /** As JSON-RPC has them; of the other binding, made of the path, the query and the body. */
+  /** The other binding has them in the path, the query and the body. */
   readonly params: unknown
   /** Aborted when the client has left. */
   readonly signal: AbortSignal

@@ -1,7 +1,7 @@
 /** Continues a task with the words of a client, or with its answers to what waits. What waits for a decision gets none by a text. */
+import { z } from 'zod'
 import type { Access } from '../../access/access.ts'
 import { REQUESTS } from '../../contract/events/request-kinds.ts'
-import { Problem } from '../../contract/problem.ts'
 import type { AnswerRequest, OpenRequest } from '../../contract/request.ts'
 import type { PostedMessage } from '../../contract/run.ts'
 import { UserInput } from '../../contract/values/message.ts'
@@ -16,25 +16,46 @@ import type { GivenAnswer, SaidParts } from './message-request.ts'
 import { readTask } from './tasks.ts'
 import type { FoundTask } from './tasks.ts'
 
-type Said = SaidParts & { readonly mark: Idempotency }
+type SaidMessage = SaidParts & { readonly mark: Idempotency }
 
-export async function continueTask(task: FoundTask, access: Access, said: Said): Promise<FoundTask> {
+export async function continueTask(task: FoundTask, access: Access, message: SaidMessage): Promise<FoundTask> {
   const { conversation } = task
-  const { content, mark } = said
-  if (content.length + said.answers.length === 0) throw invalid('message.parts', 'must say something')
+  const { content, answers, mark } = message
+  if (content.length + answers.length === 0) throw invalid('message.parts', 'must say something')
   const earlier = findEarlier(conversation.state.postedKeys, mark, Date.now())
-  if (earlier) return taskOfMessage(task, earlier.answer)
-  if (said.answers.length > 0) return await answerAll(task, access, said)
+  if (earlier) return await repeat(task, earlier.answer, content)
   const { projection } = await readTask(task)
-  const reply = replyIn(content)
-  const question = questionIn(conversation)
-  if (reply && question)
-    return await answerAll(task, access, { ...said, content: [], answers: [{ requestId: question, answer: reply }] })
-  if (reply && (await isRepeated(conversation, projection.lastQuestion, reply))) return task
+  if (answers.some(({ requestId }) => !projection.hasAsked(requestId)))
+    throw invalid('message.parts', 'has a request_id that the task has not asked about')
+  if (answers.length > 0) return await answerAll(task, access, message)
   if (projection.isOver)
     throw new A2aError('UNSUPPORTED_OPERATION', 'The task has ended. Send the message with its contextId alone.')
+  const reply = replyIn(content)
+  const question = questionIn(conversation)
+  if (reply && question !== undefined) {
+    access.require(REQUESTS.question.scope)
+    conversation.requests.check(question, reply)
+    // The answer has no place for the messageId: another question must not get it when the message is sent again.
+    await conversation.clientEvents.post({ name: REPLY, data: { request_id: question } }, mark)
+    await conversation.requests.answer(question, reply, access.key?.name)
+    return task
+  }
   refuseWords(conversation)
   return taskOfMessage(task, await conversation.post({ message: messageOf(content), run: true }, mark))
+}
+
+const REPLY = 'a2a_reply'
+const ReplyData = z.object({ request_id: z.string() })
+
+/** The server can have stopped between the two steps of a reply. */
+async function repeat(task: FoundTask, postedMessage: PostedMessage, content: readonly UserPart[]): Promise<FoundTask> {
+  const { log, requests } = task.conversation
+  const { events } = await log.read({ afterSeq: postedMessage.seq - 1, beforeSeq: postedMessage.seq + 1, limit: 1 })
+  const event = events[0]?.event
+  if (event?.type !== 'ClientEvent') return taskOfMessage(task, postedMessage)
+  const reply = replyIn(content)
+  if (reply) await requests.answer(ReplyData.parse(event.data).request_id, reply)
+  return task
 }
 
 /** The run can have ended meanwhile: then the message has begun another task. */
@@ -57,22 +78,6 @@ function questionIn({ requests }: Conversation): string | undefined {
   return isQuestion && others.length === 0 ? request.request_id : undefined
 }
 
-/** True if the question has this answer. The client has not seen the response. */
-async function isRepeated(
-  { requests }: Conversation,
-  question: string | undefined,
-  reply: AnswerRequest,
-): Promise<boolean> {
-  if (question === undefined || requests.list().some(({ request_id: id }) => id === question)) return false
-  try {
-    await requests.answer(question, reply)
-    return true
-  } catch (error) {
-    if (error instanceof Problem) return false
-    throw error
-  }
-}
-
 /** A message would end what waits. */
 function refuseWords({ state, requests }: Conversation): void {
   const [first] = requests.list()
@@ -82,7 +87,7 @@ function refuseWords({ state, requests }: Conversation): void {
 }
 
 /** The first answer counts; the same one again changes nothing. All that can be refused is refused before anything changes. */
-async function answerAll(task: FoundTask, access: Access, { answers, content, mark }: Said): Promise<FoundTask> {
+async function answerAll(task: FoundTask, access: Access, { answers, content, mark }: SaidMessage): Promise<FoundTask> {
   const { conversation } = task
   const { requests } = conversation
   access.require(...answers.map(({ answer }) => REQUESTS[answer.kind].scope))
@@ -100,8 +105,10 @@ function refuseHalf(open: readonly OpenRequest[], answers: readonly GivenAnswer[
   const isAnswered = (request: OpenRequest) => {
     const answer = answers.find(({ requestId }) => requestId === request.request_id)?.answer
     if (answer?.kind !== 'permission' || request.kind !== 'permission') return answer !== undefined
-    const decided = new Set(answer.decisions.map(({ tool_use_id: id }) => id))
-    return request.payload.tool_uses.every(({ tool_use_id: id, decision }) => decision !== undefined || decided.has(id))
+    const decidedIds = new Set(answer.decisions.map(({ tool_use_id: id }) => id))
+    return request.payload.tool_uses.every(
+      ({ tool_use_id: id, decision }) => decision !== undefined || decidedIds.has(id),
+    )
   }
   if (!open.every(isAnswered)) throw invalid('message.parts', 'must answer all that waits, or say nothing else')
 }

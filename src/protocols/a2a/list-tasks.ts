@@ -9,7 +9,7 @@ import { visibleTo } from '../../http/guards/authorize.ts'
 import { findThread } from '../shared/find-thread.ts'
 import { parseField } from '../shared/fields.ts'
 import { userMessages } from '../shared/user-messages.ts'
-import type { Task } from './a2a-objects.ts'
+import type { A2aTask } from './a2a-objects.ts'
 import type { A2aCall, A2aDeps } from './call.ts'
 import { HistoryLength } from './message-request.ts'
 import { readTask } from './tasks.ts'
@@ -42,7 +42,7 @@ const ListParams = z.looseObject({
 })
 type ListParams = z.infer<typeof ListParams>
 
-type TaskPage = { readonly tasks: readonly Task[]; readonly nextPageToken: string; readonly totalSize: number }
+type TaskPage = { readonly tasks: readonly A2aTask[]; readonly nextPageToken: string; readonly totalSize: number }
 
 export async function listTasks(call: A2aCall): Promise<TaskPage & { readonly pageSize: number }> {
   const params = parseField(ListParams, call.params)
@@ -60,7 +60,7 @@ async function tasksOfContext({ deps, access }: A2aCall, params: ListParams, pag
   const conversation = await findThread(deps, access, params.contextId ?? '')
   if (!conversation) return NONE
   const before = params.pageToken === undefined ? Infinity : parseField(PageToken, params.pageToken, 'pageToken')
-  const tasks: Task[] = []
+  const tasks: A2aTask[] = []
   let [totalSize, nextPageToken, last] = [0, '', 0]
   for await (const { seq, run_id: runId } of beginnings(conversation)) {
     totalSize++
@@ -89,8 +89,10 @@ async function* beginnings(conversation: Conversation): AsyncGenerator<EventOf<'
   if (first) yield first
 }
 
-const fits = ({ status: { state, timestamp } }: Task, { status, statusTimestampAfter: after }: ListParams): boolean =>
-  (status === undefined || status === state) && (!after || Date.parse(timestamp) >= Date.parse(after))
+const fits = (
+  { status: { state, timestamp } }: A2aTask,
+  { status, statusTimestampAfter: after }: ListParams,
+): boolean => (status === undefined || status === state) && (!after || Date.parse(timestamp) >= Date.parse(after))
 
 const WAITING: readonly Status[] = ['waiting_for_confirmation', 'waiting_for_input', 'waiting_for_client']
 
@@ -112,12 +114,12 @@ async function newestTasks({ deps, access }: A2aCall, params: ListParams, pageSi
     { ...query, ...(page_id !== undefined && { page_id }) },
     visibleTo(access),
   )
-  const found: Task[] = []
+  const foundTasks: A2aTask[] = []
   for (const { id } of items) {
     const task = await newestTask(deps, id, params)
-    if (task && fits(task, params)) found.push(task)
+    if (task && fits(task, params)) foundTasks.push(task)
   }
-  return { tasks: found, nextPageToken: next_page_id ?? '', totalSize: manager.count(filter, visibleTo(access)) }
+  return { tasks: foundTasks, nextPageToken: next_page_id ?? '', totalSize: manager.count(filter, visibleTo(access)) }
 }
 
 /** Undefined without any, and for a conversation that is deleted meanwhile, or that another instance has. */
@@ -125,7 +127,7 @@ async function newestTask(
   { manager }: Pick<A2aDeps, 'manager'>,
   id: string,
   { historyLength, includeArtifacts: hasArtifacts }: ListParams,
-): Promise<Task | undefined> {
+): Promise<A2aTask | undefined> {
   try {
     const conversation = await manager.open(id)
     for await (const { seq: start, run_id: runId } of beginnings(conversation))

@@ -73,7 +73,7 @@ export function saidParts(parts: readonly Part[]): SaidParts {
 
 const Answer = z.looseObject({ request_id: z.uuid() })
 
-/** Only data says yes or no: a text never does. */
+/** A text never says yes or no. */
 const isAnswer = ({ data }: Part): boolean => typeof data === 'object' && data !== null && 'request_id' in data
 
 function answerIn(part: Part): GivenAnswer[] {

@@ -4,7 +4,7 @@ import { followTurn } from '../items/follow-turn.ts'
 import type { TurnStep } from '../items/follow-turn.ts'
 import { enterStream } from '../shared/enter-stream.ts'
 import { parseField } from '../shared/fields.ts'
-import type { StreamEvent, Task } from './a2a-objects.ts'
+import type { StreamEvent, A2aTask } from './a2a-objects.ts'
 import { A2aError } from './a2a-error.ts'
 import { beginTask } from './begin-task.ts'
 import type { A2aCall } from './call.ts'
@@ -17,7 +17,7 @@ const TaskName = z.looseObject({ id: z.string().max(200) })
 const GetTask = TaskName.extend({ historyLength: HistoryLength })
 
 /** Waits until the task ends or needs input, unless the client wants an answer at once. */
-export async function sendMessage(call: A2aCall): Promise<{ readonly task: Task }> {
+export async function sendMessage(call: A2aCall): Promise<{ readonly task: A2aTask }> {
   const params = parseField(SendParams, call.params)
   const { historyLength, returnImmediately } = params.configuration ?? {}
   const task = await beginTask(call, params)
@@ -45,7 +45,7 @@ async function untilAtRest(task: FoundTask, signal: AbortSignal): Promise<TaskPr
 /** Pieces of text are of now. */
 const isAfter = (head: number, { seq = Infinity }: TurnStep): boolean => seq > head
 
-export async function getTask(call: A2aCall): Promise<Task> {
+export async function getTask(call: A2aCall): Promise<A2aTask> {
   const { id, historyLength } = parseField(GetTask, call.params)
   const task = await find(call, id)
   const { projection } = await readTask(task)
@@ -53,7 +53,7 @@ export async function getTask(call: A2aCall): Promise<Task> {
 }
 
 /** Interrupts the agent, also while it waits. */
-export async function cancelTask(call: A2aCall): Promise<Task> {
+export async function cancelTask(call: A2aCall): Promise<A2aTask> {
   const task = await find(call, parseField(TaskName, call.params).id)
   if ((await readTask(task)).projection.isOver) throw new A2aError('TASK_NOT_CANCELABLE', 'The task has ended.')
   await task.conversation.pause({ interrupt: true })
@@ -86,7 +86,7 @@ export async function* subscribe(call: A2aCall): EventLists {
 }
 
 type EventsOptions = {
-  /** Where the stream ends. */
+  /** Returns true where the stream ends. */
   readonly isOver: (projection: TaskProjection) => boolean
   readonly historyLength?: number | undefined
 }

@@ -1,4 +1,4 @@
-/** Where a client wants to be told about a task, as it is sent. */
+/** The address at which a client wants to learn of a task, as it is sent. */
 import { z } from 'zod'
 
 const OptionalText = z

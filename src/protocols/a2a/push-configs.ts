@@ -1,4 +1,4 @@
-/** Where clients are told about a task: callbacks of its conversation, whose deliveries have the task. */
+/** The addresses at which clients learn of a task: callbacks of its conversation, whose deliveries have the task. */
 import { z } from 'zod'
 import { CreateCallback } from '../../contract/callback.ts'
 import type { Callback } from '../../contract/callback.ts'
@@ -29,7 +29,7 @@ export function callbackFor({ url, token, authentication }: PushConfig): CreateC
   return parseField(CreateCallback, { url, events: EVENTS, headers }, 'taskPushNotificationConfig')
 }
 
-/** One with the same id takes the place of the other. Those of tasks that are over, and were told so, go. */
+/** One with the same id takes the place of the other. Those of tasks whose end was delivered go. */
 export async function putPushConfig(task: FoundTask, config: PushConfig): Promise<ShownConfig> {
   const { conversation, start } = task
   const { webhooks } = conversation
@@ -43,7 +43,7 @@ export async function putPushConfig(task: FoundTask, config: PushConfig): Promis
   }
   const form = { protocol: PROTOCOL, id, start, context: contextOf(conversation) }
   const { url } = await webhooks.createWithForm(request, form, start - 1)
-  return shown(task, { id, url })
+  return shownConfig(task, { id, url })
 }
 
 async function isDone({ conversation }: FoundTask, start: number, { cursor }: Callback): Promise<boolean> {
@@ -51,8 +51,8 @@ async function isDone({ conversation }: FoundTask, start: number, { cursor }: Ca
   return projection.endSeq !== undefined && cursor >= projection.endSeq
 }
 
-/** Never its secrets. */
-const shown = ({ conversation, start }: FoundTask, { id, url }: { id: string; url: string }): ShownConfig => ({
+/** Leaves out its secrets. */
+const shownConfig = ({ conversation, start }: FoundTask, { id, url }: { id: string; url: string }): ShownConfig => ({
   id,
   taskId: formatTaskId({ conversationId: conversation.id, start }),
   url,
@@ -67,14 +67,14 @@ export async function getPushConfig(call: A2aCall): Promise<ShownConfig> {
   const { id } = parseField(ConfigParams, call.params)
   const task = await taskOf(call)
   const config = configsOf(task).find(({ form }) => form.id === id)
-  if (config) return shown(task, { id, url: config.callback.url })
+  if (config) return shownConfig(task, { id, url: config.callback.url })
   throw new A2aError('TASK_NOT_FOUND', 'The task has no such push notification config.')
 }
 
 export async function listPushConfigs(call: A2aCall): Promise<object> {
   const task = await taskOf(call)
   return {
-    configs: configsOf(task).map(({ callback, form }) => shown(task, { id: form.id, url: callback.url })),
+    configs: configsOf(task).map(({ callback, form }) => shownConfig(task, { id: form.id, url: callback.url })),
     nextPageToken: '',
   }
 }

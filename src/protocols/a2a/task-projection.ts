@@ -3,14 +3,14 @@ import type { Event, EventOf } from '../../contract/events/event.ts'
 import type { TransientEvent } from '../../contract/events/transient-event.ts'
 import type { UserPart } from '../../contract/values/message.ts'
 import type { TurnStep } from '../items/follow-turn.ts'
-import { OpenRequests } from '../items/open-requests.ts'
+import { TurnRequests } from '../items/turn-requests.ts'
 import type { TurnChange } from '../items/turn-changes.ts'
-import type { A2aMessage, A2aPart, Artifact, StreamEvent, Task, TaskState, TaskStatus } from './a2a-objects.ts'
+import type { A2aMessage, A2aPart, Artifact, StreamEvent, A2aTask, TaskState, A2aStatus } from './a2a-objects.ts'
 import { partsOfRequest } from './asked-parts.ts'
 import { formatTaskId, messageIdOf } from './task-id.ts'
 import type { TaskId } from './task-id.ts'
 
-type Ended = Extract<TurnChange, { type: 'ended' }>
+type TurnEnd = Extract<TurnChange, { type: 'ended' }>
 
 /** `historyLength`: of the newest messages; undefined: all. */
 type ShownTask = { readonly historyLength?: number | undefined; readonly hasArtifacts?: boolean }
@@ -23,7 +23,7 @@ export class TaskProjection {
   readonly #id: string
   readonly #contextId: string
   readonly #metadata: Readonly<Record<string, unknown>>
-  readonly #waiting = new OpenRequests()
+  readonly #waiting = new TurnRequests()
   readonly #history: A2aMessage[] = []
   /** The newest text, and whether readers have a part of it. */
   #text = ''
@@ -32,8 +32,8 @@ export class TaskProjection {
   #spoken: { readonly messageId: string; readonly text: string } | undefined
   #rests = false
   #timestamp = ''
-  #end: Ended | undefined
-  #lastQuestion: string | undefined
+  #end: TurnEnd | undefined
+  readonly #askedIds = new Set<string>()
   #out: StreamEvent[] = []
 
   constructor(taskId: TaskId, contextId: string) {
@@ -51,9 +51,8 @@ export class TaskProjection {
     return this.#end?.result.seq
   }
 
-  /** The question that the user was asked last, by its id. */
-  get lastQuestion(): string | undefined {
-    return this.#lastQuestion
+  hasAsked(requestId: string): boolean {
+    return this.#askedIds.has(requestId)
   }
 
   get #waits(): boolean {
@@ -70,7 +69,7 @@ export class TaskProjection {
     return this.isOver || this.#waits
   }
 
-  task({ historyLength = Infinity, hasArtifacts = true }: ShownTask = {}): Task {
+  task({ historyLength = Infinity, hasArtifacts = true }: ShownTask = {}): A2aTask {
     const history = historyLength === 0 ? [] : this.#history.slice(-historyLength)
     const reason = this.#end?.result.stop_reason
     return {
@@ -123,7 +122,7 @@ export class TaskProjection {
         return this.#endCall(change.result)
       case 'asked':
         this.#timestamp = change.request.timestamp
-        if (change.request.kind === 'question') this.#lastQuestion = change.request.request_id
+        this.#askedIds.add(change.request.request_id)
         return this.#waiting.add(change.request)
       case 'rests': {
         const { state } = this
@@ -149,7 +148,7 @@ export class TaskProjection {
     this.#tellArtifact(answerOf(text), append)
   }
 
-  /** What the agent says before it calls tools is no answer. */
+  /** What the agent says before it calls tools belongs to the history. */
   #sayBeforeCalls(): void {
     if (!this.#spoken) return
     const { messageId, text } = this.#spoken
@@ -166,7 +165,7 @@ export class TaskProjection {
     this.#isShown = text !== ''
   }
 
-  #finish(end: Ended): void {
+  #finish(end: TurnEnd): void {
     const { final_text: text, structured_output: output, timestamp } = end.result
     this.#end = end
     this.#timestamp = timestamp
@@ -174,7 +173,7 @@ export class TaskProjection {
       this.#text = text
       this.#tellArtifact(answerOf(text))
     }
-    if (output !== undefined) this.#tellArtifact(structured(output))
+    if (output !== undefined) this.#tellArtifact(structuredArtifact(output))
     this.#tellStatus(this.#status())
   }
 
@@ -182,11 +181,11 @@ export class TaskProjection {
     const output = this.#end?.result.structured_output
     return [
       ...(/\S/.test(this.#text) ? [answerOf(this.#text)] : []),
-      ...(output === undefined ? [] : [structured(output)]),
+      ...(output === undefined ? [] : [structuredArtifact(output)]),
     ]
   }
 
-  #status(): TaskStatus {
+  #status(): A2aStatus {
     const { state } = this
     const parts = this.#end ? endParts(this.#end, state) : this.#waits ? this.#askedParts() : []
     const id = this.#end?.result.id ?? this.#waiting.list().at(-1)?.request.id ?? ''
@@ -208,7 +207,7 @@ export class TaskProjection {
     if (this.state !== before || this.#waits) this.#tellStatus(this.#status())
   }
 
-  #tellStatus(status: TaskStatus): void {
+  #tellStatus(status: A2aStatus): void {
     this.#out.push({ statusUpdate: { taskId: this.#id, contextId: this.#contextId, status } })
   }
 
@@ -219,7 +218,7 @@ export class TaskProjection {
 
 const answerOf = (text: string): Artifact => ({ artifactId: ANSWER, name: ANSWER, parts: [{ text }] })
 
-const structured = (data: unknown): Artifact => ({
+const structuredArtifact = (data: unknown): Artifact => ({
   artifactId: STRUCTURED_OUTPUT,
   name: STRUCTURED_OUTPUT,
   parts: [{ data, mediaType: 'application/json' }],
@@ -231,12 +230,12 @@ const partOf = (part: UserPart): A2aPart =>
 const COMPLETED: ReadonlySet<string> = new Set(['completed', 'finished'])
 const CANCELED: ReadonlySet<string> = new Set(['paused', 'cancelled', 'superseded', 'rejected'])
 
-function stateAt({ result: { stop_reason: reason, interrupted } }: Ended): TaskState {
+function stateAt({ result: { stop_reason: reason, interrupted } }: TurnEnd): TaskState {
   if (interrupted || CANCELED.has(reason)) return 'TASK_STATE_CANCELED'
   return COMPLETED.has(reason) ? 'TASK_STATE_COMPLETED' : 'TASK_STATE_FAILED'
 }
 
-function endParts({ result, error }: Ended, state: TaskState): A2aPart[] {
+function endParts({ result, error }: TurnEnd, state: TaskState): A2aPart[] {
   if (state !== 'TASK_STATE_FAILED') return []
   return [{ text: error?.message ?? `The run ended: ${result.stop_reason}. Send a message to continue.` }]
 }

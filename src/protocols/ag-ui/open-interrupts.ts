@@ -1,11 +1,11 @@
 /** What a run waits for, in the form of AG-UI. Pure. */
-import type { OpenRequests } from '../items/open-requests.ts'
+import type { TurnRequests } from '../items/turn-requests.ts'
 import type { AgUiInterrupt } from './interrupts.ts'
 import { interruptsOf, isInterrupt } from './interrupts.ts'
 
 /** `subagentOf`: the invocation that a `Task` call has begun. */
 export function openInterrupts(
-  waiting: OpenRequests,
+  waiting: TurnRequests,
   subagentOf: (parent: string) => string | undefined,
 ): AgUiInterrupt[] {
   return waiting.list().flatMap(({ request, calls }) => {
@@ -16,6 +16,6 @@ export function openInterrupts(
 }
 
 /** The calls of frontend tools. */
-export function pendingToolCallIds(waiting: OpenRequests): string[] {
+export function pendingToolCallIds(waiting: TurnRequests): string[] {
   return waiting.list().flatMap(({ request, calls }) => (request.kind === 'client_tool' ? [...calls] : []))
 }

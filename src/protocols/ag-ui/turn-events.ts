@@ -3,7 +3,7 @@ import type { Event, EventOf } from '../../contract/events/event.ts'
 import type { TransientEvent } from '../../contract/events/transient-event.ts'
 import { outputText } from '../../contract/events/output-text.ts'
 import type { TurnStep } from '../items/follow-turn.ts'
-import { OpenRequests } from '../items/open-requests.ts'
+import { TurnRequests } from '../items/turn-requests.ts'
 import type { TextKind, TurnChange } from '../items/turn-changes.ts'
 import { reasoningOfAnswer, textOfAnswer } from '../items/turn-changes.ts'
 import type { AgUiEvent, ToolMessageIds } from './ag-ui-event.ts'
@@ -28,7 +28,7 @@ export class TurnEvents {
   /** The run has ended: nothing may follow. */
   isOver = false
   readonly #options: TurnEventsOptions
-  readonly #waiting = new OpenRequests()
+  readonly #waiting = new TurnRequests()
   readonly #usage = new TokenUsage()
   readonly #invocations: Invocations
   /** The key is a call, the value the message that has it. */

@@ -117,6 +117,15 @@ describe.each(['JSONRPC', 'HTTP+JSON'] satisfies Binding[])('by %s', (binding) =
     expect(answerIn(done)).toContain('SQLite')
     expect(await say(client, answer)).toEqual(done)
     await expect(say(client, { taskId: asked.id, text: 'something else' })).rejects.toThrow(/has ended/)
+    // The same words are another message, and a message that is sent late answers no other question.
+    const next = await say(client, { text: 'which one?', contextId: asked.contextId })
+    await say(client, answer)
+    expect(await client.getTask({ tenant: '', id: next.id })).toEqual(next)
+    const ofNext = { taskId: asked.id, data: { request_id: askedIn(next)[0].request_id, kind: 'question' } }
+    await expect(say(client, { ...ofNext, data: { ...ofNext.data, answers: { '0': 'SQLite' } } })).rejects.toThrow(
+      /not asked/,
+    )
+    expect(answerIn(await say(client, { taskId: next.id, text: 'SQLite' }))).toContain('SQLite')
   })
 
   test('a message that is sent again is the same task, and another one with its id is refused', async () => {

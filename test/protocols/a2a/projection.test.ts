@@ -1,7 +1,7 @@
 /** The events of a task: live and replayed they give a client the same task. */
 import { assert, asyncProperty } from 'fast-check'
 import { afterAll, expect, test } from 'vitest'
-import type { Artifact, StreamEvent, Task } from '../../../src/protocols/a2a/a2a-objects.ts'
+import type { Artifact, StreamEvent, A2aTask } from '../../../src/protocols/a2a/a2a-objects.ts'
 import { projectionOf, readTask } from '../../../src/protocols/a2a/tasks.ts'
 import { followTurn } from '../../../src/protocols/items/follow-turn.ts'
 import { setTurnBench, turnScripts } from '../../support/turn-scripts.ts'
@@ -37,7 +37,7 @@ test('property: a client that follows a task has what a client has that reads it
 /** What a client keeps: the status, the messages and the artifacts that are not empty. */
 function shown(events: readonly StreamEvent[]) {
   const artifacts = new Map<string, Artifact>()
-  let status: Task['status'] | undefined
+  let status: A2aTask['status'] | undefined
   for (const event of events) {
     if ('task' in event) {
       status = event.task.status

@@ -35,7 +35,7 @@ const configOf = (url: string, more: Partial<TaskPushNotificationConfig> = {}): 
 const taskIn = ({ text }: Received) => JSON.parse(text).task
 const statesIn = (all: readonly Received[]) => all.map((one) => taskIn(one).status.state)
 
-test('a client is told when its task needs input and when it ends, also after a failed delivery and a restart', async () => {
+test('a client learns when its task needs input and when it ends, also after a failed delivery and a restart', async () => {
   await using receiver = await startReceiver()
   let attempts = 0
   receiver.answer = () => (attempts++ === 0 ? 500 : 204)
@@ -94,7 +94,7 @@ test.each(['JSONRPC', 'HTTP+JSON'] as const)(
     for (let times = 0; times < 2; times++) await client.deleteTaskPushNotificationConfig({ ...named, id: 'one' })
     expect(await list()).toEqual([other.id])
     await expect(client.getTaskPushNotificationConfig({ ...named, id: 'one' })).rejects.toThrow(/no such/)
-    // What waited already is told, too; when the task is over, its configs go with the next one.
+    // What waited already is delivered, too; when the task is over, its configs go with the next one.
     await receiver.untilReceived((all) => all.length > 0)
     await client.cancelTask({ tenant: '', id: taskId, metadata: undefined })
     await receiver.untilReceived((all) => statesIn(all).includes('TASK_STATE_CANCELED'))

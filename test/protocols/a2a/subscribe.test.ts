@@ -70,7 +70,7 @@ test('a subscriber stays while the task needs input, and sees the decision of an
   expect(await readFile(join(workdir, 'made'), 'utf8')).toBe('line\n')
 })
 
-test('a task that a kill has ended says so, and the context goes on', async () => {
+test('a task that a kill has ended says so, and its context can be used', async () => {
   const client = await a2aClient(server.url)
   const torn = await follow(client.sendMessageStream(says({ text: 'never stop' })), hasText('and so on and'))
   const { id, contextId } = torn.task

@@ -2,9 +2,9 @@
 import type { EventOf } from '../../contract/events/event.ts'
 
 /** `calls`: those that still wait. */
-export type WaitingRequest = { readonly request: EventOf<'RequestOpened'>; readonly calls: ReadonlySet<string> }
+export type WaitingCalls = { readonly request: EventOf<'RequestOpened'>; readonly calls: ReadonlySet<string> }
 
-export class OpenRequests {
+export class TurnRequests {
   readonly #byId = new Map<string, { readonly request: EventOf<'RequestOpened'>; readonly calls: Set<string> }>()
 
   add(request: EventOf<'RequestOpened'>): void {
@@ -24,7 +24,7 @@ export class OpenRequests {
     for (const [id, { calls }] of this.#byId) if (calls.delete(toolUseId) && calls.size === 0) this.#byId.delete(id)
   }
 
-  list(): WaitingRequest[] {
+  list(): WaitingCalls[] {
     return [...this.#byId.values()]
   }
 }
