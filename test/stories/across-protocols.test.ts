@@ -6,6 +6,7 @@ import { afterAll, describe, expect, test } from 'vitest'
 import { startScriptedModel } from '../../src/llm/scripted/scripted-model.ts'
 import type { ScriptedQuestion, ScriptedTurn } from '../../src/llm/scripted/script.ts'
 import { ASKS } from '../support/asked-question.ts'
+import { A2aClient } from '../support/protocols/a2a-client.ts'
 import { AcpClient } from '../support/protocols/acp-client.ts'
 import { AgUiClient } from '../support/protocols/ag-ui-client.ts'
 import { AiSdkClient } from '../support/protocols/ai-sdk-client.ts'
@@ -47,6 +48,7 @@ const server = await startServer({
     LLM_BASE_URL: model.baseUrl,
     LLM_API_KEY: 'scripted-model-key',
     OPENHANDS_WORKDIR_BASE: home,
+    OPENHANDS_PROTOCOLS: 'openai,ai-sdk,ag-ui,a2a',
   },
 })
 // Editors choose no tools, and have these.
@@ -59,6 +61,7 @@ const clients = {
   'AI SDK': new AiSdkClient(place),
   ACP: await AcpClient.start(place),
   'AG-UI': new AgUiClient(place),
+  A2A: await A2aClient.start(place),
 } as const satisfies Record<string, ProtocolClient>
 
 afterAll(async () => {
@@ -70,14 +73,25 @@ afterAll(async () => {
 
 type Name = keyof typeof clients
 const NAMES = Object.keys(clients) as Name[]
+const FIVE = NAMES.filter((name) => name !== 'A2A')
+
+type Case = { readonly begins: Name; readonly decides: Name; readonly finishes: Name }
 
 /** All 20 ordered pairs, each with a third one: all are different, and each is the third one four times. */
-const CASES = NAMES.flatMap((begins, at) =>
-  [1, 2, 3, 4].map((step) => {
-    const nameAt = (index: number) => NAMES[index % NAMES.length]!
+const PAIRS = FIVE.flatMap((begins, at) =>
+  [1, 2, 3, 4].map((step): Case => {
+    const nameAt = (index: number) => FIVE[index % FIVE.length]!
     return { begins, decides: nameAt(at + step), finishes: nameAt(at + 2 * step) }
   }),
 )
+
+/** The protocol that must be turned on is in each place once. */
+const CASES: readonly Case[] = [
+  ...PAIRS,
+  { begins: 'A2A', decides: 'ACP', finishes: 'AI SDK' },
+  { begins: 'Responses', decides: 'A2A', finishes: 'REST' },
+  { begins: 'REST', decides: 'AG-UI', finishes: 'A2A' },
+]
 
 async function made({ id }: Addressed): Promise<string> {
   const { workdir } = (await server.call('GET', `/conversations/${id}`)).body
@@ -96,8 +110,8 @@ async function eventsOf({ id }: Addressed, types: string): Promise<unknown[]> {
 }
 
 test('each of the five protocols finishes four of the cases, and begins and decides others', () => {
-  expect(new Set(CASES.map(({ begins, decides }) => `${begins} ${decides}`)).size).toBe(20)
-  for (const name of NAMES) expect(CASES.filter(({ finishes }) => finishes === name)).toHaveLength(4)
+  expect(new Set(PAIRS.map(({ begins, decides }) => `${begins} ${decides}`)).size).toBe(20)
+  for (const name of FIVE) expect(PAIRS.filter(({ finishes }) => finishes === name)).toHaveLength(4)
   for (const each of CASES) expect(new Set(Object.values(each)).size).toBe(3)
 })
 
