@@ -3,13 +3,13 @@ import type { Access } from '../../access/access.ts'
 import { Problem } from '../../contract/problem.ts'
 import { UserInput } from '../../contract/values/message.ts'
 import type { Conversation } from '../../conversations/conversation.ts'
-import { createOrFind } from '../../http/guards/create-or-find.ts'
+import { createOrFind, otherProfile } from '../../http/guards/create-or-find.ts'
 import { findEarlier } from '../../state/idempotency.ts'
 import type { Idempotency } from '../../state/idempotency.ts'
 import { beginAlone } from '../shared/begin-alone.ts'
 import { createRequestFor } from '../shared/create-request.ts'
 import { invalid, parseField } from '../shared/fields.ts'
-import { findThread } from '../shared/find-thread.ts'
+import { findThread, profileOfThread } from '../shared/find-thread.ts'
 import { settleNew } from '../shared/settle-new.ts'
 import type { A2aCall, A2aDeps } from './call.ts'
 import { continueTask } from './continue-task.ts'
@@ -81,6 +81,8 @@ async function contextFor(
 ): Promise<{ readonly conversation: Conversation; readonly isNew: boolean }> {
   const externalId = message.contextId ?? contextOfMessage(message.messageId)
   const thread = await findThread(deps, access, externalId)
+  const isOther = metadata?.profile && thread && profileOfThread(thread) !== metadata.profile
+  if (isOther) throw otherProfile()
   if (thread) return { conversation: thread, isNew: false }
   const profile = metadata?.profile ?? (await profileFor(deps, access))
   const fields = { profile, tools: [], metadata: undefined, instructions: undefined, externalId }

@@ -189,6 +189,8 @@ test('a key reaches the tasks of its user alone, and does what its scopes allow'
   const own = (await rpc('SendMessage', hello(), { key: limited })).body.result.task
   const { profile } = (await server.call('GET', `/conversations/${own.metadata.conversation_id}`)).body
   expect(profile).toBe('other')
+  const toOther = { ...hello({ contextId: own.contextId }), metadata: { profile: 'default' } }
+  expect(await rpc('SendMessage', toOther)).toMatchObject(asRpc(-32_000, 'CONVERSATION_EXISTS'))
   const notIts = { ...hello(), metadata: { profile: 'default' } }
   expect(await rpc('SendMessage', notIts, { key: limited })).toMatchObject(forbidden)
 })
