@@ -44,7 +44,7 @@ const HOMES: Readonly<Record<string, string | readonly string[]>> = {
   unpdf: 'tools',
   undici: ['llm', 'security', 'sdk', 'cluster'],
   '@modelcontextprotocol/client': 'mcp',
-  '@agentclientprotocol/sdk': 'cli',
+  '@agentclientprotocol/sdk': ['cli', 'protocols'],
   '@modelcontextprotocol/server': ['cli', 'protocols'],
   'ipaddr.js': 'security',
   unbash: 'policy',

@@ -6,8 +6,10 @@ import { ndJsonStream } from '@agentclientprotocol/sdk'
 import { Readable } from 'node:stream'
 import type { AcpInvocation } from '../command-line/read-arguments.ts'
 import { onEndSignals } from '../terminal/end-signals.ts'
-import { say } from '../terminal/terminal.ts'
-import { EditorAgent } from './agent-app.ts'
+import { say, sayError } from '../terminal/terminal.ts'
+import { connectEditor } from '../../protocols/acp/editor-agent.ts'
+import { VERSION } from '../../wiring/version.ts'
+import { nameOf } from '../conversation/describe-conversation.ts'
 import { OpenedOnce } from '../protocol/opened-once.ts'
 import { ProtocolOutput } from '../protocol/protocol-output.ts'
 
@@ -16,11 +18,17 @@ export async function acp({ run, setsUp }: AcpInvocation): Promise<number> {
   if (setsUp) return await setUp(run)
   using output = new ProtocolOutput()
   await using host = new OpenedOnce({ ...run, cwd: run.cwd ?? process.cwd() })
-  const agent = new EditorAgent({ openHost: () => host.open(), isLocal: run.server === undefined })
   const input = Readable.toWeb(process.stdin)
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the types of Node and of the web name the same class
   const stream = ndJsonStream(output.stream, input as ReadableStream<Uint8Array>)
-  const connection = agent.app().connect(stream)
+  const connection = connectEditor(stream, {
+    openHost: () => host.open(),
+    isLocal: run.server === undefined,
+    usesEnvironment: true,
+    version: VERSION,
+    nameOf,
+    warn: (text) => sayError(`agent-server: ${text}\n`),
+  })
   let exitCode = 0
   using _signals = onEndSignals((code) => {
     exitCode = code
@@ -29,7 +37,6 @@ export async function acp({ run, setsUp }: AcpInvocation): Promise<number> {
   // The first session need not wait for the start of the agents.
   host.open().catch(() => {}) // the session reports it
   await connection.closed
-  agent.close()
   return exitCode
 }
 

@@ -6,7 +6,7 @@ import { OPTION_SETTINGS, SETTING_OPTIONS } from '../../contract/setting-options
 import type { Values } from './parse-options.ts'
 import { listedRules } from './rule-lists.ts'
 import { UsageError } from './usage-error.ts'
-import { CONVERSATION_ID } from './conversation-id.ts'
+import { CONVERSATION_ID } from '../../contract/values/conversation-id.ts'
 
 export type OutputFormat = 'text' | 'json' | 'stream-json'
 

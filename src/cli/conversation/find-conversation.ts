@@ -3,7 +3,7 @@ import type { AgentServerClient } from '../../client/client.ts'
 import type { QueryFor } from '../../client/operations/operations.ts'
 import type { ConversationView } from '../../contract/conversation.ts'
 import { UsageError } from '../command-line/usage-error.ts'
-import { CONVERSATION_ID } from '../command-line/conversation-id.ts'
+import { CONVERSATION_ID } from '../../contract/values/conversation-id.ts'
 
 const MIN_PREFIX = 4
 const DAY_MS = 24 * 60 * 60 * 1000

@@ -6,7 +6,7 @@ import type { ConversationHandle } from '../../client/conversation/conversation-
 import type { ConversationView } from '../../contract/conversation.ts'
 import type { RewindOutcome } from '../../contract/rewind.ts'
 import { oneLine } from '../../telemetry/plain-text.ts'
-import { CONVERSATION_ID } from '../command-line/conversation-id.ts'
+import { CONVERSATION_ID } from '../../contract/values/conversation-id.ts'
 import type { RunInvocation } from '../command-line/run-options.ts'
 import { UsageError } from '../command-line/usage-error.ts'
 import { findConversation, latestConversation } from '../conversation/find-conversation.ts'

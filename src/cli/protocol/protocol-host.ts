@@ -1,10 +1,8 @@
 /** What runs the agents of a program that speaks a protocol on standard input: a server in this process, or a remote one. */
 import { HomeGrants } from '../../access/home-access.ts'
-import type { AgentServerClient } from '../../client/client.ts'
-import type { ConversationHandle } from '../../client/conversation/conversation-handle.ts'
-import type { ConversationView } from '../../contract/conversation.ts'
-import type { McpInput } from '../../contract/mcp/mcp-server.ts'
 import { endPreparation } from '../../process-settings.ts'
+import type { EditorHost } from '../../protocols/acp/editor-host.ts'
+import { MissingSetting } from '../../protocols/acp/editor-host.ts'
 import { continueStopped } from '../../sdk/session/stopped-session.ts'
 import type { RunInvocation } from '../command-line/run-options.ts'
 import { checkpointingOf } from '../conversation/open-conversation.ts'
@@ -14,22 +12,7 @@ import { changesOfResumed, newConversation } from '../settings/conversation-sett
 import { readRunSettings } from '../settings/run-settings.ts'
 import { sayError } from '../terminal/terminal.ts'
 
-export type ProtocolHost = AsyncDisposable & {
-  readonly client: AgentServerClient
-  /** Names of models to choose from. */
-  readonly models: readonly string[]
-  /** The server makes a directory if `cwd` is undefined. */
-  readonly create: (cwd: string | undefined, mcp: McpInput | undefined) => Promise<ConversationView>
-  /** Gives an earlier conversation what this process has: the current key of the model, and access to the home. */
-  readonly adopt: (view: ConversationView) => Promise<ConversationView>
-  /** Continues a run after another process that ran the agents has ended. Undefined if they are on a server. */
-  readonly continueRun?: ((conversation: ConversationHandle, after: number) => Promise<string | undefined>) | undefined
-}
-
-/** No model is set, or no key: a person must do something outside of the program. */
-export class MissingSetting extends Error {
-  override readonly name = 'MissingSetting'
-}
+export type ProtocolHost = AsyncDisposable & EditorHost
 
 /** Throws a `MissingSetting`, or a `UsageError`. */
 export async function openProtocolHost(invocation: RunInvocation, signal: AbortSignal): Promise<ProtocolHost> {

@@ -1,6 +1,25 @@
 /** The output of a tool as a person reads it: text, the two outputs of a command, or the list of tasks. */
 import type { UserPart } from '../values/message.ts'
 
+/** Characters kept of a result: the log has all of it. */
+const MAX_RESULT_CHARS = 50_000
+
+type ToolOutput = {
+  readonly output?: unknown
+  readonly error_message?: string | undefined
+  readonly is_error: boolean
+}
+
+/** What the result of a tool call says, as text. */
+export function resultOf({ output, error_message, is_error }: ToolOutput): string {
+  const text = outputText(output)
+  const whole =
+    is_error && error_message !== undefined && !text.includes(error_message) ? `${error_message}\n${text}` : text
+  return whole.length > MAX_RESULT_CHARS
+    ? `${whole.slice(0, MAX_RESULT_CHARS)}\n[${whole.length - MAX_RESULT_CHARS} more characters are in the log]`
+    : whole
+}
+
 /** Returns an empty text for an output without text. */
 export function outputText(output: unknown): string {
   if (output === undefined || output === null) return ''

@@ -59,6 +59,20 @@ test('what another client decides is withdrawn, and the agent works on when the 
   expect((await conversation.get()).status).toBe('waiting_for_confirmation')
 })
 
+test.each([true, false])(
+  'a prompt whose request a message of another client closes ends with what follows: run %s',
+  async (run) => {
+    await using editor = await start(KEY)
+    const id = await begin(editor)
+    const prompt = editor.prompt(id, 'write')
+    await editor.until('the request', () => editor.permissions.length === 1)
+    const message = { role: 'user' as const, content: [{ type: 'text' as const, text: 'hello' }] }
+    await clientWith(KEY).api.call('postMessage', { params: { id }, body: { message, run } })
+    expect(await prompt).toEqual({ stopReason: 'end_turn' })
+    expect(editor.said(id).endsWith(run ? 'Hello there.' : 'I write.')).toBe(true)
+  },
+)
+
 test('a conversation of another client is listed, loaded, followed and decided in the editor', async () => {
   const client = clientWith(KEY)
   const { id, workdir } = await client.conversations.create({

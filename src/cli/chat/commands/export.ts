@@ -6,7 +6,7 @@ import type { ConversationHandle } from '../../../client/conversation/conversati
 import type { Event } from '../../../contract/events/event.ts'
 import { textOfParts } from '../../../contract/events/output-text.ts'
 import { cleanLine, savedText } from '../state/clean-text.ts'
-import { resultOf } from '../state/tool-text.ts'
+import { resultOf } from '../../../contract/events/output-text.ts'
 import type { ChatContext } from './command.ts'
 
 const PAGE = 500

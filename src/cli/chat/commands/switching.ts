@@ -5,7 +5,7 @@ import { isPartOf } from '../../conversation/find-conversation.ts'
 import { describeWeakMode, useByOthers } from '../../conversation/refuse-resume.ts'
 import { cleanLine } from '../state/clean-text.ts'
 import type { ChatContext } from './command.ts'
-import { CONVERSATION_ID } from '../../command-line/conversation-id.ts'
+import { CONVERSATION_ID } from '../../../contract/values/conversation-id.ts'
 
 /** Conversations in the list. */
 const LISTED = 30

@@ -1,4 +1,4 @@
-/** An editor: starts `agent-server acp` and talks to it with the client of the protocol's own SDK. */
+/** An editor of version 1: talks to an agent with the client of the protocol's own SDK. */
 import type {
   ClientCapabilities,
   ClientContext,
@@ -8,30 +8,20 @@ import type {
   RequestPermissionResponse,
   SessionNotification,
   SessionUpdate,
+  Stream,
 } from '@agentclientprotocol/sdk'
-import { client, ndJsonStream } from '@agentclientprotocol/sdk'
-import type { ChildProcess } from 'node:child_process'
-import { spawn } from 'node:child_process'
+import { client } from '@agentclientprotocol/sdk'
 import { once } from 'node:events'
 import { setImmediate as yieldToLoop } from 'node:timers/promises'
-import { Readable, Writable } from 'node:stream'
-import { commandLine } from '../../../support/server.ts'
 import { until } from '../../../support/until.ts'
+import type { AcpProcessOptions } from './acp-process.ts'
+import { AcpProcess } from './acp-process.ts'
 
-export type EditorOptions = {
-  readonly args?: readonly string[]
-  readonly env: Readonly<Record<string, string>>
-  readonly cwd?: string
-  readonly capabilities?: ClientCapabilities
-}
+type EditorOptions = AcpProcessOptions & { readonly capabilities?: ClientCapabilities }
 
 type Asked<T> = T & { readonly signal: AbortSignal }
 
 export class Editor implements AsyncDisposable {
-  readonly child: ChildProcess
-  /** Everything that the process has written to standard output. */
-  output = ''
-  errors = ''
   readonly updates: SessionNotification[] = []
   readonly permissions: Asked<RequestPermissionRequest>[] = []
   /** By default nobody answers. */
@@ -43,26 +33,10 @@ export class Editor implements AsyncDisposable {
     action: 'cancel',
   })
   readonly #connection
-  readonly #exited: Promise<number | null>
+  readonly #process: AcpProcess | undefined
 
-  private constructor({ args = [], env, cwd }: EditorOptions) {
-    const [command, ...rest] = commandLine(['acp', ...args])
-    this.child = spawn(command, rest, {
-      env: { PATH: process.env['PATH'], HOME: process.env['HOME'], TMPDIR: process.env['TMPDIR'], ...env },
-      stdio: ['pipe', 'pipe', 'pipe'],
-      ...(cwd !== undefined && { cwd }),
-    })
-    this.#exited = once(this.child, 'close').then(([code]) => code as number | null)
-    this.child.stdin!.on('error', () => {}) // it was killed
-    this.child.stderr!.setEncoding('utf8').on('data', (text: string) => (this.errors += text))
-    const lines = new TransformStream<Uint8Array, Uint8Array>({
-      transform: (bytes, controller) => {
-        this.output += Buffer.from(bytes).toString('latin1')
-        controller.enqueue(bytes)
-      },
-    })
-    const input = Readable.toWeb(this.child.stdout!) as ReadableStream<Uint8Array>
-    const stream = ndJsonStream(Writable.toWeb(this.child.stdin!), input.pipeThrough(lines))
+  private constructor(stream: Stream, program?: AcpProcess) {
+    this.#process = program
     this.#connection = client({ name: 'test' })
       .onRequest('session/request_permission', async ({ params, signal }) => {
         const asked = { ...params, signal }
@@ -74,11 +48,28 @@ export class Editor implements AsyncDisposable {
       .connect(stream)
   }
 
-  static async start(options: EditorOptions): Promise<Editor> {
-    const editor = new Editor(options)
-    const clientCapabilities = options.capabilities ?? {}
-    await editor.agent.request('initialize', { protocolVersion: 1, clientCapabilities })
-    return editor
+  /** Starts `agent-server acp`. */
+  static async start({ capabilities, ...options }: EditorOptions): Promise<Editor> {
+    const program = new AcpProcess(options)
+    return await new Editor(program.stream, program).#initialized(capabilities)
+  }
+
+  static async over(stream: Stream, capabilities?: ClientCapabilities): Promise<Editor> {
+    return await new Editor(stream).#initialized(capabilities)
+  }
+
+  async #initialized(clientCapabilities: ClientCapabilities = {}): Promise<this> {
+    await this.agent.request('initialize', { protocolVersion: 1, clientCapabilities })
+    return this
+  }
+
+  /** Everything that the process has written to standard output. */
+  get output(): string {
+    return this.#process?.output ?? ''
+  }
+
+  get errors(): string {
+    return this.#process?.errors ?? ''
   }
 
   get agent(): ClientContext {
@@ -113,13 +104,12 @@ export class Editor implements AsyncDisposable {
 
   /** Closes standard input, and returns the exit code. */
   async leave(): Promise<number | null> {
-    this.child.stdin!.end()
-    return await this.#exited
+    return (await this.#process?.leave()) ?? null
   }
 
   async kill(): Promise<void> {
-    this.child.kill('SIGKILL')
-    await this.#exited
+    this.#connection.close()
+    await this.#process?.kill()
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -2,13 +2,7 @@
  * Asks the editor what the agent waits for: approvals, questions and connections. Only a chosen option decides: an editor
  * that is gone, cannot answer, or answers something else leaves the request open, for any other client.
  */
-import type {
-  AgentContext,
-  CreateElicitationRequest,
-  PermissionOption,
-  RequestPermissionRequest,
-  ToolCallUpdate,
-} from '@agentclientprotocol/sdk'
+import type { PermissionOption } from '@agentclientprotocol/sdk'
 import { AgentServerError } from '../../client/request/agent-server-error.ts'
 import type { ConversationHandle } from '../../client/conversation/conversation-handle.ts'
 import type { Event } from '../../contract/events/event.ts'
@@ -16,18 +10,16 @@ import { requestOf } from '../../contract/events/opened-request.ts'
 import type { AnswerRequest, OpenRequest, OpenRequestOf } from '../../contract/request.ts'
 import type { AskedToolUse } from '../../contract/values/permission.ts'
 import { showHidden } from '../../contract/values/show-hidden.ts'
-import { sayError } from '../terminal/terminal.ts'
 import { formOfCall, wholeCall } from './call-form.ts'
+import type { AskedDecision, EditorEdge } from './editor-edge.ts'
 import { answersIn, formOf, textOfQuestions } from './question-form.ts'
 
 type Options = {
-  readonly client: AgentContext
+  readonly edge: EditorEdge
   readonly conversation: ConversationHandle
   readonly workdir: string
-  /** Whether the editor shows forms. */
-  readonly showsForms: boolean
-  /** Shows the person a text in the session. */
-  readonly tell: (text: string) => Promise<void>
+  /** Reports what nobody waits for. */
+  readonly warn: (text: string) => void
 }
 
 type Permission = OpenRequestOf<'permission'>
@@ -61,13 +53,13 @@ export class EditorRequests {
     }
     if (request.kind === 'network') this.#begin(this.#askNetwork(request))
     if (request.kind !== 'question' && request.kind !== 'elicitation') return
-    if (this.#options.showsForms) this.#begin(this.#askQuestions(request))
-    else await this.#options.tell(textOfQuestions(request.payload.questions))
+    if (this.#options.edge.showsForms) this.#begin(this.#askQuestions(request))
+    else await this.#options.edge.tell(textOfQuestions(request.payload.questions))
   }
 
   /** What cannot be shown waits for another client. */
   #begin(answering: Promise<void>): void {
-    const report = (error: unknown) => this.#options.tell(`A request cannot be shown here: ${String(error)}`)
+    const report = (error: unknown) => this.#options.edge.tell(`A request cannot be shown here: ${String(error)}`)
     answering.catch(report).catch(() => {}) // the editor is gone
   }
 
@@ -112,14 +104,14 @@ export class EditorRequests {
       const behavior = kind === 'reject_once' ? 'deny' : 'allow'
       await this.#answer(request_id, { kind: 'network', behavior, remember: kind === 'allow_always' })
     })
-    const status = 'completed' as const
-    await this.#update({ toolCallId: request_id, status })
+    const update = { sessionUpdate: 'tool_call_update', toolCallId: request_id, status: 'completed' } as const
+    await this.#options.edge.send([update]).catch(() => {}) // the editor is gone
   }
 
   async #decide(
     key: string,
     calls: readonly string[],
-    { toolCall, always }: { readonly toolCall: ToolCallUpdate; readonly always: readonly Choice[] },
+    { toolCall, always }: { readonly toolCall: AskedDecision['toolCall']; readonly always: readonly Choice[] },
     onChoice: (kind: PermissionOption['kind']) => Promise<void>,
   ): Promise<void> {
     const choices: Choice[] = [
@@ -129,26 +121,21 @@ export class EditorRequests {
     ]
     const options = choices.map((choice) => ({ ...choice, optionId: choice.kind }))
     await this.#request(key, calls, async (cancellationSignal) => {
-      const params: RequestPermissionRequest = { sessionId: this.#options.conversation.id, toolCall, options }
-      const asking = this.#options.client.request('session/request_permission', params, WITHDRAWN(cancellationSignal))
-      const { outcome } = await asking
-      const chosenOption = outcome.outcome === 'selected' && choices.find(({ kind }) => kind === outcome.optionId)
+      const chosenId = await this.#options.edge.choose({ toolCall, options }, cancellationSignal)
+      const chosenOption = choices.find(({ kind }) => kind === chosenId)
       if (chosenOption && !cancellationSignal.aborted) await onChoice(chosenOption.kind)
     })
   }
 
   async #askQuestions({ kind, request_id, payload, tool_use_ids }: OpenRequestOf<'question' | 'elicitation'>) {
-    const { client, conversation } = this.#options
     await this.#request(request_id, tool_use_ids, async (cancellationSignal) => {
-      const params: CreateElicitationRequest = {
-        sessionId: conversation.id,
-        ...(tool_use_ids[0] !== undefined && { toolCallId: tool_use_ids[0] }),
-        mode: 'form',
+      const asked = {
+        toolCallId: tool_use_ids[0],
         message: textOfQuestions(payload.questions),
         requestedSchema: formOf(payload.questions),
       }
-      const reply = await client.request('elicitation/create', params, WITHDRAWN(cancellationSignal))
-      const answers = reply.action === 'accept' ? answersIn(payload.questions, reply.content) : undefined
+      const content = await this.#options.edge.fillIn(asked, cancellationSignal)
+      const answers = content && answersIn(payload.questions, content)
       if (answers && !cancellationSignal.aborted) await this.#answer(request_id, { kind, answers })
     })
   }
@@ -161,7 +148,7 @@ export class EditorRequests {
       await ask(controller.signal)
     } catch (error) {
       if (controller.signal.aborted) return
-      sayError(`agent-server: the editor has not answered: ${String(error)}\n`)
+      this.#options.warn(`the editor has not answered: ${String(error)}`)
     } finally {
       this.#open.delete(key)
     }
@@ -172,20 +159,12 @@ export class EditorRequests {
       await this.#options.conversation.requests.answer(requestId, answer)
     } catch (error) {
       if (error instanceof AgentServerError && OVER.has(error.code)) return
-      await this.#options.tell(`The answer was not accepted: ${error instanceof Error ? error.message : String(error)}`)
+      await this.#options.edge.tell(
+        `The answer was not accepted: ${error instanceof Error ? error.message : String(error)}`,
+      )
     }
-  }
-
-  async #update(update: ToolCallUpdate): Promise<void> {
-    const params = {
-      sessionId: this.#options.conversation.id,
-      update: { sessionUpdate: 'tool_call_update' as const, ...update },
-    }
-    await this.#options.client.notify('session/update', params).catch(() => {}) // the editor is gone
   }
 }
-
-const WITHDRAWN = (cancellationSignal: AbortSignal) => ({ cancellationSignal, stopWaitingOnCancel: true })
 
 /** Somebody else was first. */
 const OVER: ReadonlySet<string> = new Set([

@@ -1,8 +1,8 @@
 /** What an editor shows of hidden characters: a person decides by what is seen. And the names of its MCP servers. */
 import { expect, test } from 'vitest'
-import { formOfCall, wholeCall } from '../../../src/cli/acp/call-form.ts'
-import { mcpOf } from '../../../src/cli/acp/mcp-input.ts'
-import { answersIn, formOf, textOfQuestions } from '../../../src/cli/acp/question-form.ts'
+import { formOfCall, wholeCall } from '../../../src/protocols/acp/call-form.ts'
+import { mcpOf } from '../../../src/protocols/acp/mcp-input.ts'
+import { answersIn, formOf, textOfQuestions } from '../../../src/protocols/acp/question-form.ts'
 
 const HIDDEN = 'a\u{202e}b\u{200b}c\u{1b}[8md'
 const SHOWN = 'a⟦U+202E⟧b⟦U+200B⟧c⟦U+001B⟧[8md'
@@ -30,7 +30,7 @@ test('a form shows them, and its answers are the labels as they are', () => {
     { question: HIDDEN, header: HIDDEN, options, multi_select: true },
     { question: HIDDEN, header: '', options: [], multi_select: false },
   ]
-  const { properties = {} } = formOf(questions)
+  const { properties } = formOf(questions)
   const [first, second] = [Object(properties['question_0']), Object(properties['question_1'])]
   expect(first).toMatchObject({ title: SHOWN, description: SHOWN, oneOf: [{ const: HIDDEN, title: SHOWN }] })
   expect(second).toMatchObject({

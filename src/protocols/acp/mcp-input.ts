@@ -1,9 +1,22 @@
 /** The MCP servers of an editor in the form of this server. */
-import type { McpServer } from '@agentclientprotocol/sdk'
+import { RequestError } from '@agentclientprotocol/sdk'
 import type { McpInput, McpServerInput } from '../../contract/mcp/mcp-server.ts'
 
+type Pair = { readonly name: string; readonly value: string }
+
+/** A server as both versions of the protocol have it. */
+export type EditorMcpServer = {
+  readonly name: string
+  readonly type?: string
+  readonly command?: string
+  readonly args?: readonly string[]
+  readonly env?: readonly Pair[]
+  readonly url?: string
+  readonly headers?: readonly Pair[]
+}
+
 /** Returns undefined if there are none. Names that the server does not take, or that two servers would have, are changed. */
-export function mcpOf(servers: readonly McpServer[] = []): McpInput | undefined {
+export function mcpOf(servers: readonly EditorMcpServer[] = []): McpInput | undefined {
   if (servers.length === 0) return undefined
   const serversByName = new Map<string, McpServerInput>()
   for (const server of servers) serversByName.set(freeName(server.name, serversByName), inputOf(server))
@@ -26,13 +39,12 @@ const nameOf = (name: string, ending: string): string =>
     .slice(0, MAX_NAME_CHARS - ending.length)
     .replace(/_$/, '') || 'server') + ending
 
-function inputOf(server: McpServer): McpServerInput {
-  if ('command' in server) {
-    const { command, args, env } = server
-    return { command, args, env: pairs(env) }
-  }
-  return { type: server.type, url: server.url, headers: pairs(server.headers) }
+/** Throws a `RequestError` for a kind of server that did not exist when this was written. */
+function inputOf({ name, type, command, args = [], env, url, headers }: EditorMcpServer): McpServerInput {
+  if (command !== undefined) return { command, args: [...args], env: pairs(env) }
+  if (url !== undefined && (type === 'http' || type === 'sse')) return { type, url, headers: pairs(headers) }
+  throw RequestError.invalidParams(undefined, `the MCP server ${name} has a type that is not supported: ${type}`)
 }
 
-const pairs = (list: readonly { readonly name: string; readonly value: string }[]): Record<string, string> =>
+const pairs = (list: readonly Pair[] = []): Record<string, string> =>
   Object.fromEntries(list.map(({ name, value }) => [name, value]))

@@ -1,6 +1,6 @@
 /** What an editor shows of a call: the change that the tool makes, and every field that this does not show. */
 import { expect, test } from 'vitest'
-import { fence, formOfCall, wholeCall } from '../../../src/cli/acp/call-form.ts'
+import { fence, formOfCall, wholeCall } from '../../../src/protocols/acp/call-form.ts'
 
 const shown = (name: string, input: object) => JSON.stringify(wholeCall(name, input, '/w', ''))
 

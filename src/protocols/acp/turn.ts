@@ -4,6 +4,7 @@ import { RequestError } from '@agentclientprotocol/sdk'
 import type { Event, EventOf } from '../../contract/events/event.ts'
 import type { Status } from '../../contract/events/status.ts'
 import { describeEvent } from '../../contract/events/describe-event.ts'
+import { INTERNAL_ERROR } from './protocol-errors.ts'
 
 type Result = EventOf<'Result'>
 
@@ -16,7 +17,7 @@ type Options = {
   readonly onCutOff: Continue
 }
 
-const GOES_ON: ReadonlySet<Status> = new Set([
+export const GOES_ON: ReadonlySet<Status> = new Set([
   'running',
   'waiting_for_confirmation',
   'waiting_for_input',
@@ -24,9 +25,10 @@ const GOES_ON: ReadonlySet<Status> = new Set([
 ])
 
 /** The process that ran the agent has ended. */
-const ENDS_OF_SERVERS: ReadonlySet<string> = new Set(['server_closing', 'server_restart', 'owner_lost'])
+export const ENDS_OF_SERVERS: ReadonlySet<string> = new Set(['server_closing', 'server_restart', 'owner_lost'])
 
-const REASONS: Readonly<Record<Result['stop_reason'], StopReason | undefined>> = {
+/** Why a prompt ends; undefined: with an error. `cancelled` is what a person has chosen, and never what a new message does. */
+export const STOP_REASONS: Readonly<Record<Result['stop_reason'], StopReason | undefined>> = {
   completed: 'end_turn',
   finished: 'end_turn',
   hook: 'end_turn',
@@ -37,7 +39,7 @@ const REASONS: Readonly<Record<Result['stop_reason'], StopReason | undefined>> =
   content_filter: 'refusal',
   paused: 'cancelled',
   rejected: 'cancelled',
-  superseded: 'cancelled',
+  superseded: 'end_turn',
   cancelled: 'cancelled',
   budget_limit: undefined,
   stuck: undefined,
@@ -55,6 +57,7 @@ export class PromptTurn {
   /** The events that arrive before the answer to the message. */
   #early: Event[] = []
   #result: Result | undefined
+  #isSuperseded = false
   #error: EventOf<'ErrorEvent'> | undefined
 
   constructor(options: Options) {
@@ -77,8 +80,10 @@ export class PromptTurn {
   take(event: Event): void {
     if (!this.#begun) return void this.#early.push(event)
     const { after, runId } = this.#begun
-    if (event.seq <= after || !('run_id' in event)) return
-    if (runId !== undefined && event.run_id !== runId) return
+    if (event.seq <= after) return
+    const isOfRun = 'run_id' in event && (runId === undefined || event.run_id === runId)
+    // A message that asks for no run leaves the conversation at rest, which is of no run.
+    if (!isOfRun && !(this.#isSuperseded && event.type === 'StatusUpdate')) return
     const isQuestion = event.type === 'RequestOpened' && (event.kind === 'question' || event.kind === 'elicitation')
     if (isQuestion && !this.#options.canAnswer) return this.#settle.resolve({ stopReason: 'end_turn' })
     // A subagent has a result, too.
@@ -86,8 +91,14 @@ export class PromptTurn {
     if (event.type === 'Result') this.#result = event
     if (event.type === 'ErrorEvent') this.#error = event
     if (event.type === 'StatusUpdate') this.#takeStatus(event)
-    // A message of another client has closed a question: the next status is that of another run.
-    if (event.type === 'Result' && event.stop_reason === 'superseded') this.#end()
+    if (event.type === 'Result' && event.stop_reason === 'superseded') this.#follow(event.seq)
+  }
+
+  /** A message of another client has closed what waited: the prompt ends with the run that reads it. */
+  #follow(after: number): void {
+    if (this.isCancelled) return this.#end()
+    this.#begun = { after, runId: undefined }
+    this.#isSuperseded = true
   }
 
   #takeStatus({ status, reason, seq }: EventOf<'StatusUpdate'>): void {
@@ -103,11 +114,9 @@ export class PromptTurn {
   }
 
   #end(): void {
-    const stopReason = this.isCancelled ? 'cancelled' : this.#result && REASONS[this.#result.stop_reason]
+    const stopReason = this.isCancelled ? 'cancelled' : this.#result && STOP_REASONS[this.#result.stop_reason]
     if (stopReason) return this.#settle.resolve({ stopReason })
     const why = this.#error?.message ?? (this.#result ? describeEvent(this.#result) : 'the run ended without a result')
     this.#settle.reject(new RequestError(INTERNAL_ERROR, why))
   }
 }
-
-const INTERNAL_ERROR = -32_603

@@ -1,7 +1,15 @@
 /** Questions of the agent as a form of an editor, or as text, and the answers in it. */
-import type { ElicitationPropertySchema, ElicitationSchema } from '@agentclientprotocol/sdk'
 import type { AskedQuestion } from '../../contract/values/question.ts'
 import { showHidden } from '../../contract/values/show-hidden.ts'
+
+type Choice = { readonly const: string; readonly title: string; readonly description: string }
+
+/** A field as both versions of the protocol have it. */
+type FormField =
+  | { type: 'string'; title: string; description?: string; oneOf?: Choice[] }
+  | { type: 'array'; title: string; description: string; items: { anyOf: Choice[] } }
+
+export type QuestionForm = { type: 'object'; properties: Record<string, FormField> }
 
 export function textOfQuestions(questions: readonly AskedQuestion[]): string {
   const texts = questions.map(({ question, options }) => {
@@ -14,7 +22,7 @@ export function textOfQuestions(questions: readonly AskedQuestion[]): string {
 }
 
 /** Names the fields by their index, because a question can be any text. */
-export const formOf = (questions: readonly AskedQuestion[]): ElicitationSchema => ({
+export const formOf = (questions: readonly AskedQuestion[]): QuestionForm => ({
   type: 'object',
   properties: Object.fromEntries(
     questions.flatMap((question, at) => [
@@ -24,9 +32,9 @@ export const formOf = (questions: readonly AskedQuestion[]): ElicitationSchema =
   ),
 })
 
-const OTHER: ElicitationPropertySchema = { type: 'string', title: 'Another answer' }
+const OTHER: FormField = { type: 'string', title: 'Another answer' }
 
-function fieldOf({ question, header, options, multi_select }: AskedQuestion): ElicitationPropertySchema {
+function fieldOf({ question, header, options, multi_select }: AskedQuestion): FormField {
   const about = { title: showHidden(header === '' ? question : header), description: showHidden(question) }
   const choices = options.map(({ label, description }) => {
     return { const: label, title: showHidden(label), description: showHidden(description) }

@@ -1,0 +1,35 @@
+/** What an editor works with: a client of the server that runs the agents, and what a person has set for it. */
+import type { AgentServerClient } from '../../client/client.ts'
+import type { ConversationHandle } from '../../client/conversation/conversation-handle.ts'
+import type { ConversationView } from '../../contract/conversation.ts'
+import type { McpInput } from '../../contract/mcp/mcp-server.ts'
+
+export type EditorHost = {
+  readonly client: AgentServerClient
+  /** Names of models to choose from. */
+  readonly models: readonly string[]
+  /** The server makes a directory if `cwd` is undefined. */
+  readonly create: (cwd: string | undefined, mcp: McpInput | undefined) => Promise<ConversationView>
+  /** Gives an earlier conversation what this process has: the current key of the model, and access to the home. */
+  readonly adopt: (view: ConversationView) => Promise<ConversationView>
+  /** Continues a run after another process that ran the agents has ended. Undefined if they are on a server. */
+  readonly continueRun?: ((conversation: ConversationHandle, after: number) => Promise<string | undefined>) | undefined
+}
+
+/** No model is set, or no key: a person must do something outside of the program. */
+export class MissingSetting extends Error {
+  override readonly name = 'MissingSetting'
+}
+
+export type EditorAgentOptions = {
+  readonly openHost: () => Promise<EditorHost>
+  /** Whether directories are those of this machine. */
+  readonly isLocal: boolean
+  /** Whether the keys come from the environment of the program, and not with the connection. */
+  readonly usesEnvironment: boolean
+  readonly version: string
+  /** How lists name a conversation. */
+  readonly nameOf: (view: ConversationView) => string
+  /** Reports what nobody waits for. */
+  readonly warn: (text: string) => void
+}

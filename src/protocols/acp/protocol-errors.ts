@@ -1,0 +1,27 @@
+/** Errors of the server in the form of the protocol, which is the same in both versions. */
+import { RequestError } from '@agentclientprotocol/sdk'
+import { AgentServerError } from '../../client/request/agent-server-error.ts'
+import { MissingSetting } from './editor-host.ts'
+
+export const INTERNAL_ERROR = -32_603
+const AUTH_REQUIRED = -32_000
+const RESOURCE_NOT_FOUND = -32_002
+const INVALID_PARAMS = -32_602
+
+export async function withOwnErrors<T>(promise: PromiseLike<T>): Promise<T> {
+  try {
+    return await promise
+  } catch (error) {
+    throw requestErrorOf(error)
+  }
+}
+
+function requestErrorOf(error: unknown): unknown {
+  if (error instanceof RequestError || !(error instanceof Error)) return error
+  if (error instanceof MissingSetting) return new RequestError(AUTH_REQUIRED, error.message)
+  if (!(error instanceof AgentServerError)) return new RequestError(INTERNAL_ERROR, error.message)
+  const { code, status, message } = error
+  if (status === 401) return new RequestError(AUTH_REQUIRED, message, { code })
+  if (status === 404 || status === 410) return new RequestError(RESOURCE_NOT_FOUND, message, { code })
+  return new RequestError(status === 400 ? INVALID_PARAMS : INTERNAL_ERROR, message, { code })
+}
