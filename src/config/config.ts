@@ -60,7 +60,7 @@ export type LogFormat = 'json' | 'pretty'
 const ISOLATIONS = ['auto', 'bubblewrap', 'none'] as const
 type Isolation = (typeof ISOLATIONS)[number]
 
-const PROTOCOLS = ['openai', 'ai-sdk', 'ag-ui', 'mcp', 'a2a'] as const
+const PROTOCOLS = ['openai', 'ai-sdk', 'ag-ui', 'mcp', 'acp', 'a2a'] as const
 export type Protocol = (typeof PROTOCOLS)[number]
 
 const ProtocolList = z

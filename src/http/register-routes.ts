@@ -59,8 +59,7 @@ import { taskRoutes } from './routes/tasks.ts'
 import { usageRoutes } from './routes/usage.ts'
 import type { LoginSupport } from './guards/find-login.ts'
 import type { RefuseKey } from './guards/require-key.ts'
-import type { CheckKey } from './guards/first-frame-key.ts'
-import { createFirstFrameKey } from './guards/first-frame-key.ts'
+import type { CheckKey, FirstFrameKey } from './guards/first-frame-key.ts'
 import type { FirehoseSlots, StreamSlots } from './streams/stream-slots.ts'
 
 export type RouteDeps = {
@@ -80,6 +79,7 @@ export type RouteDeps = {
   readonly firehoseSlots: FirehoseSlots
   /** Checks the permissions of the key, too. */
   readonly checkKey: CheckKey
+  readonly firstFrameKey: FirstFrameKey
   readonly apiKeys: ApiKeys
   readonly refuseKey: RefuseKey
   readonly logins: LoginSupport
@@ -138,7 +138,7 @@ export async function registerRoutes(app: FastifyInstance, deps: RouteDeps): Pro
   await callbackRoutes(routes, { manager })
   await callbackSecretRoutes(routes, { manager })
   await deliveryRoutes(routes, { manager })
-  const streams = { firstFrameKey: createFirstFrameKey(deps.checkKey), metrics, streamBufferBytes }
+  const streams = { firstFrameKey: deps.firstFrameKey, metrics, streamBufferBytes }
   await socketRoutes(routes, { manager, streamSlots, ...streams })
   await firehoseRoutes(routes, {
     firehose,

@@ -45,6 +45,7 @@ import { closeSignal } from './request/close-signal.ts'
 import type { BodyTimes } from './guards/slow-bodies.ts'
 import { BODY_TIMES, hasBody, watchBodies } from './guards/slow-bodies.ts'
 import type { CheckKey } from './guards/first-frame-key.ts'
+import { createFirstFrameKey } from './guards/first-frame-key.ts'
 import { refuseBadUpgrade, shouldUpgrade, takeUpgrades } from './socket/upgrade.ts'
 import type { RouteTable } from './route-table.ts'
 
@@ -63,7 +64,7 @@ declare module 'fastify' {
   }
 }
 
-export type HttpDeps = Omit<RouteDeps, 'checkKey' | 'refuseKey' | 'authorize'> & {
+export type HttpDeps = Omit<RouteDeps, 'checkKey' | 'firstFrameKey' | 'refuseKey' | 'authorize'> & {
   readonly authenticate: Authenticate
   readonly hashBody: HashBody
   /** Returns true until the existing conversations are known. */
@@ -164,7 +165,9 @@ export async function createHttpServer(deps: HttpDeps): Promise<FastifyInstance>
     if (peers && !request.remote) await learnConversation(request, deps.manager)
     if (!request.remote) authorize.request(request)
   }
-  await registerRoutes(app, { ...deps, checkKey: admit, refuseKey, authorize })
+  const firstFrameKey = createFirstFrameKey(admit)
+  app.decorate('firstFrameKey', firstFrameKey)
+  await registerRoutes(app, { ...deps, checkKey: admit, firstFrameKey, refuseKey, authorize })
   return app
 }
 

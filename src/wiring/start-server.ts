@@ -12,6 +12,7 @@ import { pageRoutes } from '../http/docs.ts'
 import { dashboardRoutes } from '../http/ui.ts'
 import { createAuthenticator } from '../http/guards/auth.ts'
 import type { Listening } from '../http/listen.ts'
+import { InnerConnections } from '../http/local/inner-connections.ts'
 import { LocalConnections } from '../http/local/local-connections.ts'
 import { openLocalAccess } from '../http/local/local-access.ts'
 import type { RemoteConversations } from '../http/remote/remote-conversations.ts'
@@ -218,7 +219,9 @@ async function createHttp(
     logger,
     localCredential: credential,
   } = services
-  const byKey = createAuthenticator(config.masterKeys, apiKeys, { credential, connections })
+  const innerConnections = new InnerConnections()
+  const local = { credential, connections }
+  const byKey = createAuthenticator(config.masterKeys, apiKeys, local, innerConnections.clients)
   const streamSlots = createStreamSlots(config.maxStreamsPerConversation)
   const http = await createHttpServer({
     manager,
@@ -256,7 +259,8 @@ async function createHttp(
   const { corsOrigins } = config
   const untilLoaded = progress.loading.promise
   const hasPeers = cluster !== undefined
-  const deps = { manager, profiles, streamSlots, metrics, corsOrigins, version: VERSION, loaded: untilLoaded, hasPeers }
+  const routeDeps = { manager, profiles, streamSlots, metrics, corsOrigins, innerConnections, hasPeers }
+  const deps = { ...routeDeps, version: VERSION, loaded: untilLoaded }
   for (const protocol of config.protocols) await http.register(PROTOCOL_ROUTES[protocol], deps)
   await http.register(pageRoutes)
   dashboardRoutes(http)

@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeEach, expect, test } from 'vitest'
 import { isTrusted, readLocalRecord, writeLocalRecord } from '../../src/access/local-record.ts'
-import { createLocalFetch } from '../../src/sdk/local/local-fetch.ts'
+import { createLocalFetch } from '../../src/http/local/local-fetch.ts'
 import { openPlace } from '../../src/sdk/local/local-place.ts'
 
 const home = await mkdtemp(join(tmpdir(), 'agent-server-record-'))

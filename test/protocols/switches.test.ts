@@ -9,6 +9,7 @@ test('a protocol that is turned off has no routes, and the others work', async (
   expect(await server.call('POST', '/ai/chat', {})).toMatchObject(off)
   expect(await server.call('POST', '/mcp', {})).toMatchObject(off)
   expect(await server.call('GET', '/.well-known/agent-card.json')).toMatchObject(off)
+  expect(await server.call('GET', '/acp')).toMatchObject(off)
   expect(await server.call('POST', '/ag-ui/default', {})).toMatchObject({ status: 400 })
   await server.restart('SIGTERM', { OPENHANDS_PROTOCOLS: 'none' })
   expect(await server.call('POST', '/ag-ui/default', {})).toMatchObject(off)

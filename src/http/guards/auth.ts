@@ -19,10 +19,12 @@ export type LocalCredential = {
   readonly connections: { readonly has: (connection: object) => boolean }
 }
 
+/** `innerClients`: those that this process asks for, by their connections, which need no key. */
 export function createAuthenticator(
   keys: readonly string[],
   apiKeys?: Pick<ApiKeys, 'find'>,
   local?: LocalCredential,
+  innerClients?: Pick<WeakMap<object, AuthenticatedClient>, 'get'>,
 ): Authenticate {
   // Digests under a random key have equal length and reveal nothing about how close a guess was.
   const salt = randomBytes(32)
@@ -33,6 +35,8 @@ export function createAuthenticator(
   const ofLocal = local && knownBy(local.credential)
 
   return async (header, connection) => {
+    const innerClient = innerClients?.get(connection)
+    if (innerClient) return stillValid(innerClient)
     const token = tokenIn(header)
     if (token === undefined) throw !header ? noKey() : notBearer()
     const tokenDigest = digest(token)
@@ -48,6 +52,11 @@ export function createAuthenticator(
       'The key is not a valid key of this server: it is wrong, expired or revoked. Check OPENHANDS_MASTER_KEY, or the API key.',
     )
   }
+}
+
+function stillValid(client: AuthenticatedClient): AuthenticatedClient {
+  client.access.requireValid()
+  return client
 }
 
 const noKey = () =>

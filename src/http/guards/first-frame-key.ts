@@ -13,6 +13,12 @@ import { UnauthenticatedConnections } from './unauthenticated-connections.ts'
 /** RFC 6455: a message is too big to be processed. */
 const TOO_BIG = 1009
 
+declare module 'fastify' {
+  interface FastifyInstance {
+    firstFrameKey: FirstFrameKey
+  }
+}
+
 export type FirstFrameKey = {
   /**
    * Resolves when the first of `frames` contained a valid key. Throws a `Problem` if it had none, came too late, or was

@@ -1,5 +1,5 @@
 /** Sends a feed of events over a WebSocket, as `sse-reply.ts` does for event streams. */
-import type { Problem } from '../../contract/problem.ts'
+import type { ErrorBody, Problem } from '../../contract/problem.ts'
 import { CLOSE_CODES } from '../../contract/socket.ts'
 import type { FeedSource, FollowOptions } from '../../events/event-feed.ts'
 import { follow } from '../../events/event-feed.ts'
@@ -69,8 +69,12 @@ export async function sendFeed(socket: SocketConnection, source: FeedSource, opt
 }
 
 /** Closes with 4000 plus the HTTP status, because WebSocket close codes have no room for it as such. */
-export async function endWithProblem(socket: SocketConnection, problem: Problem): Promise<void> {
-  await socket.end({ type: 'error', ...problem.toBody() }, 4000 + problem.status)
+export async function endWithProblem(
+  socket: SocketConnection,
+  problem: Problem,
+  frameOf: (body: ErrorBody) => object = (body) => ({ type: 'error', ...body }),
+): Promise<void> {
+  await socket.end(frameOf(problem.toBody()), 4000 + problem.status)
 }
 
 // See `sse-frame.ts`: a frame lives no longer than its record.

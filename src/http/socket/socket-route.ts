@@ -3,6 +3,7 @@ import type { FastifyContextConfig, FastifyReply, FastifyRequest } from 'fastify
 import type { WebSocket } from 'ws'
 import type { z } from 'zod'
 import { keyEnded } from '../../access/access.ts'
+import type { ErrorBody } from '../../contract/problem.ts'
 import { accessOf } from '../guards/authorize.ts'
 import { problemFor } from '../request/problem-handler.ts'
 import { logSocket } from '../request/request-log.ts'
@@ -18,6 +19,8 @@ export type SocketRoute<Params extends z.ZodType, Query extends z.ZodType> = {
   readonly check: (asked: SocketRequest<Params, Query>) => Promise<unknown>
   /** Resolves when everything is sent. An error is sent as an error frame, and the WebSocket is closed. */
   readonly serve: (socket: SocketConnection, asked: SocketRequest<Params, Query>) => Promise<void>
+  /** The last frame of a socket that ends with an error. */
+  readonly errorFrame?: (body: ErrorBody) => object
 }
 
 export type SocketRequest<Params extends z.ZodType, Query extends z.ZodType> = {
@@ -69,14 +72,14 @@ async function live<Params extends z.ZodType, Query extends z.ZodType>(
   try {
     if (!request.access && !(await key.admit(request, ws, socket.frames))) return
     const { ended } = accessOf(request)
-    const onEnded = () => void endWithProblem(socket, keyEnded())
+    const onEnded = () => void endWithProblem(socket, keyEnded(), route.errorFrame)
     ended.addEventListener('abort', onEnded)
     // It may have ended while the conversation was opened.
     if (ended.aborted) return onEnded()
     socket.signal.addEventListener('abort', () => ended.removeEventListener('abort', onEnded))
     await route.serve(socket, requestedBy(request))
   } catch (error) {
-    await endWithProblem(socket, problemFor(error, request))
+    await endWithProblem(socket, problemFor(error, request), route.errorFrame)
   }
 }
 

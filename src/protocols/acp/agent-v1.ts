@@ -36,8 +36,8 @@ export class EditorAgent {
         return {}
       })
       .onRequest('session/new', async ({ params: { cwd, mcpServers }, client }) => {
-        const opened = await sessions.create(cwd, mcpOf(mcpServers))
-        return { sessionId: opened.view.id, ...(await this.#open(opened, client, false)) }
+        const openedView = await sessions.create(cwd, mcpOf(mcpServers))
+        return { sessionId: openedView.view.id, ...(await this.#open(openedView, client, false)) }
       })
       .onRequest('session/load', async ({ params: { sessionId, mcpServers }, client }) =>
         this.#open(await sessions.find(sessionId, mcpOf(mcpServers)), client, true),

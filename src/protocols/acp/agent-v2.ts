@@ -41,15 +41,15 @@ export class EditorAgentV2 {
     const app = agent({ name: 'agent-server' })
       .onRequest('initialize', ({ params }) => this.#initialize(params))
       .onRequest('session/new', async ({ params: { cwd, mcpServers }, client }) => {
-        const opened = await sessions.create(cwd, mcpOf(serversInVersion1(mcpServers)))
-        const session = this.#sessionOf(opened, client)
-        return { sessionId: opened.view.id, configOptions: await this.#open(session, opened) }
+        const openedView = await sessions.create(cwd, mcpOf(serversInVersion1(mcpServers)))
+        const session = this.#sessionOf(openedView, client)
+        return { sessionId: openedView.view.id, configOptions: await this.#open(session, openedView) }
       })
       .onRequest('session/resume', async ({ params: { sessionId, mcpServers, replayFrom }, client }) => {
-        const opened = await sessions.find(sessionId, mcpOf(serversInVersion1(mcpServers)))
-        const session = this.#sessionOf(opened, client)
+        const openedView = await sessions.find(sessionId, mcpOf(serversInVersion1(mcpServers)))
+        const session = this.#sessionOf(openedView, client)
         const resume = async () => await session.resume(replayFrom ?? undefined)
-        return { configOptions: await this.#open(session, opened, resume) }
+        return { configOptions: await this.#open(session, openedView, resume) }
       })
       .onRequest('session/list', ({ params }) => sessions.list(params.cwd ?? undefined, params.cursor ?? undefined))
     if (this.#options.usesEnvironment) this.#withLogin(app)

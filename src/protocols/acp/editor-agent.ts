@@ -14,7 +14,7 @@ export type EditorConnection = {
 
 export function connectEditor(stream: Stream, options: EditorAgentOptions): EditorConnection {
   const [first, second] = [new EditorAgent(options), new EditorAgentV2(options)]
-  const { promise: stopped, resolve: stop } = Promise.withResolvers<void>()
+  const { promise: untilStopped, resolve: stop } = Promise.withResolvers<void>()
   let closeConnection = () => {}
   const keep = (connection: { readonly close: () => void }) => {
     closeConnection = () => connection.close()
@@ -23,7 +23,7 @@ export function connectEditor(stream: Stream, options: EditorAgentOptions): Edit
   const v2 = second.app().onConnect((connection) => keep(connection))
   const { closed } = agentProtocolRouter().withV1(v1).withV2(v2).connect(stream)
   return {
-    closed: Promise.race([closed, stopped]).finally(() => {
+    closed: Promise.race([closed, untilStopped]).finally(() => {
       first.close()
       second.close()
     }),

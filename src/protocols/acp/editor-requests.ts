@@ -129,12 +129,12 @@ export class EditorRequests {
 
   async #askQuestions({ kind, request_id, payload, tool_use_ids }: OpenRequestOf<'question' | 'elicitation'>) {
     await this.#request(request_id, tool_use_ids, async (cancellationSignal) => {
-      const asked = {
+      const questionForm = {
         toolCallId: tool_use_ids[0],
         message: textOfQuestions(payload.questions),
         requestedSchema: formOf(payload.questions),
       }
-      const content = await this.#options.edge.fillIn(asked, cancellationSignal)
+      const content = await this.#options.edge.fillIn(questionForm, cancellationSignal)
       const answers = content && answersIn(payload.questions, content)
       if (answers && !cancellationSignal.aborted) await this.#answer(request_id, { kind, answers })
     })

@@ -28,7 +28,7 @@ function changeOf({ operation, path, old_path, binary }: FileEdit, workdir: stri
 
 /** Replaces the paths in the head of the patch, before the first hunk. */
 function absolutePatch({ path, old_path }: FileEdit, patch: string, workdir: string): string {
-  const [newName, oldName] = [path, old_path ?? path].map((each) => quoted(resolve(workdir, each)))
+  const [newName, oldName] = [path, old_path ?? path].map((each) => quotePath(resolve(workdir, each)))
   const start = patch.startsWith('@@') ? 0 : patch.indexOf('\n@@') + 1
   const head = start === 0 && !patch.startsWith('@@') ? patch : patch.slice(0, start)
   const lines = head.split('\n').map((line) => {
@@ -42,14 +42,14 @@ function absolutePatch({ path, old_path }: FileEdit, patch: string, workdir: str
   return text.endsWith('\n') ? text : `${text}\n`
 }
 
-/** As git does it: bytes that are not printable ASCII, quotes and backslashes are escaped. */
-function quoted(path: string): string {
-  const escaped = [...Buffer.from(path)]
+/** Quotes a path as git does: bytes that are not printable ASCII, quotes and backslashes are escaped. */
+function quotePath(path: string): string {
+  const escapedPath = [...Buffer.from(path)]
     .map((byte) => {
       const char = String.fromCodePoint(byte)
       if (char === '"' || char === '\\') return `\\${char}`
       return byte < 0x20 || byte > 0x7e ? `\\${byte.toString(8).padStart(3, '0')}` : char
     })
     .join('')
-  return escaped === path ? path : `"${escaped}"`
+  return escapedPath === path ? path : `"${escapedPath}"`
 }

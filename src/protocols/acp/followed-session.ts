@@ -16,7 +16,7 @@ export type FollowedPlace = {
   readonly warn: (text: string) => void
 }
 
-/** Who works with what arrives, after it was shown. */
+/** Called with what arrives, after it was shown. */
 export type SessionObserver = {
   readonly take: (event: Event) => Promise<void> | void
   /** Nothing more arrives. */

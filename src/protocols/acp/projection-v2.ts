@@ -96,8 +96,8 @@ export class ProjectionV2 {
   #end(event: EventOf<'Result'>): SessionUpdate[] {
     const { parent_tool_use_id: toolCallId, stop_reason: reason } = event
     if (toolCallId === undefined) {
-      const retracted = [...this.#begun.keys()].flatMap((id) => this.#retract(id))
-      return [...retracted, ...this.#rest(event)]
+      const retractions = [...this.#begun.keys()].flatMap((id) => this.#retract(id))
+      return [...retractions, ...this.#rest(event)]
     }
     if (!this.#background.delete(toolCallId)) return []
     const status = DONE.has(reason) ? 'completed' : STOPPED.has(reason) ? 'cancelled' : 'failed'

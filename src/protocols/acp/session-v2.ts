@@ -104,7 +104,7 @@ export class EditorSessionV2 {
     if (this.#states.isIdle) this.#settle()
   }
 
-  /** The process that ran the agent has ended, and this one continues the run: that is no end. */
+  /** The process that ran the agent has ended, and this one continues the run, which has not ended. */
   #continues(event: Event): boolean {
     if (event.type !== 'StatusUpdate' || event.status !== 'paused' || !ENDS_OF_SERVERS.has(event.reason)) return false
     const { continueRun } = this.#place.host
@@ -121,9 +121,9 @@ export class EditorSessionV2 {
     }
   }
 
-  #fail(error: Error): void {
-    this.#end = error
-    const { message } = error
+  #fail(reason: Error): void {
+    this.#end = reason
+    const { message } = reason
     const report: SessionUpdate = {
       sessionUpdate: 'state_update',
       state: 'idle',

@@ -108,8 +108,8 @@ function edgeOf(place: EditorPlace, sessionId: string, projection: Projection): 
     show: async (event) => await send(projection.take(event)),
     send,
     tell: async (text) => await send(chunk('agent_message_chunk', crypto.randomUUID(), text)),
-    async choose(asked, signal) {
-      const params: RequestPermissionRequest = { sessionId, ...asked }
+    async choose(decision, signal) {
+      const params: RequestPermissionRequest = { sessionId, ...decision }
       const { outcome } = await client.request('session/request_permission', params, withdrawnBy(signal))
       return outcome.outcome === 'selected' ? outcome.optionId : undefined
     },

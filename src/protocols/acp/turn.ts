@@ -17,7 +17,7 @@ type Options = {
   readonly onCutOff: Continue
 }
 
-export const GOES_ON: ReadonlySet<Status> = new Set([
+const GOES_ON: ReadonlySet<Status> = new Set([
   'running',
   'waiting_for_confirmation',
   'waiting_for_input',

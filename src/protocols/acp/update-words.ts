@@ -102,7 +102,7 @@ export const serversInVersion1 = (servers: readonly v2.McpServer[] = []) =>
 
 export const optionsInVersion2 = (options: readonly v1.SessionConfigOption[]): v2.SessionConfigOption[] =>
   options.flatMap(({ id: configId, name, category, ...option }) => {
-    const named = { configId, name, ...(category && { category }) }
+    const nameFields = { configId, name, ...(category && { category }) }
     if (option.type !== 'select') return []
     const { currentValue, options: values } = option
     const choices = values.flatMap((value) =>
@@ -110,5 +110,5 @@ export const optionsInVersion2 = (options: readonly v1.SessionConfigOption[]): v
         ? { value: value.value, name: value.name, ...(value.description && { description: value.description }) }
         : [],
     )
-    return { ...named, type: 'select' as const, currentValue, options: choices }
+    return { ...nameFields, type: 'select' as const, currentValue, options: choices }
   })

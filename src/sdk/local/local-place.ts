@@ -5,7 +5,7 @@ import { open } from 'node:fs/promises'
 import { basename, dirname } from 'node:path'
 import type { LocalRecord } from '../../access/local-record.ts'
 import { isTrusted, trustedOwners } from '../../access/local-record.ts'
-import type { FetchTarget } from './local-fetch.ts'
+import type { FetchTarget } from '../../http/local/local-fetch.ts'
 
 const UNIX = 'unix:'
 

@@ -1,9 +1,10 @@
 /**
- * `fetch` to a server on this machine: over its Unix socket, or over its address. Not the global one, which has no sockets
+ * `fetch` to a server on this machine: over its Unix socket, over its address, or in this process. Not the global one, which has no sockets
  * and ends what is silent for five minutes; a program that only connects does not load undici, which takes 30 MB.
  */
 import type { ClientRequest, IncomingMessage, RequestOptions } from 'node:http'
 import { request } from 'node:http'
+import type { Duplex } from 'node:stream'
 import { Readable } from 'node:stream'
 import type { ReadableStream as NodeStream } from 'node:stream/web'
 
@@ -15,8 +16,11 @@ export type LocalFetch = AsyncDisposable & {
   readonly baseUrl: string
 }
 
-/** The destination of connections: a path of a socket, or the address of an http URL. */
-export type FetchTarget = { readonly socketPath: string } | { readonly baseUrl: string }
+/** The destination of connections: a path of a socket, the address of an http URL, or what a function opens. */
+export type FetchTarget =
+  | { readonly socketPath: string }
+  | { readonly baseUrl: string }
+  | { readonly createConnection: () => Duplex }
 
 /** Each request has its own connection, so that none is left over. Those that are open are cut when it is disposed. */
 export function createLocalFetch(place: FetchTarget): LocalFetch {
@@ -26,7 +30,12 @@ export function createLocalFetch(place: FetchTarget): LocalFetch {
     // request.
     const fetchRequest = new Request(input, { ...init, signal: null })
     const { promise, resolve, reject } = Promise.withResolvers<Response>()
-    const sentRequest = request(fetchRequest.url, { ...optionsOf(fetchRequest), ...('socketPath' in place && place) })
+    const sentRequest = request(fetchRequest.url, {
+      ...optionsOf(fetchRequest),
+      ...('socketPath' in place && place),
+      // An agent would open another connection.
+      ...('createConnection' in place && { ...place, agent: undefined }),
+    })
     open.add(sentRequest)
     sentRequest.once('close', () => open.delete(sentRequest))
     sentRequest.once('response', (incoming) => {
