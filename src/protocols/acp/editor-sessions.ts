@@ -12,6 +12,9 @@ import { optionsOf } from './session-options.ts'
 
 const LIST_PAGE = 100
 
+/** Each follows its conversation. A client closes those that it does not show. */
+const MAX_SESSIONS = 100
+
 type Session = { readonly followed: FollowedSession; readonly cancel: () => Promise<void>; readonly close: () => void }
 
 export type OpenedView = { readonly view: ConversationView; readonly host: EditorHost }
@@ -36,6 +39,7 @@ export class EditorSessions<S extends Session> {
   }
 
   async create(cwd: string, mcp: McpInput | undefined): Promise<OpenedView> {
+    this.#refuseMore()
     const directory = await this.#directory(cwd)
     const host = await this.host()
     return { host, view: await withOwnErrors(host.create(directory, mcp)) }
@@ -44,6 +48,7 @@ export class EditorSessions<S extends Session> {
   /** Finds a conversation that any client may have made. Throws a `RequestError` if there is none. */
   async find(sessionId: string, mcp: McpInput | undefined): Promise<OpenedView> {
     const id = idOf(sessionId)
+    if (!this.#sessions.has(id)) this.#refuseMore()
     const host = await this.host()
     const conversation = host.client.conversation(id)
     const view = await withOwnErrors(host.adopt(await withOwnErrors(conversation.get())))
@@ -100,6 +105,11 @@ export class EditorSessions<S extends Session> {
       if (sessions.length > 0 || next === null) return { sessions, ...(next !== null && { nextCursor: next }) }
       page = await withOwnErrors(client.conversations.list({ ...query, page_id: next }))
     }
+  }
+
+  #refuseMore(): void {
+    if (this.#sessions.size < MAX_SESSIONS) return
+    throw RequestError.invalidRequest(undefined, `${MAX_SESSIONS} sessions are open; close one`)
   }
 
   async #directory(cwd: string): Promise<string> {

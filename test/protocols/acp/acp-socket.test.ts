@@ -197,7 +197,14 @@ test('hostile frames are errors of the protocol, and the connection works on', a
   socket.close()
 })
 
-test('too large a frame and too many connections are refused', async () => {
+test('too large a frame, too many sessions and too many connections are refused', async () => {
+  await using many = await second()
+  const directory = newDirectory()
+  const ids = await Promise.all(Array.from({ length: 100 }, () => many.begin(directory)))
+  await expect(many.begin(directory)).rejects.toThrow('close one')
+  await many.agent.request('session/close', { sessionId: ids[0]! })
+  await many.begin(directory)
+
   const large = await connect(server.url, '/acp')
   large.say('x'.repeat(12 * 1024 * 1024))
   expect(await large.closed).toBe(1009)
