@@ -9,6 +9,7 @@ import type { Event } from '../../contract/events/event.ts'
 import { requestOf } from '../../contract/events/opened-request.ts'
 import type { AnswerRequest, OpenRequest, OpenRequestOf } from '../../contract/request.ts'
 import type { AskedToolUse } from '../../contract/values/permission.ts'
+import { DECLINE } from '../../contract/values/question.ts'
 import { showHidden } from '../../contract/values/show-hidden.ts'
 import { formOfCall, wholeCall } from './call-form.ts'
 import type { AskedDecision, EditorEdge } from './editor-edge.ts'
@@ -135,7 +136,9 @@ export class EditorRequests {
         requestedSchema: formOf(payload.questions),
       }
       const content = await this.#options.edge.fillIn(questionForm, cancellationSignal)
-      const answers = content && answersIn(payload.questions, content)
+      // The call of a server's form keeps the run active until it has an answer; a question rests.
+      const noAnswer = kind === 'elicitation' && !content ? { '0': DECLINE } : undefined
+      const answers = content ? answersIn(payload.questions, content) : noAnswer
       if (answers && !cancellationSignal.aborted) await this.#answer(request_id, { kind, answers })
     })
   }

@@ -60,6 +60,7 @@ beforeAll(async () => {
         when: 'ask',
         turns: [{ calls: [{ name: 'AskUserQuestion', arguments: { questions: [QUESTION] } }] }, { text: 'Noted.' }],
       },
+      { when: 'form', turns: [{ calls: [{ name: 'mcp__odd__ask', arguments: {} }] }, { text: 'Noted.' }] },
       { when: 'slow', turns: [{ text: 'I think '.repeat(1000), chunk_delay_ms: 200 }] },
       { when: 'refuse', turns: [{ status: 401, error: { message: 'no such key' } }] },
     ],
@@ -210,6 +211,16 @@ test('questions are forms, or text that the next prompt answers', async () => {
   expect(await plain.prompt(asked, 'ask')).toEqual({ stopReason: 'end_turn' })
   expect(plain.said(asked)).toContain('1. A: a')
   expect(await plain.prompt(asked, 'hello')).toEqual({ stopReason: 'end_turn' })
+})
+
+test('a form of an MCP server that the editor declines is declined, and the prompt ends', async () => {
+  const args = [join(import.meta.dirname, '../../mcp/children/odd-server.ts')]
+  const odd = { name: 'odd', command: process.execPath, args, env: [] }
+  const { sessionId } = await editor.agent.request('session/new', { cwd: work, mcpServers: [odd] })
+  await editor.agent.request('session/set_mode', { sessionId, modeId: 'bypass' })
+  editor.onQuestion = async () => ({ action: 'decline' })
+  expect(await editor.prompt(sessionId, 'form')).toEqual({ stopReason: 'end_turn' })
+  expect(model.requests.at(-1)!.text).toContain('decline')
 })
 
 test('modes and options change the conversation, and unknown ones are refused', async () => {
