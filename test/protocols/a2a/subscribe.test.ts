@@ -82,3 +82,53 @@ test('a task that a kill has ended says so, and its context can be used', async 
   ])
   expect(answerIn(await say(client, { contextId, text: 'count' }))).toMatch(/^one two/)
 })
+
+const POINTS = [1, 2, 3, 4, 5, 6, 7, 8]
+
+/** Begins a task in a context of its own for each point, and leaves its stream at that event. */
+const beginAndLeave = (text: string, onLeave?: (left: number) => Promise<void>) => {
+  let left = 0
+  return Promise.all(
+    POINTS.map(async (point) => {
+      const client = await a2aClient(server.url)
+      const message = says({ text, messageId: crypto.randomUUID() })
+      let count = 0
+      const stream = follow(client.sendMessageStream(message), () => ++count === point)
+      await stream.catch(() => {})
+      await onLeave?.(++left)
+      return { client, message }
+    }),
+  )
+}
+
+test('wherever a stream is cut, the same message again is the same task, and has all of it', async () => {
+  const cutStreams = await beginAndLeave('count')
+  for (const { client, message } of cutStreams) {
+    const { task } = await follow(client.sendMessageStream(message))
+    expect(answerIn(task)).toBe('one two three four five six seven eight')
+    const read = await client.getTask({ tenant: '', id: task.id })
+    expect([task.status, answerIn(read)]).toEqual([read.status, answerIn(task)])
+    const { tasks } = await client.listTasks({
+      tenant: '',
+      contextId: task.contextId,
+      status: 0,
+      pageToken: '',
+      statusTimestampAfter: undefined,
+    })
+    expect(tasks.map(({ id }) => id)).toEqual([task.id])
+  }
+})
+
+test('wherever a kill ends a stream, a client that comes back has what is stored, and its context can be used', async () => {
+  let restarted: Promise<void> | undefined
+  const killed = await beginAndLeave('count', async (left) => {
+    if (left === 3) restarted = server.restart('SIGKILL')
+  })
+  await restarted
+  for (const { client, message } of killed) {
+    const { task } = await follow(client.sendMessageStream(message))
+    const read = await client.getTask({ tenant: '', id: task.id })
+    expect([task.status, answerIn(task)]).toEqual([read.status, answerIn(read)])
+    expect(answerIn(await say(client, { contextId: task.contextId, text: 'count' }))).toMatch(/^one two/)
+  }
+})
