@@ -21,6 +21,7 @@ const REQUEST_HEADERS = ['Authorization', 'Content-Type', 'Idempotency-Key', 'La
   'Mcp-Protocol-Version',
   'Mcp-Method',
   'Mcp-Name',
+  'A2A-Version',
   // The client of OpenAI sends them with each request.
   ...[
     'Arch',

@@ -4,13 +4,14 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { a2aClient, askedIn, say, sendRaw } from '../../support/a2a.ts'
 import { bash, setStage } from '../../support/agent.ts'
 
+const ORIGIN = 'https://app.example.com'
 const stage = await setStage(
   ({ body: { messages } }) => {
     const said = JSON.stringify(messages.at(-1)?.content)
     if (said.includes('never stop')) return { text: 'and so on '.repeat(300), chunk_delay_ms: 60 }
     return messages.at(-1)?.role !== 'tool' && said.includes('touch') ? bash('touch mine') : { text: 'I have read it.' }
   },
-  { env: { OPENHANDS_PROTOCOLS: 'a2a', OPENHANDS_MAX_BODY_BYTES: '1000000' } },
+  { env: { OPENHANDS_PROTOCOLS: 'a2a', OPENHANDS_MAX_BODY_BYTES: '1000000', OPENHANDS_CORS_ORIGINS: ORIGIN } },
 )
 afterAll(() => stage[Symbol.asyncDispose]())
 const { server } = stage
@@ -79,6 +80,17 @@ test('versions other than 1.x are refused, also a missing one, which means an ol
   expect(await rpc('SendMessage', hello(), { version: '1.0.1' })).toMatchObject({ body: { result: { task: {} } } })
   const inQuery = await http('/message:send?A2A-Version=1.1', hello(), { version: '' })
   expect(inQuery).toMatchObject({ status: 200, body: { task: {} } })
+})
+
+test('pages of an allowed origin may send the version', async () => {
+  const headers = {
+    origin: ORIGIN,
+    'access-control-request-method': 'POST',
+    'access-control-request-headers': 'a2a-version,authorization,content-type',
+  }
+  const preflight = await fetch(`${server.url}/a2a`, { method: 'OPTIONS', headers })
+  expect(preflight.headers.get('access-control-allow-origin')).toBe(ORIGIN)
+  expect(preflight.headers.get('access-control-allow-headers')).toContain('A2A-Version')
 })
 
 test('what is not a request of JSON-RPC has the codes of JSON-RPC', async () => {
