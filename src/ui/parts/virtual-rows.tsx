@@ -64,7 +64,7 @@ export function VirtualRows<Row>(props: Props<Row>) {
       // Only who scrolls up leaves the end: a window that changes its size, and rows that turn out to be taller, do not.
       isAtEnd.current = list.isAtEnd(END_PX) || (follows && isAtEnd.current && top >= offset.current)
       offset.current = top
-      hasBegun.current ||= !follows || isAtEnd.current
+      hasBegun.current ||= !follows || list.isAtEnd(END_PX)
       if (hasBegun.current) notice(list, latest.current, isAtEnd.current)
     },
   }
