@@ -17,7 +17,7 @@ const CONVERSATIONS = 10_000
 const ROUNDS = 5
 const ACTIVE = 8
 const CHANGES = 25
-/** On a busy machine. */
+/** The page waits so long on a busy machine, milliseconds. */
 const PATIENCE_MS = 120_000
 
 const HEADERS = { authorization: `Bearer ${KEY}`, 'content-type': 'application/json' }

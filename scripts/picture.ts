@@ -45,5 +45,6 @@ async function take(opened: Browser): Promise<void> {
   await page.waitForSelector('[data-request]')
   await goTo(page, `#/c/${id}`)
   await page.waitForSelector('.end')
+  await page.mouse.move(0, 0)
   await page.screenshot({ path: join(import.meta.dirname, '../docs/dashboard.png') })
 }

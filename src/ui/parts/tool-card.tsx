@@ -17,7 +17,7 @@ type Props = {
   readonly now: number
   /** The agent waits for somebody: the call does not run. */
   readonly isWaiting: boolean
-  /** Below the output. */
+  /** The line below the output. */
   readonly children?: ComponentChildren
 }
 
