@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto'
 import { z } from 'zod'
 import type { Slices } from '../../lib/time-slices.ts'
-import { sortInSlices } from '../../lib/sort-in-slices.ts'
+import { sortInSlices } from './sort-in-slices.ts'
 import { readPieces, writePieces } from './json-pieces.ts'
 import type { LeftOut, RootTree, TreeEntry, Trees } from './tree-entry.ts'
 import { LEFT_OUT_REASONS } from './tree-entry.ts'

@@ -1,5 +1,5 @@
 /** What restoring a snapshot would change in a tree. */
-import { sortInSlices } from '../../lib/sort-in-slices.ts'
+import { sortInSlices } from './sort-in-slices.ts'
 import type { Slices } from '../../lib/time-slices.ts'
 import { createSlices } from '../../lib/time-slices.ts'
 import { parentOf } from './manifest.ts'

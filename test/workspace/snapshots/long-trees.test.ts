@@ -2,7 +2,7 @@
 import fs from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { sortInSlices } from '../../../src/lib/sort-in-slices.ts'
+import { sortInSlices } from '../../../src/workspace/snapshots/sort-in-slices.ts'
 import { parseDifferences } from '../../../src/workspace/git/parse-diff.ts'
 import { readPieces, writePieces } from '../../../src/workspace/snapshots/json-pieces.ts'
 import { readTrees, rootNameOf, writeManifest } from '../../../src/workspace/snapshots/manifest.ts'

@@ -1,5 +1,5 @@
 /** Sorts long lists without blocking the event loop. */
-import type { Slices } from './time-slices.ts'
+import type { Slices } from '../../lib/time-slices.ts'
 
 /** Items that are sorted before others get a turn. */
 const RUN = 1024
