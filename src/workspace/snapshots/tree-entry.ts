@@ -54,8 +54,8 @@ export const isSameStat = (a: FileStat, b: FileStat): boolean =>
 /** The trees of a snapshot, by the real path of their directory, or what `RootKeys` has for it. */
 export type Trees = ReadonlyMap<string, RootTree>
 
-/** Times of some file systems have whole seconds only. */
-const FINE_MS = 50
+/** A file is known when its times are older than this, in milliseconds; times of some file systems are whole seconds. */
+export const FINE_MS = 50
 const COARSE_MS = 2000
 
 /** Undefined if the file may change again without another time, or has changed while it was read. */
