@@ -1,5 +1,4 @@
 /** Notices that the clock was set back: a file that has changed since can then have the times at which it was seen. */
-
 import { FINE_MS } from './tree-entry.ts'
 
 /** Both are in milliseconds: the time of day, and what has passed since this process began. */
