@@ -107,7 +107,7 @@ async function query(url: string, text: string, values: readonly unknown[] = [])
   }
 }
 
-/** Copies of the newest conversation. */
+/** Copies the newest conversation, with its summary: a start reads the logs of those that have none. */
 const MULTIPLY = `
   with former as (select * from conversations where has_log order by created_at desc limit 1),
     made as (
@@ -115,6 +115,10 @@ const MULTIPLY = `
       select gen_random_uuid(), created_at - n * interval '1 second', true, null, head, last_at - n * 1000, true, listed, listed_seq
       from former, generate_series(1, $1::bigint) n
       returning id
+    ), summarised as (
+      insert into summaries
+      select made.id, s.last_seq, s.format, replace(s.value, former.id::text, made.id::text)
+      from made, former join summaries s on s.conversation_id = former.id
     )
   insert into events (conversation_id, seq, at, type, source, json)
   select made.id, e.seq, e.at, e.type, e.source, replace(e.json, former.id::text, made.id::text)

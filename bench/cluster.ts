@@ -17,9 +17,9 @@ import { startAgentServer } from './subjects.ts'
 import type { Row } from './table.ts'
 import { median } from './table.ts'
 
-const ROUNDS = 7
+const ROUNDS = 5
 const STEPS = 30
-const CREATES = 100
+const CREATES = 40
 const READS = 100
 const WRITERS = 64
 const POSTS = 10
