@@ -16,6 +16,8 @@ export class InnerConnections {
     const [clientSide, serverSide] = duplexPair()
     // What an HTTP server calls of a socket. A client that reads nothing is disconnected by its own connection.
     Object.assign(serverSide, { remoteAddress: address, setTimeout: () => serverSide })
+    // The other side alone would learn of an end, and keep what it has not sent.
+    clientSide.once('close', () => serverSide.destroy())
     this.clients.set(serverSide, client)
     server.emit('connection', serverSide)
     return clientSide

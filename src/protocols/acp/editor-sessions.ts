@@ -12,6 +12,9 @@ import { optionsOf } from './session-options.ts'
 
 const LIST_PAGE = 100
 
+/** Pages of a server that one request reads to find conversations in a directory. */
+const MAX_PAGES = 10
+
 /** Each follows its conversation. A client closes those that it does not show. */
 const MAX_SESSIONS = 100
 
@@ -93,7 +96,7 @@ export class EditorSessions<S extends Session> {
     let page = await withOwnErrors(
       client.conversations.list({ ...query, ...(cursor !== undefined && { page_id: cursor }) }),
     )
-    for (;;) {
+    for (let pages = 1; ; pages++) {
       const foundViews = page.items.filter(({ workdir }) => cwd === undefined || workdir === cwd)
       const { next_page_id: next } = page
       const sessions = foundViews.map((view) => ({
@@ -102,7 +105,8 @@ export class EditorSessions<S extends Session> {
         title: this.#options.nameOf(view),
         updatedAt: view.updated_at,
       }))
-      if (sessions.length > 0 || next === null) return { sessions, ...(next !== null && { nextCursor: next }) }
+      const isEnough = sessions.length > 0 || (!this.#options.isLocal && pages >= MAX_PAGES)
+      if (isEnough || next === null) return { sessions, ...(next !== null && { nextCursor: next }) }
       page = await withOwnErrors(client.conversations.list({ ...query, page_id: next }))
     }
   }

@@ -17,6 +17,7 @@ import { shownInV2 } from '../../cli/acp/support/shown-v2.ts'
 import type { TestServer } from '../../support/server.ts'
 import { KEY, startServer } from '../../support/server.ts'
 import { connect, connectAs, connectAsBrowser } from '../../support/socket.ts'
+import { until } from '../../support/until.ts'
 
 const bash = (command: string) => [{ name: 'Bash', arguments: { command } }]
 
@@ -96,6 +97,10 @@ describe('with either version', () => {
     await lost.until('the command', () => shownInV2(lost.of(id)).some(({ status }) => status === 'in_progress'))
     await lost.kill()
     expect((await client().conversation(id).get()).status).toBe('running')
+    await until(
+      'the end of its streams',
+      async () => !/^agent_server_streams\{.*\} [1-9]/m.test(await client().metrics()),
+    )
     await using found = await second()
     await found.resume(id, cwd)
     expect(found.of(id).find(isState)).toMatchObject({ state: 'running' })
