@@ -12,7 +12,9 @@ export const Readiness = z
     reason: z
       .enum(['starting', 'stopping', 'storage'])
       .optional()
-      .describe('Why the server is unavailable. `storage`: the data directory cannot be written, or the database does not answer.'),
+      .describe(
+        'Why the server is unavailable. `storage`: the data directory cannot be written, or the database does not answer.',
+      ),
   })
   .meta({ id: 'Readiness', examples: [{ status: 'ok' }, { status: 'unavailable', reason: 'stopping' }] })
 export type Readiness = z.infer<typeof Readiness>

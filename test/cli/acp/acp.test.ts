@@ -1,5 +1,5 @@
 /** `agent-server acp`, as an editor uses it: a process, the SDK of the protocol, and a scripted model. */
-import type { RequestPermissionResponse } from '@agentclientprotocol/sdk'
+import type { McpServer, RequestPermissionResponse } from '@agentclientprotocol/sdk'
 import { existsSync } from 'node:fs'
 import { mkdir, mkdtemp, readFile, realpath, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -215,7 +215,7 @@ test('questions are forms, or text that the next prompt answers', async () => {
 
 test('a form of an MCP server that the editor declines is declined, and the prompt ends', async () => {
   const args = [join(import.meta.dirname, '../../mcp/children/odd-server.ts')]
-  const odd = { name: 'odd', command: process.execPath, args, env: [] }
+  const odd: McpServer = { name: 'odd', command: process.execPath, args, env: [] }
   const { sessionId } = await editor.agent.request('session/new', { cwd: work, mcpServers: [odd] })
   await editor.agent.request('session/set_mode', { sessionId, modeId: 'bypass' })
   editor.onQuestion = async () => ({ action: 'decline' })

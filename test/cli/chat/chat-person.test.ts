@@ -225,7 +225,8 @@ test.concurrent('Esc keeps the text that is on the screen, and the next request 
   expect(terminal.text.match(/Line 3 of it/g)).toHaveLength(1)
   // What is on the screen is stored afterwards.
   const partials = async () => (await stage.events(terminal.id, 'types=AssistantMessage')).map(({ partial }) => partial)
-  await expect.poll(partials).toEqual([true, undefined])
+  await until('the second answer', async () => (await partials()).length === 2)
+  expect(await partials()).toEqual([true, undefined])
 })
 
 describe.concurrent('commands', () => {
