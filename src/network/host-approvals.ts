@@ -102,6 +102,7 @@ export class HostApprovals {
 
   async #join(waiting: Waiting, signal: AbortSignal): Promise<ApprovalDecision> {
     clearTimeout(waiting.grace)
+    if (waiting.late?.by === 'gone') delete waiting.late
     waiting.connections++
     const leave = () => {
       if (--waiting.connections > 0) return

@@ -1,6 +1,7 @@
 /** What of a call needs a permission: what its mode does not let run by itself and no `allow` rule covers. */
 import type { Question } from './gated-call.ts'
 import type { GateRules } from './rules/gate-rules.ts'
+import { isFreeBuiltin } from './shell/evaluating-builtins.ts'
 import type { Places } from './places.ts'
 import type { Effort } from './rules/effort.ts'
 import { exactPattern, matchesCertainly } from './rules/command-pattern.ts'
@@ -119,18 +120,19 @@ function commandNeeds(command: SimpleCommand, needsContext: NeedsContext): Need[
   if (isExact) return []
   const inner = wraps?.commands ?? []
   const name = words[0] && literalOf(words[0])
-  const isOwn = !rule && name !== undefined && needsContext.places.mayBeOwn(name, cwds)
-  if (wraps?.kind === 'constant' && !isOwn) return inner.flatMap((each) => commandNeeds(each, needsContext))
+  const isLookedFor = !rule && name !== undefined && !isFreeBuiltin(name)
+  const whyOwn = isLookedFor ? needsContext.places.whyOwn(name, cwds) : undefined
+  if (wraps?.kind === 'constant' && whyOwn === undefined)
+    return inner.flatMap((each) => commandNeeds(each, needsContext))
   if (rule) return wraps?.kind === 'also' ? inner.flatMap((each) => commandNeeds(each, needsContext)) : []
-  const outside = wraps || isOwn || needsContext.rules.isStrangers ? undefined : readingNeeds(command, needsContext)
+  const outside =
+    wraps || whyOwn !== undefined || needsContext.rules.isStrangers ? undefined : readingNeeds(command, needsContext)
   if (outside) return outside
   const pattern = exactPattern(words)
   const namedRule = pattern === undefined ? {} : { rule: `Bash(${pattern})` }
   const why = needsContext.rules.isStrangers
     ? 'for a project that is not trusted'
-    : isOwn
-      ? 'which is a program in the workdir'
-      : 'which may change something'
+    : (whyOwn ?? 'which may change something')
   return [{ reason: `runs ${shownCommand(words)}, ${why}`, changes: true, ...namedRule }]
 }
 

@@ -26,8 +26,8 @@ export type PlacesOptions = {
   readonly holdsLinks: (directory: string) => boolean
   /** Returns why git may run a program in a directory, as the end of a sentence that begins with "git". */
   readonly programOfGit: (directory: string) => string | undefined
-  /** The directories in which the shell looks for programs. */
-  readonly path?: string | undefined
+  /** The directories in which the shell looks for programs; null: not known. */
+  readonly path?: string | null | undefined
   /** Absent: whatever a rule is about may be below each directory. */
   readonly disk?: Disk
 }
@@ -145,14 +145,16 @@ export class Places {
     return isGlob && disk !== undefined && (cwds === undefined || cwds.some((cwd) => disk.holdsOptions(cwd)))
   }
 
-  /** Returns true if a command of this name may be a program in the workdir that the search path leads to. */
-  mayBeOwn(name: string, cwds: readonly string[] | undefined): boolean {
+  /** Returns why a command of this name may be a program in the workdir, to which the search path leads, as a clause. */
+  whyOwn(name: string, cwds: readonly string[] | undefined): string | undefined {
     const { disk, path } = this.#options
-    if (!disk || path === undefined || name.includes('/')) return false
+    if (!disk || path === undefined || name.includes('/')) return undefined
+    if (path === null) return 'and it is not known where the shell looks for it'
     const places = path
       .split(':')
       .flatMap((each) => (each.startsWith('/') ? each : (cwds ?? this.start).map((cwd) => `${cwd}/${each}`)))
-    return places.some((place) => this.#mayBeInside(place) && disk.exists(`${place}/${name}`))
+    const isOwn = places.some((place) => this.#mayBeInside(place) && disk.exists(`${place}/${name}`))
+    return isOwn ? 'which is a program in the workdir' : undefined
   }
 
   mayBeDirectory(word: ShellWord, cwds: readonly string[] | undefined): boolean {
@@ -281,10 +283,9 @@ export class Places {
   }
 
   #real(path: string): string | undefined {
-    if (!this.#lookedUp.has(path)) {
-      if (!this.#takesPath(path)) return undefined
-      this.#lookedUp.set(path, this.#options.realPath(path))
-    }
+    const isKnown = this.#lookedUp.has(path)
+    if (!isKnown && !this.#takesPath(path)) return undefined
+    if (!isKnown) this.#lookedUp.set(path, this.#options.realPath(path))
     return this.#lookedUp.get(path)
   }
 

@@ -25,11 +25,12 @@ export type Report = {
   readonly path: string | undefined
 }
 
-/** What the next command finds, see `Report`; undefined for what is not known. */
+/** What the next command finds, see `Report`; undefined for what else is not known. */
 export type ShellStand = {
   readonly cwd: string | undefined
   readonly evaluates?: readonly string[]
-  readonly path: string
+  /** Null if it is not known. */
+  readonly path: string | null
 }
 
 /**

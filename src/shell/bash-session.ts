@@ -265,8 +265,8 @@ export class BashSession implements Shell {
   }
 
   /** Takes over what the shell reports of itself; returns notes for the result. */
-  #takeOver({ cwd = this.cwd, lostCwd, evaluates, path = this.stand.path }: Report): string[] {
-    this.stand = { cwd, evaluates, path }
+  #takeOver({ cwd = this.cwd, lostCwd, evaluates, path }: Report): string[] {
+    this.stand = { cwd, evaluates, path: path ?? this.stand.path }
     return lostCwd === undefined ? [] : [tellLostCwd(lostCwd, cwd)]
   }
 

@@ -71,6 +71,8 @@ export class BashShells implements Shells {
   readonly #starting = new Set<Promise<Program>>()
   /** Sessions without a saved state when they were opened: they start in the workdir. */
   readonly #fresh = new Set<string>()
+  /** The search paths of sessions that were closed. */
+  readonly #savedPaths = new Map<string, string | null>()
   #swept: Promise<void> | undefined
   #isClosed = false
   /** Processes can have left their session's process tree, so they are searched even if the session is gone. */
@@ -88,10 +90,14 @@ export class BashShells implements Shells {
     checkSessionId(sessionId)
     const { maxSessions } = this.#limits
     if (this.#open().length >= maxSessions) throw tooManySessions(maxSessions)
-    const onEnd = () => this.#sessions.get(sessionId) === openedSession && this.#sessions.delete(sessionId)
+    const onEnd = () => {
+      if (openedSession.stand !== standAtFirst) this.#savedPaths.set(sessionId, openedSession.stand.path)
+      if (this.#sessions.get(sessionId) === openedSession) this.#sessions.delete(sessionId)
+    }
     if (this.#hasState(sessionId)) this.#fresh.delete(sessionId)
     else this.#fresh.add(sessionId)
     const openedSession = this.#openSession(sessionId, { after: session?.closing, onEnd })
+    const standAtFirst = openedSession.stand
     this.#sessions.set(sessionId, openedSession)
     return openedSession
   }
@@ -99,11 +105,12 @@ export class BashShells implements Shells {
   standOf(sessionId: string, restarts = false): ShellStand {
     const session = this.#sessions.get(sessionId)
     const { workdir, env } = this.#options
-    const unknownState = { cwd: undefined, path: env.path }
-    if (restarts) return { ...unknownState, evaluates: [] }
+    // A saved state brings its own search path, which this process knows if it has closed the shell.
+    const unknownState = { cwd: undefined, path: this.#savedPaths.get(sessionId) ?? null }
+    if (restarts) return { cwd: undefined, evaluates: [], path: env.path }
     if (!session) return this.#hasState(sessionId) ? unknownState : { cwd: workdir, evaluates: [], path: env.path }
     // A command that runs may change it, and before the first one it is not known where a saved state leads.
-    if (session.facts.status === 'busy') return unknownState
+    if (session.facts.status === 'busy') return { cwd: undefined, path: null }
     const isKnown = session.bash !== undefined || session.cwd !== workdir || this.#fresh.has(sessionId)
     return isKnown ? session.stand : unknownState
   }

@@ -18,7 +18,12 @@ symlinkSync(programs, join(root, 'linked'))
 
 const gate = new PermissionGate({ workdir: () => workdir, homes: [], accessOf: () => ({ kind: 'none' }) })
 
-async function decide(command: string, path: string, mode: PermissionMode = 'default', allow: readonly string[] = []) {
+async function decide(
+  command: string,
+  path: string | null,
+  mode: PermissionMode = 'default',
+  allow: readonly string[] = [],
+) {
   const rules = { mode, confirmation: false, rules: ruleSetOf({ allow: [...allow], ask: [], deny: [] }) }
   await gate.prepare(rules)
   return gate.verdictOn('Bash', { kind: 'command', command, cwd: workdir, path }, rules, false)
@@ -55,25 +60,37 @@ test.each([
   'getopts a PATH -a; ls',
   'declare PATH=.; ls',
   'export PATH=bin && ls',
-  'unset PATH; ls',
+  'unset PATH',
   'readonly NODE_OPTIONS=--inspect; ls',
   'while read PATH; do ls; done < sub/cat',
   'command read PATH <<< bin; ls',
   'typeset LD_PRELOAD=./x.so; ls',
-])(
-  'what a builtin sets for the other commands of a line is asked about, whatever a rule allows: %s',
-  async (command) => {
-    const allow = ['read', 'mapfile', 'getopts', 'declare', 'export', 'unset', 'readonly', 'typeset', 'command', 'ls']
-    const rules = allow.map((name) => `Bash(${name}:*)`)
-    expect(await decide(command, '/usr/bin', 'default', rules)).toMatchObject({
-      behavior: 'ask',
-      reason: expect.stringMatching(/it sets (PATH|NODE_OPTIONS|LD_PRELOAD)/),
-    })
-  },
-)
+  'export GIT_EXTERNAL_DIFF=./x.sh',
+  'export http_proxy=http://127.0.0.1:1',
+])('what a builtin sets for other commands is asked about, whatever a rule allows: %s', async (command) => {
+  const allow = ['read', 'mapfile', 'getopts', 'declare', 'export', 'unset', 'readonly', 'typeset', 'command', 'ls']
+  const rules = allow.map((name) => `Bash(${name}:*)`)
+  expect(await decide(command, '/usr/bin', 'default', rules)).toMatchObject({
+    behavior: 'ask',
+    reason: expect.stringMatching(/it sets (PATH|NODE_OPTIONS|LD_PRELOAD|GIT_EXTERNAL_DIFF|http_proxy)/),
+  })
+})
 
-test('a builtin that sets a variable alone, or one that no program reads, needs no more than its rule', async () => {
-  const rules = ['Bash(export:*)', 'Bash(read:*)', 'Bash(unset:*)']
-  for (const command of ['export PATH=bin', 'unset PATH', 'read -r line < sub/cat; ls', 'read < sub/cat; ls'])
+test('a builtin that sets a variable of a script, or one that no program reads, needs no more than its rule', async () => {
+  const rules = ['Bash(export:*)', 'Bash(read:*)', 'Bash(declare:*)']
+  const lines = [
+    'export NODE_ENV=test',
+    'declare my_files=x; ls',
+    'read -r first_line < sub/cat; ls',
+    'read < sub/cat; ls',
+  ]
+  for (const command of lines)
     expect([command, await decide(command, '/usr/bin', 'default', rules)]).toEqual([command, { behavior: 'allow' }])
+})
+
+test('a program is not free where it is not known in which directories the shell looks for it', async () => {
+  expect(await decide('date', null)).toMatchObject({ behavior: 'ask', reason: expect.stringContaining('not known') })
+  expect(await decide('date', null, 'default', ['Bash(date)'])).toEqual({ behavior: 'allow' })
+  for (const command of ['echo hi', 'cd sub && pwd'])
+    expect([command, await decide(command, null)]).toEqual([command, { behavior: 'allow' }])
 })

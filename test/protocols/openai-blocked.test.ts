@@ -92,6 +92,28 @@ test('a conversation whose first message is blocked stays if somebody uses it me
   }
 })
 
+test('items of which one is blocked are all new ones when the request is repeated, and a conversation of them goes', async () => {
+  const items = ['hello', 'forbidden'].map((content) => ({ type: 'message', ...user(content) }))
+  const post = (path: string, key: string) =>
+    server.call('POST', path, { items, model: 'later' }, { 'idempotency-key': key })
+  const llm_config = { model: 'scripted', base_url: stage.model.baseUrl, api_key: 'scripted-model-key' }
+  const command = 'if grep -q forbidden; then exit 2; fi'
+  const hooks = { UserPromptSubmit: [{ hooks: [{ type: 'command', command }] }] }
+  await server.call('PUT', '/profiles/later', { tools: ['Bash'], hooks, llm_config })
+  const count = async () => (await server.call('GET', '/conversations/count')).body.count
+  const before = await count()
+  expect((await post('/v1/conversations', 'made-later')).status).toBe(403)
+  expect(await count()).toBe(before)
+  const { body: made } = await server.call('POST', '/v1/conversations', { model: 'later' })
+  const path = `/v1/conversations/${made.id}/items`
+  for (let attempt = 0; attempt < 2; attempt++) expect((await post(path, 'added-later')).status).toBe(403)
+  const id = made.id.slice(5).replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-')
+  await server.call('PUT', `/conversations/${id}/config`, { hooks: {} })
+  expect((await post(path, 'added-later')).body.data).toHaveLength(2)
+  expect((await post(path, 'added-later')).body.data).toHaveLength(2)
+  expect((await server.call('GET', `${path}?order=asc`)).body.data).toHaveLength(2)
+})
+
 async function chat(thread: string, messages: readonly object[], more: object = {}) {
   const response = await fetch(`${server.url}/v1/chat/completions`, {
     method: 'POST',

@@ -50,7 +50,7 @@ test('what the shell evaluates by an attribute of a variable needs a permission'
 
 test('the search path of a shell is known as it is, and from its start', async () => {
   const { shells, shell, run, workdir, reopen } = await openShells()
-  const first = shells.standOf(shell.id).path
+  const first = shells.standOf(shell.id).path ?? ''
   expect(first.split(':')).toContain('/usr/bin')
   await run('true')
   expect(shells.standOf(shell.id).path).toBe(first)

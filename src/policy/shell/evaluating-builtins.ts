@@ -16,6 +16,10 @@ export const isEvaluated = (variable: string): boolean =>
 export const isInteger = (variable: string): boolean =>
   /^(S?RANDOM|SECONDS|HISTCMD|LINENO|OPTIND|BASHPID|E?UID|PPID)$/.test(variable)
 
+/** Bash looks for no program of these names. Of the builtins, they are those that a command line may have without a permission. */
+export const isFreeBuiltin = (name: string): boolean =>
+  /^(:|\[|cd|dirs|echo|false|jobs|popd|printf|pushd|pwd|test|times|true|type|ulimit|umask|wait)$/.test(name)
+
 const EVALUATES = hides('it evaluates a text, which may run commands')
 
 /** `words` are those after the name; undefined for another command. */
@@ -67,7 +71,7 @@ export function maySet([first, ...rest]: readonly ShellWord[], variable: string)
   return rest.some((word) => literalOf(word) === undefined || /^-?\w*/.exec(startOf(word))?.[0].endsWith(variable))
 }
 
-/** The variables that a builtin sets or removes by their names: `read PATH` decides which programs the next commands are. */
+/** The variables that a builtin sets or removes by their names, for later command lines, too: `export LD_PRELOAD=x`. */
 export function namesSetBy([first, ...rest]: readonly ShellWord[]): readonly string[] {
   const name = first && literalOf(first)
   if (name === undefined || !(SET_VARIABLES.has(name) || name === 'unset')) return []

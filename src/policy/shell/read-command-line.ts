@@ -5,7 +5,7 @@ import type { CommandLine, Redirection, SimpleCommand } from './command-line.ts'
 import { isOutput, isStream } from './command-line.ts'
 import { isEvaluated, isSetByBash, maySet, namesSetBy } from './evaluating-builtins.ts'
 import { ReadingBounds } from './reading-bounds.ts'
-import { isSafeVariable } from './safe-variables.ts'
+import { isOwnName, isSafeVariable } from './safe-variables.ts'
 import type { ShellWord } from './shell-word.ts'
 import { literalOf, UNKNOWN_WORD } from './shell-word.ts'
 import { isNumber, oddityOf } from './constructs.ts'
@@ -56,9 +56,6 @@ class CommandLineReader {
   #directories: Directories
   #hidden: string | undefined
   #unusual: string | undefined
-  /** The first variable that a builtin sets which may change what other commands do. */
-  #setByBuiltin: string | undefined
-  #commandCount = 0
   #depth = 0
   /** Counts what may run later, or again: a `cd` anywhere in it counts from its start. */
   #repeats = 0
@@ -76,11 +73,7 @@ class CommandLineReader {
   }
 
   get result(): CommandLine {
-    const hiddenReason = this.#hidden ?? this.#bounds.exceeded
-    // What is set alone is in the next report of the shell.
-    const set = this.#commandCount > 1 ? this.#setByBuiltin : undefined
-    const unusual = this.#unusual ?? (set === undefined ? undefined : `it sets ${set}`)
-    const line = { values: this.#values, hidden: hiddenReason, unusual }
+    const line = { values: this.#values, hidden: this.#hidden ?? this.#bounds.exceeded, unusual: this.#unusual }
     const redirections = this.#redirections.map((each) => ({
       ...each,
       cwds: this.#isAnywhere ? undefined : each.cwds,
@@ -185,8 +178,8 @@ class CommandLineReader {
     const unwrappedCommand = unwrap(words)
     const set = this.#context.evaluates?.find((variable) => isSetByBash(variable) || maySet(words, variable))
     if (set !== undefined) this.#assign(set)
-    this.#setByBuiltin ??= namesSetBy(words).find((name) => !isSafeVariable(name))
-    if (!unwrappedCommand.kind) this.#commandCount += 1
+    const unsafeName = namesSetBy(words).find((name) => !isSafeVariable(name) && !isOwnName(name))
+    if (unsafeName !== undefined) this.#unusual ??= `it sets ${unsafeName}`
     if (unwrappedCommand.hidden !== undefined) this.#hide(unwrappedCommand.hidden)
     const unsafe = unsafeVariable ?? unwrappedCommand.variables.find((variable) => !isSafeVariable(variable))
     const evaluatedVariable = unwrappedCommand.variables.find(isEvaluated)

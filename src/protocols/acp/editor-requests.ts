@@ -54,8 +54,13 @@ export class EditorRequests {
     }
     if (request.kind === 'network') this.#begin(this.#askNetwork(request))
     if (request.kind !== 'question' && request.kind !== 'elicitation') return
-    if (this.#options.edge.showsForms) this.#begin(this.#askQuestions(request))
-    else await this.#options.edge.tell(textOfQuestions(request.payload.questions))
+    const { edge } = this.#options
+    if (edge.showsForms) return this.#begin(this.#askQuestions(request))
+    await edge.tell(textOfQuestions(request.payload.questions))
+    if (request.kind !== 'elicitation') return
+    // Its call keeps the run active, so that the next prompt could not be the answer, as it is to a question.
+    await edge.tell('This form is declined, because the editor shows no forms.')
+    this.#begin(this.#answer(request.request_id, { kind: 'elicitation', answers: { '0': DECLINE } }))
   }
 
   /** What cannot be shown waits for another client. */
@@ -135,10 +140,13 @@ export class EditorRequests {
         message: textOfQuestions(payload.questions),
         requestedSchema: formOf(payload.questions),
       }
-      const content = await this.#options.edge.fillIn(questionForm, cancellationSignal)
+      const isForm = kind === 'elicitation'
+      const content = await this.#options.edge.fillIn(questionForm, cancellationSignal).catch((error: unknown) => {
+        if (!isForm || cancellationSignal.aborted) throw error
+      })
       // The call of a server's form keeps the run active until it has an answer; a question rests.
-      const noAnswer = kind === 'elicitation' && !content ? { '0': DECLINE } : undefined
-      const answers = content ? answersIn(payload.questions, content) : noAnswer
+      const noAnswer = isForm ? { '0': DECLINE } : undefined
+      const answers = (content && answersIn(payload.questions, content)) ?? noAnswer
       if (answers && !cancellationSignal.aborted) await this.#answer(request_id, { kind, answers })
     })
   }

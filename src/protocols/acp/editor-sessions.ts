@@ -25,6 +25,9 @@ export type OpenedView = { readonly view: ConversationView; readonly host: Edito
 export class EditorSessions<S extends Session> {
   readonly #options: EditorAgentOptions
   readonly #sessions = new Map<string, S>()
+  /** Sessions that are being made or found. */
+  #beginning = 0
+  #isClosed = false
 
   constructor(options: EditorAgentOptions) {
     this.#options = options
@@ -42,26 +45,33 @@ export class EditorSessions<S extends Session> {
   }
 
   async create(cwd: string, mcp: McpInput | undefined): Promise<OpenedView> {
-    this.#refuseMore()
-    const directory = await this.#directory(cwd)
-    const host = await this.host()
-    return { host, view: await withOwnErrors(host.create(directory, mcp)) }
+    return await this.#begin(async () => {
+      const directory = await this.#directory(cwd)
+      const host = await this.host()
+      return { host, view: await withOwnErrors(host.create(directory, mcp)) }
+    })
   }
 
   /** Finds a conversation that any client may have made. Throws a `RequestError` if there is none. */
   async find(sessionId: string, mcp: McpInput | undefined): Promise<OpenedView> {
     const id = idOf(sessionId)
-    if (!this.#sessions.has(id)) this.#refuseMore()
-    const host = await this.host()
-    const conversation = host.client.conversation(id)
-    const view = await withOwnErrors(host.adopt(await withOwnErrors(conversation.get())))
-    const servers = addedServers(view, mcp)
-    return { host, view: servers ? await withOwnErrors(conversation.updateConfig({ mcp: servers })) : view }
+    const find = async () => {
+      const host = await this.host()
+      const conversation = host.client.conversation(id)
+      const view = await withOwnErrors(host.adopt(await withOwnErrors(conversation.get())))
+      const servers = addedServers(view, mcp)
+      return { host, view: servers ? await withOwnErrors(conversation.updateConfig({ mcp: servers })) : view }
+    }
+    return await (this.#sessions.has(id) ? find() : this.#begin(find))
   }
 
   /** Begins a session, after `prepare`, in place of an earlier one of the same conversation. Returns its options. */
   async open(session: S, host: EditorHost, prepare?: () => Promise<void>) {
     const { view } = session.followed
+    if (this.#isClosed) {
+      session.close()
+      throw RequestError.internalError(undefined, 'the connection is closed')
+    }
     this.forget(view.id)
     this.#sessions.set(view.id, session)
     await withOwnErrors(prepare?.() ?? Promise.resolve())
@@ -86,6 +96,7 @@ export class EditorSessions<S extends Session> {
   }
 
   close(): void {
+    this.#isClosed = true
     for (const id of this.#sessions.keys()) this.forget(id)
   }
 
@@ -111,9 +122,16 @@ export class EditorSessions<S extends Session> {
     }
   }
 
-  #refuseMore(): void {
-    if (this.#sessions.size < MAX_SESSIONS) return
-    throw RequestError.invalidRequest(undefined, `${MAX_SESSIONS} sessions are open; close one`)
+  /** Throws a `RequestError` if too many are open. */
+  async #begin(work: () => Promise<OpenedView>): Promise<OpenedView> {
+    if (this.#sessions.size + this.#beginning >= MAX_SESSIONS)
+      throw RequestError.invalidRequest(undefined, `${MAX_SESSIONS} sessions are open; close one`)
+    this.#beginning++
+    try {
+      return await work()
+    } finally {
+      this.#beginning--
+    }
   }
 
   async #directory(cwd: string): Promise<string> {

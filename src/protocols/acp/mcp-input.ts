@@ -18,26 +18,28 @@ export type EditorMcpServer = {
 /** Returns undefined if there are none. Names that the server does not take, or that two servers would have, are changed. */
 export function mcpOf(servers: readonly EditorMcpServer[] = []): McpInput | undefined {
   if (servers.length === 0) return undefined
+  if (servers.length > MAX_SERVERS)
+    throw RequestError.invalidParams(undefined, `there can be at most ${MAX_SERVERS} MCP servers`)
   const serversByName = new Map<string, McpServerInput>()
   for (const server of servers) serversByName.set(freeName(server.name, serversByName), inputOf(server))
   return { mcpServers: Object.fromEntries(serversByName) }
 }
 
+const MAX_SERVERS = 64
 const MAX_NAME_CHARS = 32
 
 function freeName(name: string, usedNames: ReadonlyMap<string, unknown>): string {
+  const plainName = name
+    .slice(0, 2 * MAX_NAME_CHARS)
+    .replaceAll(/[^A-Za-z0-9-]+/g, '_')
+    .replaceAll(/^_|_$/g, '')
   for (let number = 1; ; number++) {
-    const candidate = nameOf(name, number === 1 ? '' : `-${number}`)
+    const ending = number === 1 ? '' : `-${number}`
+    const start = plainName.slice(0, MAX_NAME_CHARS - ending.length).replace(/_$/, '')
+    const candidate = (start || 'server') + ending
     if (!usedNames.has(candidate)) return candidate
   }
 }
-
-const nameOf = (name: string, ending: string): string =>
-  (name
-    .replaceAll(/[^A-Za-z0-9-]+/g, '_')
-    .replaceAll(/^_|_$/g, '')
-    .slice(0, MAX_NAME_CHARS - ending.length)
-    .replace(/_$/, '') || 'server') + ending
 
 /** Throws a `RequestError` for a kind of server that did not exist when this was written. */
 function inputOf({ name, type, command, args = [], env, url, headers }: EditorMcpServer): McpServerInput {

@@ -13,6 +13,7 @@ import { createOrFind } from '../../http/guards/create-or-find.ts'
 import { createAs } from '../../http/guards/limited-requests.ts'
 import type { InnerConnections } from '../../http/local/inner-connections.ts'
 import { problemFor } from '../../http/request/problem-handler.ts'
+import { logCommand } from '../../http/request/request-log.ts'
 import type { SocketConnection } from '../../http/socket/connection.ts'
 import { createLocalFetch } from '../../http/local/local-fetch.ts'
 import type { Metrics } from '../../telemetry/metrics.ts'
@@ -43,7 +44,9 @@ export async function serveAcp(socket: SocketConnection, request: FastifyRequest
   const client = createClient({ baseUrl: local.baseUrl, fetch: local.fetch })
   const create = async (cwd: string | undefined, mcp: McpInput | undefined) => {
     try {
-      return await createFor(deps, access, { cwd, mcp })
+      const view = await createFor(deps, access, { cwd, mcp })
+      logCommand(request, { frame: 'session/new', status: 201, conversation_id: view.id })
+      return view
     } catch (error) {
       const problem = problemFor(error, request)
       throw AgentServerError.fromBody(problem.toBody(), { status: problem.status })

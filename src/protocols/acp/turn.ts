@@ -84,7 +84,7 @@ export class PromptTurn {
     const isOfRun = 'run_id' in event && (runId === undefined || event.run_id === runId)
     // A message that asks for no run leaves the conversation at rest, which is of no run.
     if (!isOfRun && !(this.#isSuperseded && event.type === 'StatusUpdate')) return
-    const isQuestion = event.type === 'RequestOpened' && (event.kind === 'question' || event.kind === 'elicitation')
+    const isQuestion = event.type === 'RequestOpened' && event.kind === 'question'
     if (isQuestion && !this.#options.canAnswer) return this.#settle.resolve({ stopReason: 'end_turn' })
     // A subagent has a result, too.
     if ('parent_tool_use_id' in event && event.parent_tool_use_id !== undefined) return

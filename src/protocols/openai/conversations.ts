@@ -139,11 +139,11 @@ async function post(
   retry: ResponseRetry,
 ): Promise<ConversationItem[]> {
   const postedMessages: PostedMessage[] = []
-  const markOf = itemMarks(conversation, retry)
+  const markOf = itemMarks(conversation, words.length, retry)
   try {
     for (const [at, content] of words.entries()) {
       const message = { role: 'user' as const, content: [...content] }
-      postedMessages.push(await conversation.post({ message, run: false }, markOf(at)))
+      postedMessages.push(await conversation.post({ message, run: false }, await markOf(at)))
     }
   } catch (error) {
     for (const { event_id } of postedMessages) await conversation.withdrawals.withdraw(event_id).catch(() => {}) // the agent has read it

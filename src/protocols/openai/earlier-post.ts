@@ -38,7 +38,7 @@ export async function earlierPost(
 const AFTER_MESSAGE: ReadonlySet<string> = new Set(['MessageWithdrawn', 'AssistantMessage', 'Result'])
 
 /** A message that an answer follows was read: it cannot be withdrawn. */
-async function isWithdrawn({ log }: Conversation, seq: number): Promise<boolean> {
+export async function isWithdrawn({ log }: Conversation, seq: number): Promise<boolean> {
   for await (const { events } of readPages(log, { afterSeq: seq, types: AFTER_MESSAGE, limit: 16 }))
     for (const { event } of events) {
       if (event.type !== 'MessageWithdrawn') return false

@@ -5,7 +5,7 @@ import { uuid7 } from '../../lib/uuid7.ts'
 import type { BodyHash } from '../../security/body-hash.ts'
 import type { Idempotency, PostedKey } from '../../state/idempotency.ts'
 import type { RetryHeaders } from './earlier-post.ts'
-import { earlierPost, retryHeadersOf } from './earlier-post.ts'
+import { earlierPost, isWithdrawn, retryHeadersOf } from './earlier-post.ts'
 import { CREATION_PREFIX } from './response-id.ts'
 
 export type ResponseRetry = RetryHeaders & BodyHash
@@ -23,17 +23,29 @@ export function responseMark({ key, bodyHash, formerHashes }: ResponseRetry): Id
   return { key: ['response', uuid7(), ...(key === undefined ? [] : [key])].join(' '), bodyHash, formerHashes }
 }
 
-/** Returns the mark of each item that a request adds, by its index: that of the request which it repeats. */
+/**
+ * Returns the mark of each of `count` items that a request adds, by its index: that of the request which it repeats. If that one
+ * has failed, which withdraws its items, they are new ones.
+ */
 export function itemMarks(
-  { state }: Pick<Conversation, 'state'>,
+  conversation: Conversation,
+  count: number,
   { key, isRepeated, bodyHash, formerHashes }: ResponseRetry,
-): (index: number) => Idempotency {
+): (index: number) => Promise<Idempotency> {
+  const { postedKeys } = conversation.state
   const hashes = [bodyHash, ...formerHashes]
   const isEarlier = (postedKey: PostedKey) =>
     postedKey.key.startsWith(FIRST_ITEM) && hashes.includes(postedKey.bodyHash)
-  const earlierKey = key === undefined && isRepeated ? state.postedKeys.findLast(isEarlier)?.key : undefined
-  const name = key ?? earlierKey?.slice(FIRST_ITEM.length) ?? uuid7()
-  return (index) => ({ key: `item ${index} ${name}`, bodyHash, formerHashes })
+  const earlierKey = key === undefined && isRepeated ? postedKeys.findLast(isEarlier)?.key : undefined
+  const name = key ?? earlierKey?.slice(FIRST_ITEM.length).split(' ')[0] ?? uuid7()
+  const newestOf = (index: number) => postedKeys.findLast((each) => `${each.key} `.startsWith(`item ${index} ${name} `))
+  const isWhole = newestOf(count - 1) !== undefined
+  return async (index) => {
+    const newest = newestOf(index)
+    const hasFailed = newest && !isWhole && (await isWithdrawn(conversation, newest.answer.seq))
+    const first = `item ${index} ${name}`
+    return { key: hasFailed ? `${first} ${uuid7()}` : (newest?.key ?? first), bodyHash, formerHashes }
+  }
 }
 
 const FIRST_ITEM = 'item 0 '

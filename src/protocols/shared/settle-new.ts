@@ -41,8 +41,12 @@ export async function deleteUnused(
 ): Promise<void> {
   const fork = await findForkedFrom(log)
   const { events } = await log.read({ afterSeq: fork ? fork.seq - 1 : 0, limit: 1000 })
+  const withdrawn = new Set(
+    events.flatMap(({ event }) => (event.type === 'MessageWithdrawn' ? [event.message_seq] : [])),
+  )
   const isUse = (event: Event) =>
     !BEFORE_USE.has(event.type) &&
+    !(event.type === 'MessageWithdrawn' || withdrawn.has(event.seq)) &&
     !(fork && (AFTER_FORK.has(event.type) || (event.type === 'StatusUpdate' && event.reason === 'forked')))
   if (!events.some(({ event }) => isUse(event))) await manager.delete(id, options)
 }
