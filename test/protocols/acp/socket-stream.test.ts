@@ -28,9 +28,28 @@ test('requests beyond those that may wait for an answer are refused, and what as
     { id: 1, error: { code: -32_600 } },
   ])
 
-  await writable.getWriter().write({ jsonrpc: '2.0', id: 0, result: {} })
+  const writer = writable.getWriter()
+  await writer.write({ jsonrpc: '2.0', id: 0, result: {} })
   client.send(JSON.stringify({ jsonrpc: '2.0', id: 257, method: 'session/list' }))
   expect((await reader.read()).value).toMatchObject({ id: 257 })
+
+  // What is no message, or answers nothing, does not reach the SDK, which would repeat it or log it.
+  const large = 'x'.repeat(100_000)
+  const wrong = [
+    { jsonrpc: '2.0', id: true, method: 'm', params: large },
+    { jsonrpc: '2.0', id: large, method: 'm' },
+    { jsonrpc: '2.0', id: 1000, method: large },
+    { id: 1000, method: 'm', params: large },
+  ]
+  for (const message of wrong) client.send(JSON.stringify(message))
+  client.send(JSON.stringify({ jsonrpc: '2.0', id: 'x\n{"msg":"audit"}', result: {} }))
+  await writer.write({ jsonrpc: '2.0', id: 'asked', method: 'session/request_permission', params: {} })
+  for (const id of ['other', 'asked', 'asked']) client.send(JSON.stringify({ jsonrpc: '2.0', id, result: {} }))
+  client.send(JSON.stringify({ jsonrpc: '2.0', method: 'session/cancel' }))
+  expect((await reader.read()).value).toMatchObject({ id: 'asked', result: {} })
+  expect((await reader.read()).value).toMatchObject({ method: 'session/cancel' })
+  await until('the refusals', async () => refused.filter(({ id }) => id === null).length === wrong.length)
+  expect(JSON.stringify(refused).length).toBeLessThan(10_000)
   client.terminate()
   server.close()
 })
