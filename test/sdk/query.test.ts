@@ -101,23 +101,6 @@ describe('a query', () => {
     expect(events.at(-1)).toMatchObject({ type: 'StatusUpdate', status: 'idle' })
   })
 
-  test.each([undefined, () => undefined])(
-    'declines a form of an MCP server that nobody answers: %s',
-    async (answerQuestions) => {
-      const cwd = join(stage.home, 'forms')
-      await mkdir(cwd, { recursive: true })
-      const odd = { command: process.execPath, args: [join(import.meta.dirname, '../mcp/children/odd-server.ts')] }
-      const forms: QueryOptions = { ...options, cwd, mcpServers: { odd }, permissionMode: 'bypass' }
-      const asking = query({
-        prompt: 'call mcp__odd__ask',
-        options: { ...forms, ...(answerQuestions && { answerQuestions }) },
-      })
-      expect(resultsIn(await eventsOf(asking))).toMatchObject([
-        { stop_reason: 'completed', final_text: expect.stringContaining('decline') },
-      ])
-    },
-  )
-
   test('takes back a message that the agent has not read, and ends without its answer', async () => {
     const begun = Promise.withResolvers<void>()
     async function* messages() {

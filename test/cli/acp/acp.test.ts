@@ -213,13 +213,19 @@ test('questions are forms, or text that the next prompt answers', async () => {
   expect(await plain.prompt(asked, 'hello')).toEqual({ stopReason: 'end_turn' })
 })
 
-test('a form of an MCP server that the editor declines is declined, and the prompt ends', async () => {
+test.each([
+  ['that the editor declines', { elicitation: { form: {} } }],
+  ['that the editor cannot show', {}],
+])('a form of an MCP server %s is declined, and the prompt ends', async (_, capabilities) => {
+  // The server is a program of the tests, which a sandbox hides where the clone is below /tmp.
+  const unisolated = { ...env(), OPENHANDS_ISOLATION: 'none' }
+  await using other = await Editor.start({ env: unisolated, cwd: home, capabilities })
   const args = [join(import.meta.dirname, '../../mcp/children/odd-server.ts')]
   const odd: McpServer = { name: 'odd', command: process.execPath, args, env: [] }
-  const { sessionId } = await editor.agent.request('session/new', { cwd: work, mcpServers: [odd] })
-  await editor.agent.request('session/set_mode', { sessionId, modeId: 'bypass' })
-  editor.onQuestion = async () => ({ action: 'decline' })
-  expect(await editor.prompt(sessionId, 'form')).toEqual({ stopReason: 'end_turn' })
+  const { sessionId } = await other.agent.request('session/new', { cwd: work, mcpServers: [odd] })
+  await other.agent.request('session/set_mode', { sessionId, modeId: 'bypass' })
+  other.onQuestion = async () => ({ action: 'decline' })
+  expect(await other.prompt(sessionId, 'form')).toEqual({ stopReason: 'end_turn' })
   expect(model.requests.at(-1)!.text).toContain('decline')
 })
 
