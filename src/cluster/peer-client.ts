@@ -87,7 +87,7 @@ export class PeerClient {
       channel.destroy()
       return false
     } catch (error) {
-      return error instanceof SilentError
+      return isSilence(error)
     }
   }
 
@@ -122,6 +122,14 @@ export class PeerClient {
       },
     })
   }
+}
+
+/** What the kernel says when a network or a host does not answer. */
+const SILENT_CODES: ReadonlySet<unknown> = new Set(['EHOSTUNREACH', 'ENETUNREACH', 'EHOSTDOWN', 'ETIMEDOUT'])
+
+function isSilence(error: unknown): boolean {
+  if (error instanceof SilentError) return true
+  return error instanceof Error && (('code' in error && SILENT_CODES.has(error.code)) || isSilence(error.cause))
 }
 
 /** Resolves when this very instance has answered at its address. */

@@ -102,7 +102,7 @@ function Message({ event, who, open, isWaiting }: MessageProps) {
     <div class="said user">
       <Origin event={event} open={open} name={visible(who)}>
         {isWaiting && <span class="badge wants">{queuedMessage}</span>}
-        {isWaiting && may('write') && (
+        {isWaiting && may('write') && event.content.every(({ type }) => type === 'text') && (
           <button type="button" class="link" onClick={() => attempt(withdraw)}>
             {takeBack}
           </button>

@@ -57,8 +57,9 @@ function decide(key: string): boolean {
   const control = card?.querySelector<HTMLElement>(`[data-key="${CSS.escape(key)}"]`)
   if (!card || !control || !isInSight(card)) return false
   control.click()
-  // Enter then sends the answer.
-  if (control instanceof HTMLInputElement) control.focus({ preventScroll: true })
+  // Enter then sends the answer, if it is the whole one.
+  const isWhole = card.querySelectorAll('fieldset').length === 1
+  if (control instanceof HTMLInputElement && isWhole) control.focus({ preventScroll: true })
   return true
 }
 

@@ -228,7 +228,8 @@ export class WorkspaceSnapshots {
   async #looked({ byClient = false } = {}): Promise<WrittenTrees> {
     if (!this.#looks) throw withoutGit()
     const look = await this.#looks.look()
-    if (byClient) await packLooks(this.git, look.written.commit)
+    // A full disk takes no pack, and the look is there.
+    if (byClient) await packLooks(this.git, look.written.commit).catch(() => {}) // the next look tries again
     return look
   }
 
