@@ -28,8 +28,8 @@ test('A2A must be turned on', async () => {
 
 test('a protocol that does not exist stops the start, with the names of those that do', async () => {
   const { exited, output } = launch(['serve'], {
-    env: { OPENHANDS_MASTER_KEY: 'a'.repeat(64), OPENHANDS_PROTOCOLS: 'acp' },
+    env: { OPENHANDS_MASTER_KEY: 'a'.repeat(64), OPENHANDS_PROTOCOLS: 'grpc' },
   })
   expect(await exited).not.toBe(0)
-  expect(output()).toMatch(/OPENHANDS_PROTOCOLS.*openai.*ai-sdk.*ag-ui.*mcp.*a2a/)
+  expect(output()).toMatch(/OPENHANDS_PROTOCOLS.*openai.*ai-sdk.*ag-ui.*mcp.*acp.*a2a/)
 })
