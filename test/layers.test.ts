@@ -37,6 +37,15 @@ describe('src', () => {
     expect(folders.filter(({ name }) => !files.some((file) => file.path.startsWith(`${name}/`)))).toEqual([])
   })
 
+  test('answers what waits with the rights of the key, whatever the protocol', () => {
+    const answering = files.filter(
+      ({ path }) => path.startsWith('protocols/') && readFileSync(join(SRC, path), 'utf8').includes('requests.answer('),
+    )
+    // Editors are clients of the API.
+    const owners = ['protocols/acp/editor-requests.ts', 'protocols/shared/answer-as.ts']
+    expect(answering.map(({ path }) => path).sort()).toEqual(owners)
+  })
+
   test('keeps in lib only what two folders use, in at most 20 files', () => {
     const own = files.filter(({ path }) => path.startsWith('lib/')).map(({ path }) => path)
     const foldersThatUse = (path: string) =>

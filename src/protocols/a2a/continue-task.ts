@@ -1,7 +1,6 @@
 /** Continues a task with the words of a client, or with its answers to what waits. What waits for a decision gets none by a text. */
 import { z } from 'zod'
 import type { Access } from '../../access/access.ts'
-import { REQUESTS } from '../../contract/events/request-kinds.ts'
 import type { AnswerRequest, OpenRequest } from '../../contract/request.ts'
 import type { PostedMessage } from '../../contract/run.ts'
 import { UserInput } from '../../contract/values/message.ts'
@@ -9,10 +8,12 @@ import type { UserPart } from '../../contract/values/message.ts'
 import type { Conversation } from '../../conversations/conversation.ts'
 import { findEarlier } from '../../state/idempotency.ts'
 import type { Idempotency } from '../../state/idempotency.ts'
+import { answerAs, mayAnswer } from '../shared/answer-as.ts'
+import type { GivenAnswer } from '../shared/answer-as.ts'
 import { ensureRun } from '../shared/ensure-run.ts'
 import { invalid, parseField } from '../shared/fields.ts'
 import { A2aError } from './a2a-error.ts'
-import type { GivenAnswer, SaidParts } from './message-request.ts'
+import type { SaidParts } from './message-request.ts'
 import { readTask } from './tasks.ts'
 import type { FoundTask } from './tasks.ts'
 
@@ -23,7 +24,7 @@ export async function continueTask(task: FoundTask, access: Access, message: Sai
   const { content, answers, mark } = message
   if (content.length + answers.length === 0) throw invalid('message.parts', 'must say something')
   const earlier = findEarlier(conversation.state.postedKeys, mark, Date.now())
-  if (earlier) return await repeat(task, earlier.answer, content)
+  if (earlier) return await repeat(task, access, earlier.answer, content)
   const { projection } = await readTask(task)
   if (answers.some(({ requestId }) => !projection.hasAsked(requestId)))
     throw invalid('message.parts', 'has a request_id that the task has not asked about')
@@ -33,11 +34,12 @@ export async function continueTask(task: FoundTask, access: Access, message: Sai
   const reply = replyIn(content)
   const question = questionIn(conversation)
   if (reply && question !== undefined) {
-    access.require(REQUESTS.question.scope)
+    const answers = [{ requestId: question, answer: reply }]
+    mayAnswer(access, answers)
     conversation.requests.check(question, reply)
     // The answer has no place for the messageId: another question must not get it when the message is sent again.
     await conversation.clientEvents.post({ name: REPLY, data: { request_id: question } }, mark)
-    await conversation.requests.answer(question, reply, access.key?.name)
+    await answerAs(conversation, access, answers)
     return task
   }
   refuseWords(conversation)
@@ -48,13 +50,20 @@ const REPLY = 'a2a_reply'
 const ReplyData = z.object({ request_id: z.string() })
 
 /** The server can have stopped between the two steps of a reply. */
-async function repeat(task: FoundTask, postedMessage: PostedMessage, content: readonly UserPart[]): Promise<FoundTask> {
-  const { log, requests } = task.conversation
+async function repeat(
+  task: FoundTask,
+  access: Access,
+  postedMessage: PostedMessage,
+  content: readonly UserPart[],
+): Promise<FoundTask> {
+  const { log } = task.conversation
   const { events } = await log.read({ afterSeq: postedMessage.seq - 1, beforeSeq: postedMessage.seq + 1, limit: 1 })
   const event = events[0]?.event
   if (event?.type !== 'ClientEvent') return taskOfMessage(task, postedMessage)
   const reply = replyIn(content)
-  if (reply) await requests.answer(ReplyData.parse(event.data).request_id, reply)
+  if (!reply) return task
+  const { request_id: requestId } = ReplyData.parse(event.data)
+  await answerAs(task.conversation, access, [{ requestId, answer: reply }])
   return task
 }
 
@@ -90,11 +99,11 @@ function refuseWords({ state, requests }: Conversation): void {
 async function answerAll(task: FoundTask, access: Access, { answers, content, mark }: SaidMessage): Promise<FoundTask> {
   const { conversation } = task
   const { requests } = conversation
-  access.require(...answers.map(({ answer }) => REQUESTS[answer.kind].scope))
+  mayAnswer(access, answers)
   if (content.length > 0) refuseHalf(requests.list(), answers)
   const message = content.length > 0 ? messageOf(content) : undefined
   for (const { requestId, answer } of answers) requests.check(requestId, answer)
-  for (const { requestId, answer } of answers) await requests.answer(requestId, answer, access.key?.name)
+  await answerAs(conversation, access, answers)
   if (message) return taskOfMessage(task, await conversation.post({ message, run: true }, mark))
   if (conversation.state.status === 'paused') await ensureRun(conversation, {})
   return task

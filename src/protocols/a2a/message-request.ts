@@ -4,6 +4,7 @@ import { AnswerRequest } from '../../contract/request.ts'
 import { ImagePart } from '../../contract/values/message.ts'
 import type { UserPart } from '../../contract/values/message.ts'
 import { textOf } from '../../contract/events/output-text.ts'
+import type { GivenAnswer } from '../shared/answer-as.ts'
 import { invalid, parseField, refuseTwice } from '../shared/fields.ts'
 import { textParts } from '../shared/input-parts.ts'
 import { A2aError } from './a2a-error.ts'
@@ -55,8 +56,6 @@ export const SendParams = z.looseObject({
   metadata: z.looseObject({ profile: z.string().min(1).max(200).nullish() }).nullish(),
 })
 export type SendParams = z.infer<typeof SendParams>
-
-export type GivenAnswer = { readonly requestId: string; readonly answer: AnswerRequest }
 
 /** What a message says: words for the agent, and answers to what waits. */
 export type SaidParts = { readonly content: readonly UserPart[]; readonly answers: readonly GivenAnswer[] }

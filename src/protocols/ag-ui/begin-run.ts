@@ -2,7 +2,6 @@
 import { Problem } from '../../contract/problem.ts'
 import type { OpenRequest } from '../../contract/request.ts'
 import { AnswerRequest } from '../../contract/request.ts'
-import { REQUESTS } from '../../contract/events/request-kinds.ts'
 import type { RunOptions } from '../../contract/run.ts'
 import type { UserPart } from '../../contract/values/message.ts'
 import { UserInput } from '../../contract/values/message.ts'
@@ -10,11 +9,12 @@ import type { Conversation } from '../../conversations/conversation.ts'
 import type { HashBody } from '../../security/body-hash.ts'
 import type { PromptHooks } from '../../state/hook-decisions.ts'
 import { findSubagent, isDetached } from '../../state/subagents.ts'
+import { answerAs, mayAnswer } from '../shared/answer-as.ts'
+import type { GivenAnswer } from '../shared/answer-as.ts'
 import { ensureRun } from '../shared/ensure-run.ts'
 import { beginAlone } from '../shared/begin-alone.ts'
 import { optionsForTools, toolsUpdate, useTools } from '../shared/use-tools.ts'
 import { keyOfMessage } from './ag-ui-event.ts'
-import type { InterruptAnswer } from './interrupts.ts'
 import { answersToInterrupts, isInterrupt } from './interrupts.ts'
 import { lastTurnStart } from './last-turn.ts'
 import type { NewMessages } from './new-messages.ts'
@@ -60,9 +60,9 @@ async function replay(conversation: Conversation): Promise<BegunRun> {
 }
 
 /** A client that only looks answers nothing: then there is no answer, and nothing is decided. */
-function answersOf(conversation: Conversation, input: RunInput, { toPost }: NewMessages): InterruptAnswer[] {
+function answersOf(conversation: Conversation, input: RunInput, { toPost }: NewMessages): GivenAnswer[] {
   const open = conversation.requests.list()
-  const outputs = open.flatMap((request): InterruptAnswer[] => {
+  const outputs = open.flatMap((request): GivenAnswer[] => {
     if (request.kind !== 'client_tool') return []
     const message = input.messages.findLast((each) => resultOf(each) === request.tool_use_ids[0])
     return message ? [{ requestId: request.request_id, answer: outputIn(message) }] : []
@@ -97,7 +97,7 @@ function outputIn({ content, error }: InputMessage): AnswerRequest {
 }
 
 /** The error for a message while a frontend tool has no result. */
-function pendingCall(conversation: Conversation, answers: readonly InterruptAnswer[]): Problem | undefined {
+function pendingCall(conversation: Conversation, answers: readonly GivenAnswer[]): Problem | undefined {
   const answeredIds = new Set(answers.map(({ requestId }) => requestId))
   const pending = conversation.requests
     .list({ kinds: new Set(['client_tool'] as const) })
@@ -121,7 +121,7 @@ async function begin(conversation: Conversation, ask: RunAsk, newMessages: NewMe
     answers = checkedAnswers(conversation, ask, newMessages)
     await useTools(conversation, access, tools)
     start = conversation.log.head + 1
-    for (const { requestId, answer } of answers) await conversation.requests.answer(requestId, answer, access.key?.name)
+    await answerAs(conversation, access, answers)
     if (answers.length > 0 && conversation.state.status === 'paused') await ensureRun(conversation, options)
   }
   if (messages.length === 0) await prepare()
@@ -143,7 +143,7 @@ function checkedAnswers(conversation: Conversation, { input, access }: RunAsk, m
   const pending = pendingCall(conversation, answers)
   if (messages.toPost.length > 0 && pending !== undefined) throw pending
   if (conversation.state.status === 'running' && answers.length === 0) throw busy()
-  access.require(...answers.map(({ answer }) => REQUESTS[answer.kind].scope))
+  mayAnswer(access, answers)
   for (const { requestId, answer } of answers) conversation.requests.check(requestId, answer)
   return answers
 }

@@ -7,6 +7,7 @@ import type { AskedQuestion } from '../../contract/values/question.ts'
 import { DECLINE } from '../../contract/values/question.ts'
 import { argumentsOf } from './ag-ui-event.ts'
 import type { ResumeEntry } from './run-input.ts'
+import type { GivenAnswer } from '../shared/answer-as.ts'
 import { invalid, parseField } from '../shared/fields.ts'
 
 export type AgUiInterrupt = { readonly id: string; readonly reason: string; readonly [field: string]: unknown }
@@ -80,16 +81,11 @@ function schemaOf(questions: readonly AskedQuestion[]): object {
   return { type: 'object', properties: { answers }, required: ['answers'] }
 }
 
-export type InterruptAnswer = { readonly requestId: string; readonly answer: AnswerRequest }
-
 /**
  * Returns an answer to each request that waits, or throws a `Problem` and decides nothing: what has no entry is never decided.
  * Entries about other interrupts are ignored, as the protocol says: somebody may have answered these.
  */
-export function answersToInterrupts(
-  open: readonly OpenInterrupt[],
-  entries: readonly ResumeEntry[],
-): InterruptAnswer[] {
+export function answersToInterrupts(open: readonly OpenInterrupt[], entries: readonly ResumeEntry[]): GivenAnswer[] {
   const entryById = new Map(entries.map((entry) => [entry.interruptId, entry]))
   if (entryById.size < entries.length) throw invalid('resume', 'has several entries for one interrupt')
   const entryFor = (request: OpenInterrupt, toolUseId: string | undefined): ResumeEntry => {

@@ -4,10 +4,11 @@ import { Problem } from '../../contract/problem.ts'
 import type { OpenRequest } from '../../contract/request.ts'
 import { AnswerRequest } from '../../contract/request.ts'
 import { AnswerQuestion } from '../../contract/values/question.ts'
-import { REQUESTS } from '../../contract/events/request-kinds.ts'
 import type { Conversation } from '../../conversations/conversation.ts'
 import { matchOrThrow } from '../../conversations/requests/match-answers.ts'
 import { readPages } from '../../events/read-pages.ts'
+import { answerAs } from '../shared/answer-as.ts'
+import type { GivenAnswer } from '../shared/answer-as.ts'
 import { parseField } from '../shared/fields.ts'
 import { formatApprovalRef, parseAnswerId } from './answer-id.ts'
 import { isAtRest } from '../shared/is-at-rest.ts'
@@ -17,8 +18,6 @@ import { readUiAnswers } from './ui-request.ts'
 
 /** `start`: seq of the first event of its turn. `shownThrough`: what the client has; it gets what comes after. */
 export type BegunAnswer = { readonly start: number; readonly shownThrough: number; readonly isNew: boolean }
-
-type RequestAnswer = { readonly requestId: string; readonly answer: AnswerRequest }
 
 const PAGE = 256
 
@@ -34,7 +33,7 @@ export async function continueAnswer(
   const shownThrough = await seenThrough(conversation, start, uiAnswers)
   if (answers.length === 0 && isAtRest(conversation) && shownThrough === conversation.log.head)
     throw new Problem('nothing_pending', 'Nothing of this message waits for an answer. Send a message of the user.')
-  await answerAllOf(conversation, access, answers)
+  await answerAs(conversation, access, answers)
   return { start, shownThrough, isNew: false }
 }
 
@@ -46,7 +45,7 @@ export async function answerQuestions(
 ): Promise<BegunAnswer> {
   const start = await openTurn(conversation)
   const open = conversation.requests.list()
-  const answers = questionAnswers.flatMap(({ requestId, answers: values }): RequestAnswer[] => {
+  const answers = questionAnswers.flatMap(({ requestId, answers: values }): GivenAnswer[] => {
     const request = open.find(({ request_id: id }) => id === requestId)
     if (request?.kind !== 'question' && request?.kind !== 'elicitation') return []
     const answer = parseField(AnswerQuestion, { answers: values })
@@ -56,13 +55,8 @@ export async function answerQuestions(
   })
   if (start === undefined || answers.length === 0)
     throw new Problem('nothing_pending', 'This question does not wait for an answer any more.')
-  await answerAllOf(conversation, access, answers)
+  await answerAs(conversation, access, answers)
   return { start, shownThrough: 0, isNew: false }
-}
-
-async function answerAllOf(conversation: Conversation, access: Access, answers: readonly RequestAnswer[]) {
-  access.require(...answers.map(({ answer }) => REQUESTS[answer.kind].scope))
-  for (const { requestId, answer } of answers) await conversation.requests.answer(requestId, answer, access.key?.name)
 }
 
 /** Messages of another store have other ids. */
@@ -76,7 +70,7 @@ async function startOf(conversation: Conversation, id: string): Promise<number> 
   throw new Problem('nothing_pending', 'The conversation does not have this answer. Load its messages again.')
 }
 
-function answersTo(request: OpenRequest, { approvals, outputs }: UiAnswers): readonly RequestAnswer[] {
+function answersTo(request: OpenRequest, { approvals, outputs }: UiAnswers): readonly GivenAnswer[] {
   const { request_id: requestId } = request
   if (request.kind === 'client_tool') {
     const sentOutput = outputs.find(({ toolCallId }) => request.tool_use_ids.includes(toolCallId))

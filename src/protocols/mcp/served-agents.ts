@@ -7,7 +7,6 @@ import { holds } from '../../contract/events/rewound.ts'
 import { Problem } from '../../contract/problem.ts'
 import { AnswerRequest } from '../../contract/request.ts'
 import { UserInput } from '../../contract/values/message.ts'
-import { REQUESTS } from '../../contract/events/request-kinds.ts'
 import type { Conversation } from '../../conversations/conversation.ts'
 import type { ConversationManager } from '../../conversations/manager.ts'
 import { startFirstRun } from '../../conversations/runs/first-run.ts'
@@ -18,6 +17,7 @@ import { accessOf, createAuthorize } from '../../http/guards/authorize.ts'
 import { createOrFind } from '../../http/guards/create-or-find.ts'
 import { createAs } from '../../http/guards/limited-requests.ts'
 import type { StreamSlots } from '../../http/streams/stream-slots.ts'
+import { answerAs } from '../shared/answer-as.ts'
 import { hasMode } from '../shared/create-request.ts'
 import { parseField } from '../shared/fields.ts'
 import type { AgentSource, AgentLook, AgentStart, FoundAgent } from './agents.ts'
@@ -82,8 +82,7 @@ function agentIn(deps: McpDeps, conversation: Conversation, access: Access): Fou
       await conversation.post({ message: parseField(UserInput, { role: 'user', content: prompt }), run: true })
     },
     async answer(requestId, answer) {
-      access.require(REQUESTS[answer.kind].scope)
-      await conversation.requests.answer(requestId, parseField(AnswerRequest, answer), access.key?.name)
+      await answerAs(conversation, access, [{ requestId, answer: parseField(AnswerRequest, answer) }])
     },
     async interrupt() {
       access.require('write')

@@ -6,12 +6,13 @@ import type { EventType } from '../../contract/events/event.ts'
 import type { OpenRequestOf } from '../../contract/request.ts'
 import { AnswerRequest } from '../../contract/request.ts'
 import { UserInput } from '../../contract/values/message.ts'
-import { REQUESTS } from '../../contract/events/request-kinds.ts'
 import type { Conversation } from '../../conversations/conversation.ts'
 import { accessOf } from '../../http/guards/authorize.ts'
 import { mayCreate, ownKey } from '../../http/guards/limited-requests.ts'
 import { createOrFind } from '../../http/guards/create-or-find.ts'
 import type { Idempotency } from '../../state/idempotency.ts'
+import { mayAnswer } from '../shared/answer-as.ts'
+import type { GivenAnswer } from '../shared/answer-as.ts'
 import { createRequestFor, mayNotInstruct } from '../shared/create-request.ts'
 import { invalid, parseField, refuseTwice } from '../shared/fields.ts'
 import { beginAlone } from '../shared/begin-alone.ts'
@@ -23,7 +24,6 @@ import { parseApprovalId } from './response-id.ts'
 import type { ResponseInput, ResponseRequest } from './response-request.ts'
 import { clientToolsOf, isUnstored, outputSchemaOf, readInput } from './response-request.ts'
 import { creationOf, earlierResponse, responseMark, retryOf } from './response-retries.ts'
-import type { RequestAnswerOf } from './say.ts'
 import { say } from './say.ts'
 import { temporaryId } from './temporary-id.ts'
 import type { GatewayDeps } from '../shared/gateway-deps.ts'
@@ -156,7 +156,7 @@ async function continueIn(
   const tools = clientToolsOf(body)
   const answers = answersTo(conversation, input)
   if (answers.length === 0 && input.parts.length === 0) throw invalid('input', 'has no text, no image and no answer')
-  access.require(...answers.map(({ answer }) => REQUESTS[answer.kind].scope))
+  mayAnswer(access, answers)
   if (input.parts.length > 0) parseField(UserInput, { role: 'user', content: input.parts }, 'input')
   toolsUpdate(conversation, access, tools)
   const prepare = async () => {
@@ -195,7 +195,7 @@ const waitingIn = (conversation: Conversation): Waiting[] =>
     )
 
 /** Answers everything that waits, or nothing: a call is never decided because it is not named. */
-function answersTo(conversation: Conversation, input: ResponseInput): readonly RequestAnswerOf[] {
+function answersTo(conversation: Conversation, input: ResponseInput): readonly GivenAnswer[] {
   const open = waitingIn(conversation)
   const answers = open.map((request) => ({ requestId: request.request_id, answer: answerTo(request, input) }))
   const callIds = new Set(

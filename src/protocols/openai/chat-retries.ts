@@ -1,4 +1,5 @@
 /** Finds what a request has said before: clients of OpenAI repeat requests whose answer was lost. */
+import type { Access } from '../../access/access.ts'
 import type { EventOf } from '../../contract/events/event.ts'
 import type { Problem } from '../../contract/problem.ts'
 import { AnswerRequest } from '../../contract/request.ts'
@@ -10,10 +11,11 @@ import { keyInMark, newestMarked } from './chat-history.ts'
 import { parseCallId } from './chat-builder.ts'
 import { earlierPost } from './earlier-post.ts'
 import type { ChatAsk } from './chat-ask.ts'
+import { answerAs } from '../shared/answer-as.ts'
+import type { GivenAnswer } from '../shared/answer-as.ts'
 import { invalid, parseField } from '../shared/fields.ts'
 import { OpenAiError } from './openai-error.ts'
 import type { CallOutput } from './response-request.ts'
-import type { RequestAnswerOf } from './say.ts'
 
 const PAGE = 64
 
@@ -33,7 +35,7 @@ export async function earlierMessageOf(
 }
 
 /** `answers`: of the calls that wait. `since`: the seq of the first result that is stored; undefined if none is. */
-export type Results = { readonly answers: readonly RequestAnswerOf[]; readonly since: number | undefined }
+export type Results = { readonly answers: readonly GivenAnswer[]; readonly since: number | undefined }
 
 /**
  * Each function that waits needs a result. One that has the same result already needs no other, if nothing was said after it but
@@ -41,6 +43,7 @@ export type Results = { readonly answers: readonly RequestAnswerOf[]; readonly s
  */
 export async function resultsOf(
   conversation: Conversation,
+  access: Access,
   outputs: readonly CallOutput[],
   message: number | undefined,
 ): Promise<Results> {
@@ -62,13 +65,13 @@ export async function resultsOf(
     const answer = answerById.get(id)
     if (!result || !answer) throw notWaiting(callId)
     // Throws if it is another one.
-    await conversation.requests.answer(result.request_id, answer)
+    await answerAs(conversation, access, [{ requestId: result.request_id, answer }])
     seqs.push(result.seq)
   }
   const since = seqs.length > 0 ? Math.min(...seqs) : undefined
   // The agent continues with these, and may have called the next function already.
   if (since !== undefined && seqs.length === outputs.length) return { answers: [], since }
-  const answers = open.map(({ request_id: requestId, tool_use_ids: [id = ''] }): RequestAnswerOf => {
+  const answers = open.map(({ request_id: requestId, tool_use_ids: [id = ''] }): GivenAnswer => {
     const answer = answerById.get(id)
     if (answer) return { requestId, answer }
     throw missingResult(id)

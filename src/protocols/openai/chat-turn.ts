@@ -87,7 +87,7 @@ export async function beginChat(ask: ChatAsk, place: ChatPlace): Promise<ChatTur
     const marks = marksOf(ask.messages, ask.hashBody)
     const message = await earlierMessageOf(conversation, ask, marks)
     if (message !== undefined && outputs.length === 0) return { ...place, start: message }
-    const results = outputs.length > 0 ? await resultsOf(conversation, outputs, message) : undefined
+    const results = outputs.length > 0 ? await resultsOf(conversation, ask.access, outputs, message) : undefined
     const isSaid = message !== undefined || newParts.length === 0
     if (results?.answers.length === 0 && isSaid && results.since !== undefined)
       return { ...place, start: message ?? results.since }

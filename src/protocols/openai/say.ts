@@ -2,23 +2,21 @@
 import type { Access } from '../../access/access.ts'
 import type { ClientTool } from '../../contract/client-tools/client-tool.ts'
 import { Problem } from '../../contract/problem.ts'
-import type { AnswerRequest } from '../../contract/request.ts'
 import type { RunOptions } from '../../contract/run.ts'
 import { UserInput } from '../../contract/values/message.ts'
 import type { UserPart } from '../../contract/values/message.ts'
 import type { ToolChoice } from '../../contract/values/llm-config.ts'
-import { REQUESTS } from '../../contract/events/request-kinds.ts'
 import type { Conversation } from '../../conversations/conversation.ts'
 import type { Idempotency } from '../../state/idempotency.ts'
 import { readsMessages } from '../../state/run-overrides.ts'
+import { answerAs, mayAnswer } from '../shared/answer-as.ts'
+import type { GivenAnswer } from '../shared/answer-as.ts'
 import { ensureRun } from '../shared/ensure-run.ts'
 import { parseField } from '../shared/fields.ts'
 import { optionsForTools } from '../shared/use-tools.ts'
 
-export type RequestAnswerOf = { readonly requestId: string; readonly answer: AnswerRequest }
-
 type Words = {
-  readonly answers: readonly RequestAnswerOf[]
+  readonly answers: readonly GivenAnswer[]
   /** Empty: there is no message. */
   readonly content: readonly UserPart[]
   readonly tools: readonly ClientTool[]
@@ -32,7 +30,7 @@ type Words = {
 /** Returns the seq of the message, or of the first answer. Throws a `Problem`. */
 export async function say(conversation: Conversation, access: Access, words: Words): Promise<number> {
   const { answers, content } = words
-  access.require(...answers.map(({ answer }) => REQUESTS[answer.kind].scope))
+  mayAnswer(access, answers)
   const message = content.length > 0 ? parseField(UserInput, { role: 'user', content }) : undefined
   const run_options = optionsOf(words)
   refuseAnswers(conversation, answers)
@@ -49,7 +47,7 @@ export async function say(conversation: Conversation, access: Access, words: Wor
   let head = 0
   const answerAll = async () => {
     head = conversation.log.head
-    for (const { requestId, answer } of answers) await conversation.requests.answer(requestId, answer, access.key?.name)
+    await answerAs(conversation, access, answers)
   }
   const prepareAndAnswer = async () => {
     await prepare()
@@ -73,7 +71,7 @@ export async function say(conversation: Conversation, access: Access, words: Wor
 }
 
 /** Throws a `Problem` if an answer is wrong, or nothing waits for it any more. */
-function refuseAnswers({ requests }: Conversation, answers: readonly RequestAnswerOf[]): void {
+function refuseAnswers({ requests }: Conversation, answers: readonly GivenAnswer[]): void {
   const openIds = new Set(requests.list().map(({ request_id: id }) => id))
   for (const { requestId, answer } of answers) {
     if (!openIds.has(requestId)) throw new Problem('conversation_changed', 'Somebody else has answered it. Try again.')

@@ -1,4 +1,5 @@
 /** What A2A refuses, in the form of each binding, and whose tasks a key reaches: a real server, and raw requests. */
+import { TaskState } from '@a2a-js/sdk'
 import { assert, asyncProperty, constantFrom, dictionary, jsonValue, oneof, record, string } from 'fast-check'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { a2aClient, askedIn, say, sendRaw } from '../../support/a2a.ts'
@@ -205,6 +206,26 @@ test('a key reaches the tasks of its user alone, and does what its scopes allow'
   expect(await rpc('SendMessage', toOther)).toMatchObject(asRpc(-32_000, 'CONVERSATION_EXISTS'))
   const notIts = { ...hello(), metadata: { profile: 'default' } }
   expect(await rpc('SendMessage', notIts, { key: limited })).toMatchObject(forbidden)
+})
+
+test('a key that is limited to profiles decides, and adds no rule', async () => {
+  const key = await keyFor({ profiles: ['other'], scopes: ['read', 'write', 'approve'] })
+  const client = await a2aClient(server.url, { key })
+  const task = await say(client, { text: 'touch it' })
+  const { request_id, kind, tool_uses } = askedIn(task)[0]
+  const answer = (more: object) => ({
+    taskId: task.id,
+    data: {
+      request_id,
+      kind,
+      decisions: tool_uses.map(({ tool_use_id, input_hash }: Record<string, string>) => {
+        return { tool_use_id, input_hash, behavior: 'allow', ...more }
+      }),
+    },
+  })
+  await expect(say(client, answer({ remember: true }))).rejects.toThrow(/limited to profiles and cannot add rules/)
+  expect(await client.getTask({ tenant: '', id: task.id })).toEqual(task)
+  expect((await say(client, answer({}))).status?.state).toBe(TaskState.TASK_STATE_COMPLETED)
 })
 
 const anything = jsonValue({ maxDepth: 3 })
