@@ -103,9 +103,12 @@ async function answerAll(task: FoundTask, access: Access, { answers, content, ma
   if (content.length > 0) refuseHalf(requests.list(), answers)
   const message = content.length > 0 ? messageOf(content) : undefined
   for (const { requestId, answer } of answers) requests.check(requestId, answer)
+  const openIds = new Set(requests.list().map(({ request_id: id }) => id))
   await answerAs(conversation, access, answers)
   if (message) return taskOfMessage(task, await conversation.post({ message, run: true }, mark))
-  if (conversation.state.status === 'paused') await ensureRun(conversation, {})
+  // An agent that somebody has stopped since does not continue because an answer is sent again.
+  const isFirst = answers.some(({ requestId }) => openIds.has(requestId))
+  if (isFirst && conversation.state.status === 'paused') await ensureRun(conversation, {})
   return task
 }
 

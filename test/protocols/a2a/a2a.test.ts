@@ -22,6 +22,8 @@ const textIn = ({ content }: { content?: unknown }) => (typeof content === 'stri
 function turnFor({ messages }: ScriptedQuestion['body']): ScriptedTurn {
   const last = messages.at(-1)
   const said = textIn(last ?? {})
+  if (last?.role === 'tool' && textIn(messages.find(({ role }) => role === 'user') ?? {}).includes('never stop'))
+    return { text: 'and so on '.repeat(300), chunk_delay_ms: 60 }
   if (last?.role === 'tool') return { text: `Read: ${said.slice(0, 300)}` }
   if (said.includes('touch'))
     return {
@@ -106,6 +108,19 @@ describe.each(['JSONRPC', 'HTTP+JSON'] satisfies Binding[])('by %s', (binding) =
     expect(answerIn(done)).toMatch(/^Read: /)
     expect(await say(client, { taskId, data: rest })).toEqual(done)
     await expect(say(client, { taskId, data: { ...rest, decisions: [no] } })).rejects.toThrow(/answered before/)
+  })
+
+  test('an answer that is sent again does not continue an agent that somebody has stopped since', async () => {
+    const client = await a2aClient(server.url, { binding })
+    const asked = await say(client, { text: 'touch one, and never stop' })
+    const { request_id, kind } = askedIn(asked)[0]
+    const answer = { taskId: asked.id, now: true, data: { request_id, kind, decisions: decisions(asked) } }
+    const decided = await say(client, answer)
+    expect(decided.status?.state).toBe(TaskState.TASK_STATE_WORKING)
+    const path = `/conversations/${asked.metadata?.['conversation_id']}`
+    await server.call('POST', `${path}/pause`, { interrupt: true })
+    expect((await say(client, answer)).status?.state).toBe(TaskState.TASK_STATE_CANCELED)
+    expect((await server.call('GET', path)).body.status).toBe('paused')
   })
 
   test('a text answers a question, once', async () => {
