@@ -14,7 +14,7 @@ import { ensureRun } from '../shared/ensure-run.ts'
 import { invalid, parseField } from '../shared/fields.ts'
 import { A2aError } from './a2a-error.ts'
 import type { SaidParts } from './message-request.ts'
-import { readTask } from './tasks.ts'
+import { isNewest, readTask } from './tasks.ts'
 import type { FoundTask } from './tasks.ts'
 
 type SaidMessage = SaidParts & { readonly mark: Idempotency }
@@ -26,7 +26,8 @@ export async function continueTask(task: FoundTask, access: Access, message: Sai
   const earlier = findEarlier(conversation.state.postedKeys, mark, Date.now())
   if (earlier) return await repeat(task, access, earlier.answer, content)
   const { projection } = await readTask(task)
-  if (answers.some(({ requestId }) => !projection.hasAsked(requestId)))
+  const others = answers.filter(({ requestId }) => !projection.hasAsked(requestId))
+  if (others.length > 0 && !(areOpen(conversation, others) && (await isNewest(task))))
     throw invalid('message.parts', 'has a request_id that the task has not asked about')
   if (answers.length > 0) return await answerAll(task, access, message)
   if (projection.isOver)
@@ -44,6 +45,11 @@ export async function continueTask(task: FoundTask, access: Access, message: Sai
   }
   refuseWords(conversation)
   return taskOfMessage(task, await conversation.post({ message: messageOf(content), run: true }, mark))
+}
+
+function areOpen({ requests }: Conversation, answers: readonly GivenAnswer[]): boolean {
+  const openIds = new Set(requests.list().map(({ request_id: id }) => id))
+  return answers.every(({ requestId }) => openIds.has(requestId))
 }
 
 const REPLY = 'a2a_reply'
@@ -103,11 +109,10 @@ async function answerAll(task: FoundTask, access: Access, { answers, content, ma
   if (content.length > 0) refuseHalf(requests.list(), answers)
   const message = content.length > 0 ? messageOf(content) : undefined
   for (const { requestId, answer } of answers) requests.check(requestId, answer)
-  const openIds = new Set(requests.list().map(({ request_id: id }) => id))
+  const isFirst = answers.some((answer) => areOpen(conversation, [answer]))
   await answerAs(conversation, access, answers)
   if (message) return taskOfMessage(task, await conversation.post({ message, run: true }, mark))
   // An agent that somebody has stopped since does not continue because an answer is sent again.
-  const isFirst = answers.some(({ requestId }) => openIds.has(requestId))
   if (isFirst && conversation.state.status === 'paused') await ensureRun(conversation, {})
   return task
 }

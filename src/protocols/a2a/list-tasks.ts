@@ -1,18 +1,15 @@
 /** Lists tasks that a key may see: all of a context, or the newest of each conversation, in the order of their last change. */
 import { z } from 'zod'
-import type { EventOf } from '../../contract/events/event.ts'
 import { ListConversations } from '../../contract/conversation.ts'
 import { Problem } from '../../contract/problem.ts'
 import type { Status } from '../../contract/events/status.ts'
-import type { Conversation } from '../../conversations/conversation.ts'
 import { visibleTo } from '../../http/guards/authorize.ts'
 import { findThread } from '../shared/find-thread.ts'
 import { parseField } from '../shared/fields.ts'
-import { userMessages } from '../shared/user-messages.ts'
 import type { A2aTask } from './a2a-objects.ts'
 import type { A2aCall, A2aDeps } from './call.ts'
 import { HistoryLength } from './message-request.ts'
-import { readTask } from './tasks.ts'
+import { beginnings, readTask } from './tasks.ts'
 
 const MAX_PAGE = 100
 const DEFAULT_PAGE = 50
@@ -77,17 +74,6 @@ async function tasksOfContext({ deps, access }: A2aCall, params: ListParams, pag
 }
 
 const PageToken = z.coerce.number().int().positive()
-
-/** The messages that tasks begin with, the newest first: an agent at work reads further ones within its task. */
-async function* beginnings(conversation: Conversation): AsyncGenerator<EventOf<'UserMessage'>, void, void> {
-  let first: EventOf<'UserMessage'> | undefined
-  for await (const event of userMessages(conversation)) {
-    if (!event.run) continue
-    if (first && first.run_id !== event.run_id) yield first
-    first = event
-  }
-  if (first) yield first
-}
 
 const fits = (
   { status: { state, timestamp } }: A2aTask,

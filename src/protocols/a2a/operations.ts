@@ -10,7 +10,7 @@ import { beginTask } from './begin-task.ts'
 import type { A2aCall } from './call.ts'
 import { HistoryLength, SendParams } from './message-request.ts'
 import type { TaskProjection } from './task-projection.ts'
-import { findTask, projectionOf, readTask } from './tasks.ts'
+import { findTask, isNewest, projectionOf, readTask } from './tasks.ts'
 import type { FoundTask } from './tasks.ts'
 
 const TaskName = z.looseObject({ id: z.string().max(200) })
@@ -35,7 +35,7 @@ async function untilAtRest(task: FoundTask, signal: AbortSignal): Promise<TaskPr
   const { projection, head } = await readTask(task)
   if (projection.isAtRest) return projection
   const following = projectionOf(task)
-  for await (const step of followTurn(task.conversation.log, task.start, signal, Infinity)) {
+  for await (const step of followTurn(task.conversation.log, task.start, signal, 'all')) {
     following.add(step)
     if (isAfter(head, step) && following.isAtRest) break
   }
@@ -55,7 +55,10 @@ export async function getTask(call: A2aCall): Promise<A2aTask> {
 /** Interrupts the agent, also while it waits. */
 export async function cancelTask(call: A2aCall): Promise<A2aTask> {
   const task = await find(call, parseField(TaskName, call.params).id)
-  if ((await readTask(task)).projection.isOver) throw new A2aError('TASK_NOT_CANCELABLE', 'The task has ended.')
+  const { state, requests } = task.conversation
+  const isOver = (await readTask(task)).projection.isOver
+  const isBusy = state.status === 'running' || requests.list().length > 0
+  if (isOver && !(isBusy && (await isNewest(task)))) throw new A2aError('TASK_NOT_CANCELABLE', 'The task has ended.')
   await task.conversation.pause({ interrupt: true })
   return (await readTask(task)).projection.task()
 }
@@ -106,7 +109,7 @@ async function* eventsOf(
     yield [{ task: first.task({ historyLength }) }]
     if (isOver(first)) return
     const projection = projectionOf(task)
-    for await (const step of followTurn(conversation.log, start, signal, Infinity)) {
+    for await (const step of followTurn(conversation.log, start, signal, 'all')) {
       const events = projection.add(step)
       if (!isAfter(head, step)) continue
       if (events.length > 0 || (!step.change && !step.event)) yield events

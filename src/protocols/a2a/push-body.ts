@@ -13,7 +13,7 @@ export async function pushBody(
 ): Promise<string | undefined> {
   const projection = new TaskProjection({ conversationId: log.conversationId, start }, context)
   try {
-    for await (const step of readTurn(log, start, Infinity)) {
+    for await (const step of readTurn(log, start, 'all')) {
       if ((step.seq ?? 0) > seq) break
       projection.add(step)
     }

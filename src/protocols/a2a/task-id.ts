@@ -1,5 +1,5 @@
 /**
- * The ids of tasks and messages. A task is a turn of a conversation, from the message that begins it to the end of its run: its id
+ * The ids of tasks and messages. A task is a turn of a conversation, from the message that begins it to the one that begins the next: its id
  * names both, so that it can be rebuilt from the log at any time. The only file that knows their form.
  */
 import type { EventOf } from '../../contract/events/event.ts'

@@ -32,7 +32,11 @@ export class TaskProjection {
   #spoken: { readonly messageId: string; readonly text: string } | undefined
   #rests = false
   #timestamp = ''
+  /** Of the last run that has ended, while no other one works. */
   #end: TurnEnd | undefined
+  #runId: string | undefined
+  /** Whether a message has begun the next task. */
+  #isFollowed = false
   readonly #askedIds = new Set<string>()
   #out: StreamEvent[] = []
 
@@ -43,12 +47,17 @@ export class TaskProjection {
   }
 
   get isOver(): boolean {
-    return this.#end !== undefined
+    return this.#end !== undefined && !this.#waits
   }
 
-  /** Seq of its last event; undefined until it ends. */
+  /** True if nothing that follows belongs to it: a run that no message begins would. */
+  get isClosed(): boolean {
+    return this.#end !== undefined && this.#isFollowed
+  }
+
+  /** Seq of its last event; undefined while it is not over. */
   get endSeq(): number | undefined {
-    return this.#end?.result.seq
+    return this.isOver ? this.#end?.result.seq : undefined
   }
 
   hasAsked(requestId: string): boolean {
@@ -56,12 +65,13 @@ export class TaskProjection {
   }
 
   get #waits(): boolean {
-    return this.#rests && this.#waiting.list().length > 0
+    const rests = this.#end ? !this.#isFollowed : this.#rests
+    return rests && this.#waiting.list().length > 0
   }
 
   get state(): TaskState {
-    if (this.#end) return stateAt(this.#end)
-    return this.#waits ? 'TASK_STATE_INPUT_REQUIRED' : 'TASK_STATE_WORKING'
+    if (this.#waits) return 'TASK_STATE_INPUT_REQUIRED'
+    return this.#end ? stateAt(this.#end) : 'TASK_STATE_WORKING'
   }
 
   /** True if nothing happens until somebody sends something. */
@@ -71,7 +81,7 @@ export class TaskProjection {
 
   task({ historyLength = Infinity, hasArtifacts = true }: ShownTask = {}): A2aTask {
     const history = historyLength === 0 ? [] : this.#history.slice(-historyLength)
-    const reason = this.#end?.result.stop_reason
+    const reason = this.isOver ? this.#end?.result.stop_reason : undefined
     return {
       id: this.#id,
       contextId: this.#contextId,
@@ -84,13 +94,18 @@ export class TaskProjection {
 
   add({ change, event }: TurnStep): readonly StreamEvent[] {
     this.#out = []
+    if (this.isClosed) return this.#out
     if (event) this.#read(event)
     if (change) this.#take(change)
     return this.#out
   }
 
   #read(event: Event | TransientEvent): void {
-    if (event.type === 'UserMessage') {
+    if (event.type === 'UserMessage' && this.#isNext(event)) {
+      const { state } = this
+      this.#isFollowed = true
+      this.#tellState(state)
+    } else if (event.type === 'UserMessage') {
       this.#timestamp = event.timestamp
       this.#history.push(this.#message('ROLE_USER', messageIdOf(event), event.content.map(partOf)))
     } else if (event.type === 'RequestAnswered' || event.type === 'RequestClosed') {
@@ -99,6 +114,22 @@ export class TaskProjection {
       this.#waiting.end(event)
       this.#tellState(state)
     } else if (event.type === 'ToolResult') this.#endCall(event)
+    else if (event.type === 'StatusUpdate') this.#continue(event)
+  }
+
+  /** A message to an agent at work has its run. */
+  #isNext({ run, run_id: runId }: EventOf<'UserMessage'>): boolean {
+    if (this.#history.length === 0) this.#runId = runId
+    return run && runId !== this.#runId
+  }
+
+  /** No message has begun this run: a subagent in the background has ended, or somebody continues what was paused. */
+  #continue({ timestamp }: EventOf<'StatusUpdate'>): void {
+    const { state } = this
+    this.#timestamp = timestamp
+    this.#end = undefined
+    this.#rests = false
+    this.#tellState(state)
   }
 
   #take(change: TurnChange): void {
@@ -121,9 +152,7 @@ export class TaskProjection {
       case 'result':
         return this.#endCall(change.result)
       case 'asked':
-        this.#timestamp = change.request.timestamp
-        this.#askedIds.add(change.request.request_id)
-        return this.#waiting.add(change.request)
+        return this.#ask(change.request)
       case 'rests': {
         const { state } = this
         this.#rests = true
@@ -132,6 +161,15 @@ export class TaskProjection {
       case 'ended':
         return this.#finish(change)
     }
+  }
+
+  #ask(request: EventOf<'RequestOpened'>): void {
+    const { state } = this
+    this.#timestamp = request.timestamp
+    this.#askedIds.add(request.request_id)
+    this.#waiting.add(request)
+    // Before the end it rests, if all that is open waits. A subagent in the background can ask after it.
+    if (this.#end) this.#tellState(state)
   }
 
   #endCall({ tool_use_id: id, timestamp }: EventOf<'ToolResult'>): void {
@@ -187,8 +225,8 @@ export class TaskProjection {
 
   #status(): A2aStatus {
     const { state } = this
-    const parts = this.#end ? endParts(this.#end, state) : this.#waits ? this.#askedParts() : []
-    const id = this.#end?.result.id ?? this.#waiting.list().at(-1)?.request.id ?? ''
+    const parts = this.#waits ? this.#askedParts() : this.#end ? endParts(this.#end, state) : []
+    const id = (this.#waits ? this.#waiting.list().at(-1)?.request.id : this.#end?.result.id) ?? ''
     const message = parts.length > 0 && { message: this.#message('ROLE_AGENT', id, parts) }
     return { state, timestamp: this.#timestamp, ...message }
   }

@@ -1,8 +1,10 @@
 /** Finds tasks in the logs of the conversations that a key sees, and reads them as they are stored. */
 import type { Access } from '../../access/access.ts'
+import type { EventOf } from '../../contract/events/event.ts'
 import { holds } from '../../contract/events/rewound.ts'
 import type { Conversation } from '../../conversations/conversation.ts'
 import type { GatewayDeps } from '../shared/gateway-deps.ts'
+import { userMessages } from '../shared/user-messages.ts'
 import { readTurn } from '../items/follow-turn.ts'
 import { taskNotFound } from './a2a-error.ts'
 import { parseTaskId } from './task-id.ts'
@@ -46,9 +48,27 @@ export async function readTask(
   const { log } = task.conversation
   const { head } = log
   const projection = projectionOf(task)
-  for await (const step of readTurn(log, task.start, Infinity)) {
+  for await (const step of readTurn(log, task.start, 'all')) {
     if ((step.seq ?? 0) > head) break
     projection.add(step)
+    if (projection.isClosed) break
   }
   return { projection, head }
+}
+
+/** The messages that tasks begin with, the newest first: an agent at work reads further ones within its task. */
+export async function* beginnings(conversation: Conversation): AsyncGenerator<EventOf<'UserMessage'>, void, void> {
+  let first: EventOf<'UserMessage'> | undefined
+  for await (const event of userMessages(conversation)) {
+    if (!event.run) continue
+    if (first && first.run_id !== event.run_id) yield first
+    first = event
+  }
+  if (first) yield first
+}
+
+/** What no message has begun, such as a run after a subagent, belongs to the newest task. */
+export async function isNewest({ conversation, runId }: FoundTask): Promise<boolean> {
+  for await (const { run_id: newest } of beginnings(conversation)) return newest === runId
+  return false
 }

@@ -24,8 +24,15 @@ const IDLE: TurnStep = { seq: undefined, change: undefined, event: undefined, is
 
 export type TurnLog = EventLog
 
+/** `all`: the turn continues past its ends and rests, and its reader says where it is over. Otherwise the seq up to which it has rested. */
+export type Through = number | 'all'
+
 /** Yields what is stored now, from the first event of the turn on; ends as `followTurn` does, or where the log ends. */
-export async function* readTurn(log: TurnLog, start: number, restedThrough = 0): AsyncGenerator<TurnStep, void, void> {
+export async function* readTurn(
+  log: TurnLog,
+  start: number,
+  restedThrough: Through = 0,
+): AsyncGenerator<TurnStep, void, void> {
   const changes = new TurnChanges()
   for await (const { events } of readPages(log, { afterSeq: await beginning(log, start), limit: PAGE }))
     for (const { seq, event } of events) {
@@ -43,7 +50,7 @@ export async function* followTurn(
   log: TurnLog,
   start: number,
   signal: AbortSignal,
-  restedThrough = 0,
+  restedThrough: Through = 0,
 ): AsyncGenerator<TurnStep, void, void> {
   const changes = new TurnChanges()
   let shownAt = performance.now()
@@ -66,14 +73,16 @@ export async function* followTurn(
   }
 }
 
-const isLast = ({ change, isOfBefore, seq = Infinity }: TurnStep, restedThrough = 0): boolean =>
-  !isOfBefore && (change?.type === 'ended' || (change?.type === 'rests' && seq > restedThrough))
+const isLast = ({ change, isOfBefore, seq = Infinity }: TurnStep, restedThrough: Through): boolean =>
+  restedThrough !== 'all' &&
+  !isOfBefore &&
+  (change?.type === 'ended' || (change?.type === 'rests' && seq > restedThrough))
 
 export type ReadEvent = { readonly event: Event | TransientEvent; readonly seq: number | undefined }
 
 /**
  * Answers and failed attempts are steps without a change, too: readers count what they have used. So is what a subagent does, who said what, and
- * the end of what waits, for readers that show it.
+ * the end of what waits, for readers that show it; and, after the end of the turn, the run that nobody has sent a message for.
  */
 const EVENT_STEPS: ReadonlySet<string> = new Set([
   'AssistantMessage',
@@ -93,8 +102,9 @@ export function stepsOf(changes: TurnChanges, { event, seq }: ReadEvent, start: 
   if (event.type === 'MessageWithdrawn' && event.message_seq === start)
     throw new Problem('message_not_found', 'The message of this turn was withdrawn before the agent read it.')
   const isOfBefore = seq !== undefined && seq < start
+  const isAgain = changes.hasEnded && event.type === 'StatusUpdate' && event.status === 'running'
   const foundChanges = changes.add(event).map((change) => ({ seq, change, event: undefined, isOfBefore }))
-  return isStep(event) ? [{ seq, change: undefined, event, isOfBefore }, ...foundChanges] : foundChanges
+  return isAgain || isStep(event) ? [{ seq, change: undefined, event, isOfBefore }, ...foundChanges] : foundChanges
 }
 
 const ANSWERS: ReadonlySet<string> = new Set(['AssistantMessage'])

@@ -73,7 +73,12 @@ export class TurnChanges {
   /** Whether the last change of it says that the turn rests. */
   #rests = false
   #error: EventOf<'ErrorEvent'> | undefined
+  #hasEnded = false
   #out: TurnChange[] = []
+
+  get hasEnded(): boolean {
+    return this.#hasEnded
+  }
 
   add(event: Event | TransientEvent): readonly TurnChange[] {
     this.#out = []
@@ -231,6 +236,8 @@ export class TurnChanges {
   #end(result: EventOf<'Result'>): void {
     if (this.#draft) this.#retract(this.#draft.messageId)
     this.#out.push({ type: 'ended', result, error: this.#error, position: this.#answers * ANSWER + CALLS })
+    this.#hasEnded = true
+    this.#error = undefined
   }
 
   /** What follows an answer, before the next one. */

@@ -2,14 +2,19 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { TaskState } from '@a2a-js/sdk'
+import type { Task } from '@a2a-js/sdk'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { a2aClient, answerIn, askedIn, follow, say, says } from '../../support/a2a.ts'
 import { bash, setStage } from '../../support/agent.ts'
+import { task } from '../../support/subagents.ts'
+import { until } from '../../support/until.ts'
 
+const inBackground = task('write', { run_in_background: true, description: 'a file' })
 const stage = await setStage(
   ({ body: { messages } }) => {
     const said = JSON.stringify(messages.at(-1)?.content)
     if (messages.at(-1)?.role === 'tool') return { text: 'It is written, once.', chunk_delay_ms: 60 }
+    if (said.includes('delegate')) return { calls: [inBackground] }
     if (said.includes('write')) return bash('echo line >> made')
     if (said.includes('never stop')) return { text: 'and so on '.repeat(300), chunk_delay_ms: 60 }
     return { text: 'one two three four five six seven eight', chunk_delay_ms: 60 }
@@ -20,11 +25,20 @@ afterAll(() => stage[Symbol.asyncDispose]())
 const { server } = stage
 
 beforeAll(async () => {
+  const agents = { worker: { description: 'Works.', prompt: 'You are a worker.' } }
   const llm_config = { model: 'scripted', base_url: stage.model.baseUrl, api_key: 'scripted-model-key' }
-  await server.call('PUT', '/profiles/default', { tools: ['Bash'], llm_config })
+  await server.call('PUT', '/profiles/default', { tools: ['Bash'], agents, llm_config })
 })
 
 const hasText = (words: string) => (task: Parameters<typeof answerIn>[0]) => answerIn(task).includes(words)
+
+function approvalOf(asked: Task) {
+  const { request_id, kind, tool_uses } = askedIn(asked)[0]
+  const decisions = tool_uses.map(({ tool_use_id, input_hash }: Record<string, string>) => {
+    return { tool_use_id, input_hash, behavior: 'allow' }
+  })
+  return { request_id, kind, decisions }
+}
 
 test('a client that has lost its stream subscribes, and has the same task as one that stayed', async () => {
   const client = await a2aClient(server.url)
@@ -53,11 +67,7 @@ test('a subscriber stays while the task needs input, and sees the decision of an
     return false
   })
   await begun.promise
-  const { request_id, kind, tool_uses } = askedIn(asked)[0]
-  const decisions = tool_uses.map(({ tool_use_id, input_hash }: Record<string, string>) => {
-    return { tool_use_id, input_hash, behavior: 'allow' }
-  })
-  const decided = { request_id, kind, decisions }
+  const decided = approvalOf(asked)
   const [done, { task }] = await Promise.all([say(client, { taskId: id, data: decided }), subscribed])
   expect([...states]).toEqual([
     TaskState.TASK_STATE_INPUT_REQUIRED,
@@ -81,6 +91,52 @@ test('a task that a kill has ended says so, and its context can be used', async 
     expect.stringContaining('server_restart'),
   ])
   expect(answerIn(await say(client, { contextId, text: 'count' }))).toMatch(/^one two/)
+})
+
+const untilTask = async (client: Awaited<ReturnType<typeof a2aClient>>, id: string, isIt: (found: Task) => boolean) =>
+  await until('the task', async () => {
+    const found = await client.getTask({ tenant: '', id })
+    return isIt(found) && found
+  })
+
+test('what a subagent asks after the end of the task is answered or cancelled with it, and so is the run that reads its result', async () => {
+  const client = await a2aClient(server.url)
+  const begin = async () => {
+    const { id } = await say(client, { text: 'delegate' })
+    return await untilTask(client, id, ({ status }) => status?.state === TaskState.TASK_STATE_INPUT_REQUIRED)
+  }
+  const asked = await begin()
+  const { id, contextId } = asked
+  await expect(say(client, { contextId, text: 'count' })).rejects.toThrow(/taskId/)
+  await say(client, { taskId: id, data: approvalOf(asked) })
+  const done = await untilTask(
+    client,
+    id,
+    (found) => found.status?.state === TaskState.TASK_STATE_COMPLETED && answerIn(found).startsWith('one'),
+  )
+  const next = await say(client, { contextId, text: 'count' })
+  expect(next.id).not.toBe(id)
+  expect((await client.getTask({ tenant: '', id })).status).toEqual(done.status)
+
+  const waiting = await begin()
+  await client.cancelTask({ tenant: '', id: waiting.id, metadata: undefined })
+  expect(askedIn(await client.getTask({ tenant: '', id: waiting.id }))).toEqual([])
+  expect(answerIn(await say(client, { contextId: waiting.contextId, text: 'count' }))).toMatch(/^one two/)
+})
+
+test('a task that was paused while it waits still needs input, and works with the run that executes its call', async () => {
+  const client = await a2aClient(server.url)
+  const asked = await say(client, { text: 'write' })
+  const { id } = asked
+  const path = `/conversations/${asked.metadata?.['conversation_id']}`
+  await server.call('POST', `${path}/pause`, { interrupt: false })
+  expect((await client.getTask({ tenant: '', id })).status?.state).toBe(TaskState.TASK_STATE_INPUT_REQUIRED)
+  const { request_id, ...answer } = approvalOf(asked)
+  await server.call('POST', `${path}/requests/${request_id}`, answer)
+  expect((await client.getTask({ tenant: '', id })).status?.state).toBe(TaskState.TASK_STATE_CANCELED)
+  await server.call('POST', `${path}/run`, {})
+  const done = await untilTask(client, id, ({ status }) => status?.state === TaskState.TASK_STATE_COMPLETED)
+  expect(answerIn(done)).toBe('It is written, once.')
 })
 
 const POINTS = [1, 2, 3, 4, 5, 6, 7, 8]
