@@ -82,8 +82,11 @@ export class Webhooks {
     })
   }
 
-  /** Throws the `Problem` of a callback that would not be created. Changes nothing. */
-  readonly check = (request: CreateCallback): Promise<void> => this.#refuse(request)
+  /** Throws the `Problem` of a callback that would not be created after this many are removed. Changes nothing. */
+  async check(request: CreateCallback, removedCount: number): Promise<void> {
+    this.#refuseMany(removedCount)
+    await this.#refuse(request)
+  }
 
   /** Creates a callback with bodies of a protocol, about the events after a seq. */
   readonly createWithForm = (request: CreateCallback, form: DeliveryForm, afterSeq: number): Promise<CreatedCallback> =>
@@ -169,8 +172,7 @@ export class Webhooks {
     const credentials = { secret: createWebhookSecret(), headers: lowerNames(request.headers ?? {}) }
     const id = uuid7()
     const createdEntry = await this.#set.put(id, () => {
-      if (this.#set.entries.length >= MAX_CALLBACKS)
-        throw new Problem('invalid_request', `A conversation has at most ${MAX_CALLBACKS} callbacks; delete one first.`)
+      this.#refuseMany()
       const at = new Date().toISOString()
       const record: CallbackRecord = {
         id,
@@ -199,6 +201,11 @@ export class Webhooks {
     })
     // oxlint-disable-next-line typescript/no-non-null-assertion -- `put` returns what it was given
     return callbackView(changedEntry!)
+  }
+
+  #refuseMany(removedCount = 0): void {
+    if (this.#set.entries.length - removedCount < MAX_CALLBACKS) return
+    throw new Problem('invalid_request', `A conversation has at most ${MAX_CALLBACKS} callbacks; delete one first.`)
   }
 
   async #refuse({ url, headers }: Pick<UpdateCallback, 'url' | 'headers'>): Promise<void> {

@@ -15,7 +15,7 @@ import type { A2aCall, A2aDeps } from './call.ts'
 import { continueTask } from './continue-task.ts'
 import type { SendParams } from './message-request.ts'
 import { saidParts } from './message-request.ts'
-import { callbackFor, putPushConfig } from './push-configs.ts'
+import { checkPushConfig, putPushConfig } from './push-configs.ts'
 import { contextOfMessage, keyOfMessage } from './task-id.ts'
 import { contextOf, findTask } from './tasks.ts'
 import type { FoundTask } from './tasks.ts'
@@ -36,7 +36,7 @@ export async function beginTask(call: A2aCall, params: SendParams): Promise<Foun
     const task = await alone(conversation, async (): Promise<FoundTask> => {
       const earlier = findEarlier(conversation.state.postedKeys, mark, Date.now())
       if (!earlier) refuseBusy(conversation)
-      await checkPush(conversation, params)
+      await checkPush(conversation, earlier?.answer.seq, params)
       const { seq, run_id } = earlier?.answer ?? (await conversation.post({ message: input, run: true }, mark))
       return await withPush({ conversation, start: seq, runId: run_id }, params)
     })
@@ -100,9 +100,9 @@ async function profileFor({ profiles }: A2aDeps, { limits }: Access): Promise<st
 
 const pushConfigIn = ({ configuration }: SendParams) => configuration?.taskPushNotificationConfig
 
-async function checkPush({ webhooks }: Conversation, params: SendParams): Promise<void> {
+async function checkPush(conversation: Conversation, start: number | undefined, params: SendParams): Promise<void> {
   const config = pushConfigIn(params)
-  if (config) await webhooks.check(callbackFor(config))
+  if (config) await checkPushConfig(conversation, start, config)
 }
 
 /** Returns the task, whose changes are delivered to the client. */
@@ -126,7 +126,7 @@ async function continueNamed(
   if (contextId !== undefined && contextId !== contextOf(conversation) && contextId !== conversation.id)
     throw invalid('message.contextId', 'is not the context of this task')
   return await alone(conversation, async () => {
-    await checkPush(conversation, params)
+    await checkPush(conversation, task.start, params)
     return await withPush(await continueTask(task, access, continuation), params)
   })
 }

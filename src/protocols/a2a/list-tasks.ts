@@ -59,12 +59,12 @@ async function tasksOfContext({ deps, access }: A2aCall, params: ListParams, pag
   const before = params.pageToken === undefined ? Infinity : parseField(PageToken, params.pageToken, 'pageToken')
   const tasks: A2aTask[] = []
   let [totalSize, nextPageToken, last] = [0, '', 0]
-  for await (const { seq, run_id: runId } of beginnings(conversation)) {
+  for await (const { seq } of beginnings(conversation)) {
     totalSize++
     if (seq >= before || nextPageToken !== '') continue
     if (tasks.length === pageSize) nextPageToken = String(last)
     else {
-      const { projection } = await readTask({ conversation, start: seq, runId })
+      const { projection } = await readTask({ conversation, start: seq })
       const task = projection.task({ historyLength: params.historyLength, hasArtifacts: params.includeArtifacts })
       if (fits(task, params)) tasks.push(task)
       last = seq
@@ -116,8 +116,8 @@ async function newestTask(
 ): Promise<A2aTask | undefined> {
   try {
     const conversation = await manager.open(id)
-    for await (const { seq: start, run_id: runId } of beginnings(conversation))
-      return (await readTask({ conversation, start, runId })).projection.task({ historyLength, hasArtifacts })
+    for await (const { seq: start } of beginnings(conversation))
+      return (await readTask({ conversation, start })).projection.task({ historyLength, hasArtifacts })
   } catch (error) {
     if (!(error instanceof Problem)) throw error
   }

@@ -2,11 +2,14 @@
 import { z } from 'zod'
 import { CreateCallback } from '../../contract/callback.ts'
 import type { Callback } from '../../contract/callback.ts'
+import { Problem } from '../../contract/problem.ts'
+import type { Conversation } from '../../conversations/conversation.ts'
 import { parseField } from '../shared/fields.ts'
 import { A2aError } from './a2a-error.ts'
 import type { A2aCall } from './call.ts'
 import { PushConfig } from './push-config.ts'
 import { formatTaskId } from './task-id.ts'
+import type { TaskId } from './task-id.ts'
 import { contextOf, findTask, readTask } from './tasks.ts'
 import type { FoundTask } from './tasks.ts'
 
@@ -20,7 +23,7 @@ const ConfigParams = TaskParams.extend({ id: z.string().min(1).max(2000) })
 type ShownConfig = { readonly id: string; readonly taskId: string; readonly url: string }
 
 /** Throws a `Problem` for an address that callbacks cannot have. */
-export function callbackFor({ url, token, authentication }: PushConfig): CreateCallback {
+function callbackFor({ url, token, authentication }: PushConfig): CreateCallback {
   const { scheme, credentials } = authentication ?? {}
   const headers = {
     ...(token !== undefined && { 'x-a2a-notification-token': token }),
@@ -29,30 +32,64 @@ export function callbackFor({ url, token, authentication }: PushConfig): CreateC
   return parseField(CreateCallback, { url, events: EVENTS, headers }, 'taskPushNotificationConfig')
 }
 
-/** One with the same id takes the place of the other. Those of tasks whose end was delivered go. */
-export async function putPushConfig(task: FoundTask, config: PushConfig): Promise<ShownConfig> {
-  const { conversation, start } = task
-  const { webhooks } = conversation
+/** Throws a `Problem` if the config could not be put. Changes nothing. `start`: of the task; undefined: it has not begun. */
+export async function checkPushConfig(
+  conversation: Conversation,
+  start: number | undefined,
+  config: PushConfig,
+): Promise<void> {
   const request = callbackFor(config)
-  await webhooks.check(request)
-  const id = config.id ?? formatTaskId({ conversationId: conversation.id, start })
-  for (const { callback, form } of webhooks.withForm(PROTOCOL)) {
-    const isSame = form.start === start && form.id === id
-    if (isSame || (form.start !== start && (await isDone(task, form.start, callback))))
-      await webhooks.remove(callback.id)
-  }
-  const form = { protocol: PROTOCOL, id, start, context: contextOf(conversation) }
-  const { url } = await webhooks.createWithForm(request, form, start - 1)
-  return shownConfig(task, { id, url })
+  await conversation.webhooks.check(request, (await replacedBy(conversation, start, config)).length)
 }
 
-async function isDone({ conversation }: FoundTask, start: number, { cursor }: Callback): Promise<boolean> {
-  const { projection } = await readTask({ conversation, start, runId: undefined })
-  return projection.endSeq !== undefined && cursor >= projection.endSeq
+/** One with the same id takes the place of the other. Those of tasks whose end was delivered go. */
+export async function putPushConfig({ conversation, start }: FoundTask, config: PushConfig): Promise<ShownConfig> {
+  const { webhooks } = conversation
+  const request = callbackFor(config)
+  const replacedIds = await replacedBy(conversation, start, config)
+  await webhooks.check(request, replacedIds.length)
+  for (const replacedId of replacedIds) await webhooks.remove(replacedId)
+  const id = idOf(config, { conversationId: conversation.id, start })
+  const form = { protocol: PROTOCOL, id, start, context: contextOf(conversation) }
+  const { url } = await webhooks.createWithForm(request, form, start - 1)
+  return shownConfig({ conversation, start }, { id, url })
+}
+
+const idOf = ({ id }: PushConfig, task: TaskId): string => id ?? formatTaskId(task)
+
+/** Returns the ids of their callbacks. */
+async function replacedBy(
+  conversation: Conversation,
+  start: number | undefined,
+  config: PushConfig,
+): Promise<readonly string[]> {
+  const replacedIds: string[] = []
+  for (const { callback, form } of conversation.webhooks.withForm(PROTOCOL)) {
+    const isReplaced =
+      form.start === start
+        ? form.id === idOf(config, { conversationId: conversation.id, start })
+        : await isDone(conversation, form.start, callback)
+    if (isReplaced) replacedIds.push(callback.id)
+  }
+  return replacedIds
+}
+
+/** Also if the message that the task began with was withdrawn: nothing of it can be read. */
+async function isDone(conversation: Conversation, start: number, { cursor }: Callback): Promise<boolean> {
+  try {
+    const { projection } = await readTask({ conversation, start })
+    return projection.endSeq !== undefined && cursor >= projection.endSeq
+  } catch (error) {
+    if (error instanceof Problem) return true
+    throw error
+  }
 }
 
 /** Leaves out its secrets. */
-const shownConfig = ({ conversation, start }: FoundTask, { id, url }: { id: string; url: string }): ShownConfig => ({
+const shownConfig = (
+  { conversation, start }: Pick<FoundTask, 'conversation' | 'start'>,
+  { id, url }: { id: string; url: string },
+): ShownConfig => ({
   id,
   taskId: formatTaskId({ conversationId: conversation.id, start }),
   url,

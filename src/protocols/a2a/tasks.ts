@@ -43,7 +43,7 @@ export const projectionOf = ({ conversation, start }: Pick<FoundTask, 'conversat
 
 /** The task as far as it is stored, and the seq of the last event of the log. */
 export async function readTask(
-  task: FoundTask,
+  task: Pick<FoundTask, 'conversation' | 'start'>,
 ): Promise<{ readonly projection: TaskProjection; readonly head: number }> {
   const { log } = task.conversation
   const { head } = log

@@ -1,6 +1,7 @@
 /** Push notifications of A2A, to a real receiver: they are callbacks, with their retries and their rules for addresses. */
 import type { TaskPushNotificationConfig } from '@a2a-js/sdk'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { MAX_CALLBACKS } from '../../../src/contract/callback.ts'
 import { a2aClient, answerIn, askedIn, say, says, sendRaw } from '../../support/a2a.ts'
 import { bash, setStage } from '../../support/agent.ts'
 import type { Received } from '../../support/receiver.ts'
@@ -8,9 +9,11 @@ import { startReceiver } from '../../support/receiver.ts'
 
 const stage = await setStage(
   ({ body: { messages } }) =>
-    messages.at(-1)?.role !== 'tool' && JSON.stringify(messages.at(-1)?.content).includes('touch')
-      ? bash('touch it')
-      : { text: 'It is done.' },
+    JSON.stringify(messages.at(-1)?.content).includes('never stop')
+      ? { text: 'and so on '.repeat(300), chunk_delay_ms: 60 }
+      : messages.at(-1)?.role !== 'tool' && JSON.stringify(messages.at(-1)?.content).includes('touch')
+        ? bash('touch it')
+        : { text: 'It is done.' },
   { env: { OPENHANDS_PROTOCOLS: 'a2a', OPENHANDS_CALLBACK_ALLOW: '127.0.0.1' } },
 )
 afterAll(() => stage[Symbol.asyncDispose]())
@@ -134,4 +137,30 @@ test('an address that callbacks cannot have is refused before the message is pos
     expect(await call(`${method}TaskPushNotificationConfig`, { ...config, id: 'x' }, stranger)).toMatchObject({
       body: { error: { code: -32_001 } },
     })
+})
+
+test('a config that cannot be put is refused before the message is posted: the conversation has all callbacks already', async () => {
+  const client = await a2aClient(server.url)
+  const { metadata, contextId } = await say(client, { text: 'Hello' })
+  const path = `/conversations/${metadata?.['conversation_id']}`
+  const url = 'http://127.0.0.1:9/'
+  for (let count = 0; count < MAX_CALLBACKS; count++) await server.call('POST', `${path}/callbacks`, { url })
+  const before = (await server.call('GET', path)).body.last_seq
+  const message = says({ text: 'Hello', contextId })
+  const configuration = { ...message.configuration!, taskPushNotificationConfig: configOf(url) }
+  await expect(client.sendMessage({ ...message, configuration })).rejects.toThrow(/at most/)
+  expect((await server.call('GET', path)).body.last_seq).toBe(before)
+})
+
+test('the config of a task whose message was withdrawn gives way to the next one', async () => {
+  const client = await a2aClient(server.url)
+  const { id, metadata } = await say(client, { text: 'never stop', now: true })
+  const path = `/conversations/${metadata?.['conversation_id']}`
+  const { seq, event_id } = (await server.call('POST', `${path}/messages`, { message: 'Hello', run: true })).body
+  const ofMessage = configOf('http://127.0.0.1:9/', { taskId: `${metadata?.['conversation_id']}-${seq}` })
+  await client.createTaskPushNotificationConfig(ofMessage)
+  await server.call('DELETE', `${path}/messages/${event_id}`)
+  await client.createTaskPushNotificationConfig(configOf('http://127.0.0.1:9/', { taskId: id }))
+  expect((await server.call('GET', `${path}/callbacks`)).body.items).toHaveLength(1)
+  await client.cancelTask({ tenant: '', id, metadata: undefined })
 })
