@@ -217,7 +217,8 @@ export class CallbackSet {
           entry.record = { ...entry.record, enabled: false, disabled_reason: reason, updated_at }
           this.#noteProgress()
         },
-        onError: (error) => logger.error({ err: error, ...ids }, 'a callback could not read the log'),
+        onError: (error) =>
+          logger.error({ err: error, ...ids }, 'a callback could not read the log, or make a body of it'),
       },
       abort.signal,
     )

@@ -27,7 +27,7 @@ export type Delivering = {
   /** Called immediately; progress is stored later. */
   readonly onProgress: (progress: Progress) => void
   readonly onDisable: (reason: string) => void
-  /** Called if the log could not be read. */
+  /** Called if the log could not be read, or a body not be made. */
   readonly onError: (error: unknown) => void
 }
 
@@ -88,17 +88,18 @@ async function deliverUntilFailure(
 
 /** Returns undefined if the next event may follow. */
 async function deliverOne(
-  { dispatcher, log, url, credentials, form, history, progress, onProgress, onDisable }: Delivering,
+  subject: Delivering,
   state: AttemptState,
   storedEvent: StoredEvent,
   signal: AbortSignal,
 ): Promise<number | 'over' | undefined> {
+  const { dispatcher, url, credentials, history, progress, onProgress, onDisable } = subject
   const { seq } = storedEvent
   const { id, type, timestamp } = headerOf(storedEvent)
   state.waitingSince = Date.parse(timestamp)
-  const eventBody = `{"conversation_id":"${log.conversationId}","event":${storedEvent.json}}`
-  const body = form ? await dispatcher.makeBody(log, form, seq) : eventBody
+  const body = await bodyOf(subject, storedEvent, signal)
   if (body === undefined) {
+    state.waitingSince = state.lastFailureAt = undefined
     onProgress({ cursor: seq, failing: undefined })
     return undefined
   }
@@ -134,6 +135,26 @@ async function deliverOne(
       onProgress({ ...progress(), failing })
       onDisable(verdict.reason)
       return 'over'
+  }
+}
+
+/** Undefined if there is nothing to deliver. A body that cannot be made now cannot be made later: its event is skipped. */
+async function bodyOf(
+  { dispatcher, log, form, history, onError }: Delivering,
+  storedEvent: StoredEvent,
+  signal: AbortSignal,
+): Promise<string | undefined> {
+  if (!form) return `{"conversation_id":"${log.conversationId}","event":${storedEvent.json}}`
+  try {
+    return await dispatcher.makeBody(log, form, storedEvent.seq)
+  } catch (error) {
+    // The log is being closed: the event is delivered when it is open again.
+    if (signal.aborted || log.ended) throw error
+    onError(error)
+    const { id, type } = headerOf(storedEvent)
+    const attempt = { at: new Date().toISOString(), duration_ms: 0, error: 'its body could not be made' }
+    history.note({ event_id: id, seq: storedEvent.seq, type, ...attempt, status: 'failed' })
+    return undefined
   }
 }
 

@@ -5,6 +5,7 @@ import { describe, expect, test } from 'vitest'
 import { createSafeFetch } from '../../src/security/safe-fetch.ts'
 import type { Answering, Receiver } from '../support/receiver.ts'
 import { firstSeqsOf, seqsOf, startReceiver } from '../support/receiver.ts'
+import type { MakeBody } from '../../src/webhooks/dispatcher.ts'
 import type { BenchOptions } from '../conversations/fixtures.ts'
 import { setBench, userText } from '../conversations/fixtures.ts'
 import { mortalStore } from '../conversations/mortal-store.ts'
@@ -20,11 +21,15 @@ const TIMING = {
   silenceMs: 50,
 }
 
-type Options = BenchOptions & { timing?: object; home?: { directory: string } }
+type Options = BenchOptions & {
+  timing?: object
+  bodies?: Readonly<Record<string, MakeBody>>
+  home?: { directory: string }
+}
 
-async function setUp(answer?: Answering, { timing = {}, home, ...options }: Options = {}) {
+async function setUp(answer?: Answering, { timing = {}, bodies = {}, home, ...options }: Options = {}) {
   const fetch = createSafeFetch({ allow: ['127.0.0.1'] })
-  const bench = await setBench({ callbacks: { fetch, timing: { ...TIMING, ...timing } }, ...options })
+  const bench = await setBench({ callbacks: { fetch, bodies, timing: { ...TIMING, ...timing } }, ...options })
   if (home) home.directory = join(bench.dataDir, 'sessions')
   const receiver = await startReceiver(answer)
   const id = await bench.create()
@@ -366,4 +371,29 @@ test('a filter that nothing matches does not hold the cursor back permanently', 
   await expect.poll(async () => (await it.look(id)).cursor).toBe(3)
   await expect.poll(it.marks).toEqual([])
   expect(it.receiver.received).toEqual([])
+})
+
+test('an event without a body, or whose body cannot be made, is skipped, and holds nothing back', async () => {
+  const made: number[] = []
+  await using it = await setUp(() => 204, {
+    bodies: {
+      // oxlint-disable-next-line typescript/require-await -- the first body throws within the promise
+      test: async (_log, _form, seq) => {
+        made.push(seq)
+        if (seq === 2) throw new Error('no body')
+        return seq === 3 ? '{}' : undefined
+      },
+    },
+  })
+  const form = { protocol: 'test', id: 'a', start: 1, context: 'b' }
+  const { id } = await (await it.callbacks()).createWithForm({ url: it.receiver.url }, form, 1)
+  await it.say('one', 'two', 'three')
+  await expect.poll(async () => (await it.look(id)).cursor).toBe(4)
+  expect(made).toEqual([2, 3, 4])
+  expect(it.receiver.received.map(({ text }) => text)).toEqual(['{}'])
+  expect(it.bench.dispatcher.stats().oldestWaitingMs).toBe(0)
+  expect((await it.deliveries(id)).map(({ seq, status, error }) => [seq, status, error])).toEqual([
+    [3, 'delivered', undefined],
+    [2, 'failed', 'its body could not be made'],
+  ])
 })
