@@ -9,10 +9,17 @@ import { parseField } from '../shared/fields.ts'
 import type { A2aTask } from './a2a-objects.ts'
 import type { A2aCall, A2aDeps } from './call.ts'
 import { HistoryLength } from './message-request.ts'
+import type { TaskProjection } from './task-projection.ts'
 import { beginnings, readTask } from './tasks.ts'
 
 const MAX_PAGE = 100
 const DEFAULT_PAGE = 50
+/** Tasks that are read for one page: a filter may fit none. */
+const MAX_READ = 100
+/** Bytes of JSON after which a page ends. */
+const MAX_PAGE_BYTES = 4 * 1024 * 1024
+/** Conversations of which a list of the newest tasks learns at a time. */
+const CHUNK = 10
 
 /** A query has texts. */
 const Flag = z
@@ -33,7 +40,7 @@ const ListParams = z.looseObject({
     .transform((state) => (state === 'TASK_STATE_UNSPECIFIED' ? undefined : state || undefined)),
   pageSize: z.coerce.number().int().min(1).max(MAX_PAGE).nullish(),
   pageToken: OptionalText,
-  historyLength: HistoryLength,
+  historyLength: HistoryLength.transform((length) => length ?? 0),
   statusTimestampAfter: z.iso.datetime({ offset: true }).nullish(),
   includeArtifacts: Flag,
 })
@@ -57,23 +64,49 @@ async function tasksOfContext({ deps, access }: A2aCall, params: ListParams, pag
   const conversation = await findThread(deps, access, params.contextId ?? '')
   if (!conversation) return NONE
   const before = params.pageToken === undefined ? Infinity : parseField(PageToken, params.pageToken, 'pageToken')
-  const tasks: A2aTask[] = []
+  const page = new Page(params, pageSize)
   let [totalSize, nextPageToken, last] = [0, '', 0]
   for await (const { seq } of beginnings(conversation)) {
     totalSize++
     if (seq >= before || nextPageToken !== '') continue
-    if (tasks.length === pageSize) nextPageToken = String(last)
+    if (page.isFull) nextPageToken = String(last)
     else {
       const { projection } = await readTask({ conversation, start: seq })
-      const task = projection.task({ historyLength: params.historyLength, hasArtifacts: params.includeArtifacts })
-      if (fits(task, params)) tasks.push(task)
+      page.add(projection)
       last = seq
     }
   }
-  return { tasks, nextPageToken, totalSize }
+  return { tasks: page.tasks, nextPageToken, totalSize }
 }
 
 const PageToken = z.coerce.number().int().positive()
+
+/** The tasks of a page that fit, as lists show them. */
+class Page {
+  readonly tasks: A2aTask[] = []
+  readonly #params: ListParams
+  readonly #size: number
+  #readCount = 0
+  #bytes = 0
+
+  constructor(params: ListParams, size: number) {
+    this.#params = params
+    this.#size = size
+  }
+
+  get isFull(): boolean {
+    return this.tasks.length >= this.#size || this.#readCount >= MAX_READ || this.#bytes >= MAX_PAGE_BYTES
+  }
+
+  add(projection: TaskProjection): void {
+    const { historyLength, includeArtifacts: hasArtifacts } = this.#params
+    const task = projection.task({ historyLength, hasArtifacts, hasFiles: false })
+    this.#readCount++
+    if (!fits(task, this.#params)) return
+    this.tasks.push(task)
+    this.#bytes += Buffer.byteLength(JSON.stringify(task))
+  }
+}
 
 const fits = (
   { status: { state, timestamp } }: A2aTask,
@@ -90,34 +123,37 @@ const STATUSES: Readonly<Record<string, ReadonlySet<Status>>> = {
 
 async function newestTasks({ deps, access }: A2aCall, params: ListParams, pageSize: number): Promise<TaskPage> {
   const { manager } = deps
-  const { pageToken: page_id, statusTimestampAfter: after, status } = params
+  const { statusTimestampAfter: after, status } = params
   const filter = {
     ...(after && { updated_after: new Date(after).toISOString() }),
     ...(status !== undefined && STATUSES[status] && { status: STATUSES[status] }),
   }
-  const query = { ...ListConversations.parse({}), ...filter, sort: 'updated_at' as const, limit: pageSize }
-  const { items, next_page_id } = await manager.summaries(
-    { ...query, ...(page_id !== undefined && { page_id }) },
-    visibleTo(access),
-  )
-  const foundTasks: A2aTask[] = []
-  for (const { id } of items) {
-    const task = await newestTask(deps, id, params)
-    if (task && fits(task, params)) foundTasks.push(task)
-  }
-  return { tasks: foundTasks, nextPageToken: next_page_id ?? '', totalSize: manager.count(filter, visibleTo(access)) }
+  const query = { ...ListConversations.parse({}), ...filter, sort: 'updated_at' as const }
+  const page = new Page(params, pageSize)
+  let page_id = params.pageToken
+  let left = pageSize
+  do {
+    const limit = Math.min(left, CHUNK)
+    const { items, next_page_id } = await manager.summaries(
+      { ...query, limit, ...(page_id !== undefined && { page_id }) },
+      visibleTo(access),
+    )
+    for (const { id } of items) {
+      const projection = await newestTask(deps, id)
+      if (projection) page.add(projection)
+    }
+    page_id = next_page_id ?? undefined
+    left -= limit
+  } while (page_id !== undefined && left > 0 && !page.isFull)
+  return { tasks: page.tasks, nextPageToken: page_id ?? '', totalSize: manager.count(filter, visibleTo(access)) }
 }
 
 /** Undefined without any, and for a conversation that is deleted meanwhile, or that another instance has. */
-async function newestTask(
-  { manager }: Pick<A2aDeps, 'manager'>,
-  id: string,
-  { historyLength, includeArtifacts: hasArtifacts }: ListParams,
-): Promise<A2aTask | undefined> {
+async function newestTask({ manager }: Pick<A2aDeps, 'manager'>, id: string): Promise<TaskProjection | undefined> {
   try {
     const conversation = await manager.open(id)
     for await (const { seq: start } of beginnings(conversation))
-      return (await readTask({ conversation, start })).projection.task({ historyLength, hasArtifacts })
+      return (await readTask({ conversation, start })).projection
   } catch (error) {
     if (!(error instanceof Problem)) throw error
   }

@@ -12,8 +12,12 @@ import type { TaskId } from './task-id.ts'
 
 type TurnEnd = Extract<TurnChange, { type: 'ended' }>
 
-/** `historyLength`: of the newest messages; undefined: all. */
-type ShownTask = { readonly historyLength?: number | undefined; readonly hasArtifacts?: boolean }
+/** `historyLength`: of the newest messages; undefined: all. Without `hasFiles` images are texts that name them. */
+type ShownTask = {
+  readonly historyLength?: number | undefined
+  readonly hasArtifacts?: boolean
+  readonly hasFiles?: boolean
+}
 
 /** The answer, which has the newest text of the agent until the task has ended. */
 const ANSWER = 'answer'
@@ -79,8 +83,9 @@ export class TaskProjection {
     return this.isOver || this.#waits
   }
 
-  task({ historyLength = Infinity, hasArtifacts = true }: ShownTask = {}): A2aTask {
-    const history = historyLength === 0 ? [] : this.#history.slice(-historyLength)
+  task({ historyLength = Infinity, hasArtifacts = true, hasFiles = true }: ShownTask = {}): A2aTask {
+    const newest = historyLength === 0 ? [] : this.#history.slice(-historyLength)
+    const history = hasFiles ? newest : newest.map(withoutFiles)
     const reason = this.isOver ? this.#end?.result.stop_reason : undefined
     return {
       id: this.#id,
@@ -264,6 +269,11 @@ const structuredArtifact = (data: unknown): Artifact => ({
 
 const partOf = (part: UserPart): A2aPart =>
   part.type === 'text' ? { text: part.text } : { raw: part.data, mediaType: part.media_type }
+
+const withoutFiles = ({ parts, ...message }: A2aMessage): A2aMessage => ({
+  ...message,
+  parts: parts.map(({ raw, ...part }) => (raw === undefined ? part : { text: '[image]' })),
+})
 
 const COMPLETED: ReadonlySet<string> = new Set(['completed', 'finished'])
 const CANCELED: ReadonlySet<string> = new Set(['paused', 'cancelled', 'superseded', 'rejected'])
