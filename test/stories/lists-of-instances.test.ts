@@ -1,6 +1,7 @@
 /** Two servers on one real database: each lists the conversations of both, and takes none of them over. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Stage } from '../support/agent.ts'
+import { sendRaw } from '../support/a2a.ts'
 import { bash, setStage } from '../support/agent.ts'
 import { instanceOn } from '../support/instances.ts'
 import type { TestDatabase } from '../support/postgres.ts'
@@ -24,7 +25,7 @@ let stage: Stage
 let owner: TestServer
 let asked: TestServer
 
-const env = () => instanceOn(database)
+const env = () => ({ ...instanceOn(database), OPENHANDS_PROTOCOLS: 'a2a' })
 
 beforeAll(async () => {
   database = await createDatabase()
@@ -150,4 +151,19 @@ test('a reader of the firehose of another instance receives the events and the d
     const deletions = reader.frames.filter(({ event }) => event === 'conversation_deleted')
     expect(deletions.map(({ data }) => data.conversation_id)).toEqual([id])
   }
+})
+
+test('the tasks of an A2A context are listed by its owner, and a list of all leaves none of another instance out', async () => {
+  const id = await create({ external_id: 'listed' })
+  const { body: sent } = await owner.call('POST', `/conversations/${id}/messages`, say('Hello.'))
+  const before = await ownersOf(id)
+  const list = { jsonrpc: '2.0', id: 1, method: 'ListTasks', params: { contextId: 'listed' } }
+  for (const { body } of [
+    { body: (await sendRaw(`${asked.url}/a2a`, list)).body.result },
+    await sendRaw(`${asked.url}/a2a/v1/tasks?contextId=listed`, undefined, { method: 'GET' }),
+  ])
+    expect(body).toMatchObject({ tasks: [{ id: `${id}-${sent.seq}` }], totalSize: 1 })
+  const all = await sendRaw(`${asked.url}/a2a/v1/tasks`, undefined, { method: 'GET' })
+  expect(all).toMatchObject({ status: 503, body: { error: { message: expect.stringContaining('send a contextId') } } })
+  expect(await ownersOf(id)).toEqual(before)
 })

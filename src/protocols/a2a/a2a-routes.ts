@@ -55,7 +55,7 @@ const httpRoutes: FastifyPluginAsync<BindingDeps> = async (app, { load, conversa
   add('POST', '/message::send', { ...asking, conversationInBody }, 'SendMessage')
   add('POST', '/message::stream', { ...asking, conversationInBody }, 'SendStreamingMessage')
   add('GET', '/extendedAgentCard', reading, 'GetExtendedAgentCard')
-  add('GET', '/tasks', reading, 'ListTasks')
+  add('GET', '/tasks', { ...reading, conversationInBody }, 'ListTasks')
   const own = { conversationOf: conversationOfPath }
   add('GET', '/tasks/:id', { ...reading, ...own }, 'GetTask')
   add('POST', '/tasks/:id([^:]+)::cancel', { ...asking, ...own }, 'CancelTask')

@@ -134,6 +134,7 @@ export async function sendHttpError(deps: A2aDeps, error: unknown, request: Fast
 const CallParams = z.looseObject({
   id: z.string().optional(),
   taskId: z.string().optional(),
+  contextId: z.string().nullish(),
   message: z
     .looseObject({
       messageId: z.string().optional(),
@@ -146,9 +147,11 @@ const CallParams = z.looseObject({
 /** The conversation that a request is about; undefined: of none, or a new one. */
 export async function conversationOfCall(deps: A2aDeps, request: FastifyRequest): Promise<string | undefined> {
   const body = Object(request.body)
-  const { id, taskId, message } = CallParams.safeParse(body['jsonrpc'] === undefined ? body : body['params']).data ?? {}
+  const params = body['jsonrpc'] === undefined ? { ...Object(request.query), ...body } : body['params']
+  const { id, taskId, contextId, message } = CallParams.safeParse(params).data ?? {}
   const task = message ? message.taskId : (taskId ?? id)
   if (task) return parseTaskId(task)?.conversationId
-  const context = message?.contextId || (message?.messageId && contextOfMessage(message.messageId))
+  const ofMessage = message?.contextId || (message?.messageId && contextOfMessage(message.messageId))
+  const context = message ? ofMessage : contextId
   return context ? await findThreadId(deps, accessOf(request), context) : undefined
 }

@@ -148,7 +148,7 @@ async function newestTasks({ deps, access }: A2aCall, params: ListParams, pageSi
   return { tasks: page.tasks, nextPageToken: page_id ?? '', totalSize: manager.count(filter, visibleTo(access)) }
 }
 
-/** Undefined without any, and for a conversation that is deleted meanwhile, or that another instance has. */
+/** Undefined without any, and for a conversation that is deleted meanwhile, or damaged. Throws a `Problem` if another instance has it. */
 async function newestTask({ manager }: Pick<A2aDeps, 'manager'>, id: string): Promise<TaskProjection | undefined> {
   try {
     const conversation = await manager.open(id)
@@ -156,6 +156,14 @@ async function newestTask({ manager }: Pick<A2aDeps, 'manager'>, id: string): Pr
       return (await readTask({ conversation, start })).projection
   } catch (error) {
     if (!(error instanceof Problem)) throw error
+    if (error.code === 'storage_unavailable')
+      throw new Problem(
+        error.code,
+        'A conversation cannot be read here. If another instance has it, send a contextId.',
+        {
+          cause: error,
+        },
+      )
   }
   return undefined
 }
