@@ -131,9 +131,9 @@ async function newestTasks({ deps, access }: A2aCall, params: ListParams, pageSi
   const query = { ...ListConversations.parse({}), ...filter, sort: 'updated_at' as const }
   const page = new Page(params, pageSize)
   let page_id = params.pageToken
-  let left = pageSize
+  let remainingCount = pageSize
   do {
-    const limit = Math.min(left, CHUNK)
+    const limit = Math.min(remainingCount, CHUNK)
     const { items, next_page_id } = await manager.summaries(
       { ...query, limit, ...(page_id !== undefined && { page_id }) },
       visibleTo(access),
@@ -143,8 +143,8 @@ async function newestTasks({ deps, access }: A2aCall, params: ListParams, pageSi
       if (projection) page.add(projection)
     }
     page_id = next_page_id ?? undefined
-    left -= limit
-  } while (page_id !== undefined && left > 0 && !page.isFull)
+    remainingCount -= limit
+  } while (page_id !== undefined && remainingCount > 0 && !page.isFull)
   return { tasks: page.tasks, nextPageToken: page_id ?? '', totalSize: manager.count(filter, visibleTo(access)) }
 }
 

@@ -74,7 +74,7 @@ async function replacedBy(
   return replacedIds
 }
 
-/** Also if the message that the task began with was withdrawn: nothing of it can be read. */
+/** True also if the message that the task began with was withdrawn: nothing of it can be read. */
 async function isDone(conversation: Conversation, start: number, { cursor }: Callback): Promise<boolean> {
   try {
     const { projection } = await readTask({ conversation, start })

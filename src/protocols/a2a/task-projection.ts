@@ -36,7 +36,7 @@ export class TaskProjection {
   #spoken: { readonly messageId: string; readonly text: string } | undefined
   #rests = false
   #timestamp = ''
-  /** Of the last run that has ended, while no other one works. */
+  /** The end of the last run, while no other one works. */
   #end: TurnEnd | undefined
   #runId: string | undefined
   /** Whether a message has begun the next task. */

@@ -152,7 +152,7 @@ test('a config that cannot be put is refused before the message is posted: the c
   expect((await server.call('GET', path)).body.last_seq).toBe(before)
 })
 
-test('the config of a task whose message was withdrawn gives way to the next one', async () => {
+test('the config of a task whose message was withdrawn is removed for the next one', async () => {
   const client = await a2aClient(server.url)
   const { id, metadata } = await say(client, { text: 'never stop', now: true })
   const path = `/conversations/${metadata?.['conversation_id']}`
