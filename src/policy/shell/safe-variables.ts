@@ -25,7 +25,7 @@ const SAFE = new Set([
 export const isSafeVariable = (name: string): boolean =>
   SAFE.has(name) || /^LC_[A-Z]+$/.test(name) || (/^[a-z][a-z0-9]*$/.test(name) && name !== 'histchars')
 
-/** Names that scripts give to variables of their own. Few programs read such a name, and most of those for a proxy. */
+/** Names that scripts give to their variables. Few programs read such a name, and most of those for a proxy. */
 export const isOwnName = (name: string): boolean => /^[a-z][a-z0-9_]*$/.test(name) && !/^histchars$|_proxy$/.test(name)
 
 /** The charset in which bash reads lines, also later ones. */

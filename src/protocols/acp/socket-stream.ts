@@ -17,7 +17,7 @@ export function socketStream(socket: SocketConnection): Stream {
   const open = new Map<string, number>()
   let openChars = 0
   /** What the client was asked: the SDK logs answers to anything else. */
-  const asked = new Set<string>()
+  const askedIds = new Set<string>()
   const refuse = async (id: unknown, error: RequestError) =>
     await socket.send({ jsonrpc: '2.0', id, error: error.toErrorResponse() })
   const faultIn = (key: string, chars: number) => {
@@ -39,7 +39,7 @@ export function socketStream(socket: SocketConnection): Stream {
           }
           const key = keyOf(message)
           if (!('method' in message)) {
-            if (key !== undefined && asked.delete(key)) return controller.enqueue(message)
+            if (key !== undefined && askedIds.delete(key)) return controller.enqueue(message)
             continue
           }
           if (key === undefined) return controller.enqueue(message)
@@ -56,7 +56,7 @@ export function socketStream(socket: SocketConnection): Stream {
     writable: new WritableStream<AnyMessage>({
       async write(message) {
         const key = keyOf(message)
-        if (key !== undefined && 'method' in message) asked.add(key)
+        if (key !== undefined && 'method' in message) askedIds.add(key)
         await socket.send(message)
         if (key === undefined || 'method' in message) return
         openChars -= open.get(key) ?? 0
