@@ -58,7 +58,7 @@ test('a conversation of 50,000 events opens at its end with two requests, and re
     await page.setViewportSize({ width, height: 800 })
     await expect.poll(() => distanceFromEnd(page)).toBeLessThan(2)
     await page.waitForSelector(`text=message ${EVENTS} `)
-    expect(await page.locator('.to-end').count()).toBe(0)
+    await expect.poll(() => page.locator('.to-end').count()).toBe(0)
   }
   await goTo(page, `#/c/${id}?seq=${EVENTS - 900}`)
   await page.waitForSelector(`text=message ${EVENTS - 900} `)
