@@ -2,27 +2,11 @@
 import { join } from 'node:path'
 import type { Browser } from 'playwright-core'
 import { bash, setStage } from '../test/support/agent.ts'
+import { WRITES_TOTAL } from './ui/screen-stage.ts'
 import { goTo, openBrowser, openTab } from '../test/ui/browser.ts'
 
-const TOTAL = '#!/usr/bin/env bash\nawk -F, \'NR > 1 { sum += $2 } END { print sum }\' "$1"\n'
-const PLAN = ['Read the file', 'Write total.sh', 'Test it'].map((title, index) => ({
-  title,
-  status: index === 2 ? 'in_progress' : 'done',
-}))
-
 const turns = [
-  {
-    reasoning: 'First I look at the file.',
-    calls: [{ name: 'TaskTracker', arguments: { command: 'plan', task_list: PLAN } }],
-  },
-  bash("printf 'name,amount\\napples,12\\npears,30\\n' > example.csv && head example.csv"),
-  {
-    text: 'The second column is the amount, and the first line is a header. I write the script:',
-    calls: [
-      { name: 'FileEditor', arguments: { command: 'create', path: 'total.sh', file_text: TOTAL } },
-      { name: 'Bash', arguments: { command: 'bash total.sh example.csv' } },
-    ],
-  },
+  ...WRITES_TOTAL,
   bash('bash total.sh missing.csv'),
   { text: '`total.sh` adds up the **second column**: 42 for the example. A file that is missing is an error.' },
 ]

@@ -2,7 +2,7 @@
 import { execFileSync } from 'node:child_process'
 import { mkdtempSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import type { Script } from '../../src/llm/scripted/script.ts'
+import type { Script, ScriptedTurn } from '../../src/llm/scripted/script.ts'
 import type { Stage } from '../../test/support/agent.ts'
 import { bash } from '../../test/support/agent.ts'
 
@@ -11,6 +11,21 @@ const PLAN = ['Read the file', 'Write total.sh', 'Test it'].map((title, index) =
   title,
   status: index === 2 ? 'in_progress' : 'done',
 }))
+/** The agent looks at a CSV file, and writes and runs a script that adds it up. */
+export const WRITES_TOTAL: readonly ScriptedTurn[] = [
+  {
+    reasoning: 'First I look at the file.',
+    calls: [{ name: 'TaskTracker', arguments: { command: 'plan', task_list: PLAN } }],
+  },
+  bash("printf 'name,amount\\napples,12\\npears,30\\n' > example.csv && head example.csv"),
+  {
+    text: 'The second column is the amount, and the first line is a header. I write the script:',
+    calls: [
+      { name: 'FileEditor', arguments: { command: 'create', path: 'total.sh', file_text: TOTAL } },
+      { name: 'Bash', arguments: { command: 'bash total.sh example.csv' } },
+    ],
+  },
+]
 const LONG_NAME = 'a-very-long-name-without-any-blank-'.repeat(5)
 const ANSWER = `## What was found
 
@@ -45,18 +60,7 @@ export const SCREEN_SCRIPT: Script = {
     {
       when: 'total',
       turns: [
-        {
-          reasoning: 'First I look at the file.',
-          calls: [{ name: 'TaskTracker', arguments: { command: 'plan', task_list: PLAN } }],
-        },
-        bash("printf 'name,amount\\napples,12\\npears,30\\n' > example.csv && head example.csv"),
-        {
-          text: 'The second column is the amount, and the first line is a header. I write the script:',
-          calls: [
-            { name: 'FileEditor', arguments: { command: 'create', path: 'total.sh', file_text: TOTAL } },
-            { name: 'Bash', arguments: { command: 'bash total.sh example.csv' } },
-          ],
-        },
+        ...WRITES_TOTAL,
         { calls: [{ name: 'FileEditor', arguments: edit }] },
         bash("bash total.sh missing.csv; printf '\\033[31mred\\033[0m \\033[32mgreen\\033[0m\\n'; exit 2"),
         {

@@ -68,8 +68,8 @@ export interface CallbackDispatcher {
 }
 
 /**
- * Returns the body of a delivery about the event with this seq, in the form of a protocol; undefined if there is none. The same event has the same
- * body.
+ * Returns the body of the delivery for the event with this seq, in the format of a protocol; undefined if the protocol sends
+ * nothing about it. Repeated attempts send the same body.
  */
 export type MakeBody = (log: EventLog, form: DeliveryForm, seq: number) => Promise<string | undefined>
 

@@ -52,7 +52,7 @@ export class EditorSessions<S extends Session> {
     })
   }
 
-  /** Finds a conversation that any client may have made. Throws a `RequestError` if there is none. */
+  /** Finds a conversation, whichever client created it. Throws a `RequestError` if it does not exist. */
   async find(sessionId: string, mcp: McpInput | undefined): Promise<OpenedView> {
     const id = idOf(sessionId)
     const find = async () => {
