@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
 import { findGit } from '../src/workspace/git/run-git.ts'
 import { GitStore } from '../src/workspace/snapshots/git-store.ts'
-import { keepLast } from '../src/workspace/snapshots/stored-snapshots.ts'
+import { keepLooks } from '../src/workspace/snapshots/stored-snapshots.ts'
 import { WorkdirLooks } from '../src/workspace/snapshots/workdir-looks.ts'
 import { makeTree } from './snapshot-tree.ts'
 import type { Row } from './table.ts'
@@ -67,7 +67,7 @@ async function measure({ files, bytes, rounds, firstRounds }: Size): Promise<Row
       for (let file = 0; file < 10; file++) await writeFile(join(workdir, 'd1', `changed-${file}`), `${round}`)
     })
     const { written } = await looks.look()
-    await keepLast(store, written.commit)
+    await keepLooks(store, [written.commit])
     await store.run(['repack', '-a', '-d', '-q'])
     const treeName = execFileSync(git, ['write-tree'], { env, cwd: workdir, encoding: 'utf8' }).trim()
     const names = ['-c', 'user.name=bench', '-c', 'user.email=bench@example.com']

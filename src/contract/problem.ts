@@ -145,6 +145,12 @@ export class Problem extends Error {
   }
 }
 
+/** An event that the log does not have yet was named; `field` is where. */
+export const cursorAhead = (field: string, seq: number, head: number): Problem =>
+  new Problem('cursor_ahead', `The log ends at event ${head}, before event ${seq}. Give an earlier ${field}.`, {
+    details: { [field]: seq, head },
+  })
+
 /** What is invalid in a field: where and why, without any text of the client. */
 export type IssueDescription = { readonly path: string; readonly message: string }
 

@@ -6,7 +6,7 @@ import { mkdir, realpath } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { ConversationView, ForkConversation } from '../contract/conversation.ts'
 import { EVENT_VERSION } from '../contract/events/event.ts'
-import { Problem } from '../contract/problem.ts'
+import { cursorAhead, Problem } from '../contract/problem.ts'
 import type { EventLog } from '../events/event-log.ts'
 import { makeDirectories } from '../files/make-directories.ts'
 import { enterAsGuest, leaveAsGuest } from '../workspace/workdirs/guest-workdirs.ts'
@@ -55,7 +55,7 @@ export async function forkConversation(
   const { version } = state
   if (version > EVENT_VERSION) throw fromNewer()
   const { at_seq = log.head } = request
-  if (at_seq > log.head) throw beyondEnd(at_seq, log.head)
+  if (at_seq > log.head) throw cursorAhead('at_seq', at_seq, log.head)
   const throughSeq = await findBorder(log, at_seq)
   if (throughSeq < 1) throw beforeBeginning()
   // A refresh token is used once: two conversations cannot share it.
@@ -156,11 +156,6 @@ const fromNewer = () =>
     'conversation_from_newer_version',
     'A newer version of the server wrote this conversation; it can be read here, but not forked.',
   )
-
-const beyondEnd = (at_seq: number, head: number) =>
-  new Problem('cursor_ahead', `The log ends at event ${head}, before event ${at_seq}. Fork at an earlier one.`, {
-    details: { at_seq, head },
-  })
 
 const beforeBeginning = () =>
   new Problem('invalid_request', 'at_seq is too early: no complete first event comes before it.')

@@ -2,7 +2,7 @@
  * Follows a log for every kind of reader: SSE, WebSocket, webhooks, SDK and terminal. Reads the backlog from the store,
  * then switches to live events, without gap or duplicate.
  */
-import { Problem } from '../contract/problem.ts'
+import { cursorAhead } from '../contract/problem.ts'
 import type { EventLog } from './event-log.ts'
 import { FEED_LIMITS, FeedBuffer } from './feed-buffer.ts'
 import type { FeedBatch, FeedEnd, FeedLimits } from './feed-buffer.ts'
@@ -51,7 +51,7 @@ export function follow(log: FeedSource, options: FollowOptions = {}): AsyncGener
 
 /** Throws `cursor_ahead` for a seq beyond the log's head. */
 export function requireSeq({ head }: Pick<FeedSource, 'head'>, afterSeq = 0): void {
-  if (afterSeq > head) throw cursorAhead(afterSeq, head)
+  if (afterSeq > head) throw cursorAhead('after_seq', afterSeq, head)
 }
 
 async function* feed(log: FeedSource, afterSeq: number, options: FollowOptions): AsyncGenerator<FeedBatch, void, void> {
@@ -110,14 +110,4 @@ async function readOn(log: FeedSource, afterSeq: number, options: FollowOptions)
     if (log.ended) return { records: [], reachedSeq: afterSeq }
     throw error
   }
-}
-
-function cursorAhead(afterSeq: number, head: number): Problem {
-  return new Problem(
-    'cursor_ahead',
-    `The log ends at event ${head}, before event ${afterSeq}. Start from an earlier one.`,
-    {
-      details: { after_seq: afterSeq, head },
-    },
-  )
 }

@@ -14,7 +14,7 @@ import type {
   UpdatedCallback,
 } from '../contract/callback.ts'
 import { MAX_CALLBACKS } from '../contract/callback.ts'
-import { Problem } from '../contract/problem.ts'
+import { cursorAhead, Problem } from '../contract/problem.ts'
 import type { EventLog } from '../events/event-log.ts'
 import { uuid7 } from '../lib/uuid7.ts'
 import { createWebhookSecret } from '../security/webhook-signature.ts'
@@ -153,7 +153,7 @@ export class Webhooks {
   redeliver(id: string, fromSeq: number): Promise<Callback> {
     const { log } = this.#deps
     return this.#change(id, (before) => {
-      if (fromSeq > log.head) throw cursorAhead(fromSeq, log.head)
+      if (fromSeq > log.head) throw cursorAhead('from_seq', fromSeq, log.head)
       const cursor = Math.min(before.record.cursor, fromSeq - 1)
       return { ...before, record: { ...before.record, cursor, failing: undefined } }
     })
@@ -248,8 +248,3 @@ function refuseBrokenOff(cause: unknown): never {
 }
 
 const notFound = () => new Problem('callback_not_found', 'There is no callback with this id in this conversation.')
-
-const cursorAhead = (seq: number, head: number) =>
-  new Problem('cursor_ahead', `The log ends at event ${head}, before event ${seq}. Start from an earlier one.`, {
-    details: { from_seq: seq, head },
-  })

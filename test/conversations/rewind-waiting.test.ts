@@ -1,4 +1,5 @@
 /** Rewinds while somebody is asked: what waits is closed, and a late answer has no effect. */
+import { rmSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import type { AnswerRequest, OpenRequest } from '../../src/contract/request.ts'
 import type { Conversation } from '../../src/conversations/conversation.ts'
@@ -64,3 +65,21 @@ test.each(Object.entries(WAITS))(
     expect([again.state.status, again.requests.list()]).toEqual(['idle', []])
   },
 )
+
+test.each([true, false])('a rewind to files that cannot be read ends nothing (force: %s)', async (force) => {
+  ran = 0
+  const script: Script = ({ text }) => (text.includes(GONE) && ran === 0 ? { calls: [call('Work')] } : { text: 'done' })
+  await using bench = await setBench({ script, tools: [work], deps: { createShells: realShells() } })
+  const conversation = await bench.converse({ permission_mode: 'default', file_checkpointing: true })
+  await conversation.files.snapshots.take(conversation.log.head)
+  const end = conversation.log.head
+  await conversation.post(userText(GONE, true))
+  await until(conversation, 'RequestOpened')
+  rmSync(`${conversation.files.snapshots.git.directory}/objects`, { recursive: true })
+  const request = { to_seq: end, last_seq: conversation.log.head, files: true, force }
+  await expect(conversation.rewind(request, {})).rejects.toThrow()
+  const [waiting] = conversation.requests.list()
+  await conversation.requests.answer(waiting!.request_id, ALLOW(waiting!))
+  await until(conversation, 'Result')
+  expect(ran).toBe(1)
+})

@@ -367,6 +367,34 @@ test('the store does not grow with each change that clients look at, and keeps i
   expect((await snapshots.planRestore(first.seq)).removed).toEqual(['large'])
 })
 
+test('the pages of a client outlive what others look at meanwhile, also a repack', async () => {
+  await using opened = await open([{ calls: [call('Write', { a: '1' })] }, { text: 'Done.' }])
+  const { conversation, workdir } = opened
+  await say(conversation)
+  const names = Array.from({ length: 3 }, (_, index) => `new-${index}`)
+  for (const name of names) fs.writeFileSync(`${workdir}/${name}`, name)
+  const { directory } = conversation.files.snapshots.git
+  const packs = () => fs.readdirSync(`${directory}/objects/pack`).length
+  const firstPages: Awaited<ReturnType<typeof diffOf>>[] = []
+  for (let before = 0; packs() > before;) {
+    before = packs()
+    fs.writeFileSync(`${workdir}/other`, `${firstPages.length}`)
+    firstPages.push(await diffOf(conversation, { limit: 1 }))
+  }
+  const rest = await diffOf(conversation, { page_id: firstPages.at(-4)!.next_page_id })
+  expect(rest.items.map(({ path }) => path)).toEqual([...names, 'other'])
+})
+
+test('a moment that the log has not reached is refused', async () => {
+  await using opened = await open([{ calls: [call('Write', { a: '1' })] }, { text: 'Done.' }])
+  const { conversation } = opened
+  await say(conversation)
+  const { head } = conversation.log
+  for (const query of [{ from: `${head + 1}` }, { to: `${head + 1}` }])
+    await expect(diffOf(conversation, query)).rejects.toMatchObject({ code: 'cursor_ahead' })
+  await expect(conversation.files.snapshots.readFile('a', head + 1)).rejects.toMatchObject({ code: 'cursor_ahead' })
+})
+
 test('a conversation that has reached its disk limit takes no snapshot until there is room again', async () => {
   let command = ''
   const createTools: Execution['createTools'] = (_, { shells }) => [

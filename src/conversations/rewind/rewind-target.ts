@@ -2,7 +2,7 @@
 import type { Event } from '../../contract/events/event.ts'
 import type { RewoundSpan } from '../../contract/events/rewound.ts'
 import { holds, spanOf } from '../../contract/events/rewound.ts'
-import { Problem } from '../../contract/problem.ts'
+import { cursorAhead, Problem } from '../../contract/problem.ts'
 import type { EventLog } from '../../events/event-log.ts'
 import { readPages } from '../../events/read-pages.ts'
 import type { State } from '../../state/state.ts'
@@ -15,7 +15,7 @@ const PAGE = { limit: 1000, maxBytes: 1024 * 1024 }
 /** Returns the state at the event. Throws `invalid_request` with the nearest event, if the conversation cannot go back to this one. */
 export async function findTarget(log: Log, rewound: readonly RewoundSpan[], toSeq: number): Promise<State> {
   const { head } = log
-  if (toSeq > head) throw beyondEnd(toSeq, head)
+  if (toSeq > head) throw cursorAhead('to_seq', toSeq, head)
   const turn = new OpenTurn()
   let state = EMPTY_STATE
   let before = 1
@@ -62,11 +62,6 @@ class OpenTurn {
     if (event.type === 'ToolResult') this.#open.delete(event.tool_use_id)
   }
 }
-
-const beyondEnd = (to_seq: number, head: number) =>
-  new Problem('cursor_ahead', `The log ends at event ${head}, before event ${to_seq}. Go back to an earlier one.`, {
-    details: { to_seq, head },
-  })
 
 const notABorder = (to_seq: number, nearest: number, isRewound: boolean) =>
   new Problem(

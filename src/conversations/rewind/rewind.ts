@@ -3,7 +3,7 @@
  * came after another.
  */
 import type { Event, EventOf } from '../../contract/events/event.ts'
-import { Problem } from '../../contract/problem.ts'
+import { cursorAhead, Problem } from '../../contract/problem.ts'
 import type { RewindOutcome, RewindRequest } from '../../contract/rewind.ts'
 import type { Process } from '../../contract/values/command.ts'
 import type { EventLog } from '../../events/event-log.ts'
@@ -81,7 +81,9 @@ async function rewindNow(parts: RewindParts, request: RewindRequest, options: Re
   await refuse(parts, request, options)
   const target = conversation ? await findTarget(log, state.current.rewound, toSeq) : undefined
   const isWhole = hasWholeRun(parts)
-  if (files && isWhole && force !== true) refuseChanged(await planFiles(parts, toSeq))
+  // Nothing has ended yet if there is no such snapshot, or if it cannot be read.
+  const plan = files ? await planFiles(parts, toSeq) : undefined
+  if (plan && isWhole && force !== true) refuseChanged(plan)
   const { by, idempotency } = options
   const who = { ...(by !== undefined && { by }) }
   const once = { ...who, ...(idempotency && { idempotency }) }
@@ -118,22 +120,20 @@ async function rewindNow(parts: RewindParts, request: RewindRequest, options: Re
 
 /** What the agent has done since is rewound in any case. What somebody has sent is not lost without their knowledge. */
 async function refuse(
-  { log, state, compactions, files: { snapshots } }: RewindParts,
+  { log, state, compactions }: RewindParts,
   { to_seq, last_seq, files = false, conversation = true, force = false }: RewindRequest,
   { others }: RewindOptions,
 ): Promise<void> {
   const newer = refuseNewer(state.current)
   if (newer) throw newer
   if (!files && !conversation) throw nothingToRewind()
-  if (last_seq > log.head || to_seq > log.head) throw beyondEnd(Math.max(to_seq, last_seq), log.head)
+  if (to_seq > log.head) throw cursorAhead('to_seq', to_seq, log.head)
+  if (last_seq > log.head) throw cursorAhead('last_seq', last_seq, log.head)
   for await (const { events } of readPages(log, { afterSeq: last_seq, source: 'user', limit: 1 }))
     for (const { seq } of events) throw changedMeanwhile(last_seq, seq)
   if (!compactions.isIdle)
     throw new Problem('conversation_running', 'The conversation is being compacted; wait until that has ended.')
-  if (!files) return
-  // Nothing has ended yet when there is no such snapshot.
-  await snapshots.at(to_seq)
-  if (!force) await others?.()
+  if (files && !force) await others?.()
 }
 
 /** Ends the run, its tools, the subagents, and the background jobs that were posted after the event. */
@@ -188,6 +188,3 @@ function outcomeOf(event: OutcomeEvent | undefined): RewindOutcome {
 
 const nothingToRewind = () =>
   new Problem('invalid_request', 'Neither files nor conversation is true: there is nothing to take back.')
-
-const beyondEnd = (seq: number, head: number) =>
-  new Problem('cursor_ahead', `The log ends at event ${head}, before event ${seq}.`, { details: { seq, head } })

@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto'
 import { z } from 'zod'
 import type { Slices } from '../../lib/time-slices.ts'
 import { sortInSlices } from './sort-in-slices.ts'
+import type { JsonPiece } from './json-pieces.ts'
 import { readPieces, writePieces } from './json-pieces.ts'
 import type { LeftOut, RootTree, TreeEntry, Trees } from './tree-entry.ts'
 import { LEFT_OUT_REASONS } from './tree-entry.ts'
@@ -31,6 +32,14 @@ const Lists = {
   empty: z.array(z.string()),
   left_out: z.array(z.object({ path: z.string(), reason: z.enum(LEFT_OUT_REASONS) })),
 }
+
+/** Version 1 was one object, without the number of its version. */
+const First = z.object({
+  roots: z.record(
+    z.string(),
+    z.object({ path: z.string(), modes: Modes, odd: z.unknown(), empty: z.unknown(), left_out: z.unknown() }),
+  ),
+})
 
 /** Names a root in the tree of git, so that the name stays when others come and go. */
 export const rootNameOf = (path: string): string => createHash('sha256').update(path).digest('hex').slice(0, 16)
@@ -112,9 +121,9 @@ export type GitEntry = { readonly mode: string; readonly blob: string; readonly 
 
 type Root = { readonly path: string; readonly modes: Modes; readonly odd: Map<string, number> }
 
-/** Throws if the manifest is damaged, or of an earlier version. */
+/** Throws if the manifest is damaged, or of a later version. */
 export async function readTrees(manifest: Buffer, listed: Iterable<GitEntry>, slices: Slices): Promise<Trees> {
-  const { head, pieces } = readPieces(manifest, slices)
+  const { head, pieces } = manifest.includes('\n') ? readPieces(manifest, slices) : readFirst(manifest)
   const roots = Head.parse(head).roots.map(({ name, path, modes }) => {
     const tree = { entries: new Map<string, TreeEntry>(), leftOut: [] as LeftOut[], empty: [] as string[] }
     return [name, { path, modes, odd: new Map<string, number>(), ...tree }] as const
@@ -143,6 +152,16 @@ export async function readTrees(manifest: Buffer, listed: Iterable<GitEntry>, sl
   }
   for (const root of byName.values()) for (const path of root.empty) addDirectories(root.entries, `${path}/`, root)
   return new Map([...byName.values()].map(({ path, entries, leftOut }) => [path, { entries, leftOut }]))
+}
+
+function readFirst(manifest: Buffer): { head: unknown; pieces: Iterable<JsonPiece> } {
+  const roots = Object.entries(First.parse(JSON.parse(manifest.toString('utf8'))).roots)
+  const lists = roots.flatMap(([name, { odd, empty, left_out }]): JsonPiece[] => [
+    [`odd ${name}`, Object.entries(odd ?? {})],
+    [`empty ${name}`, z.array(z.unknown()).parse(empty)],
+    [`left_out ${name}`, z.array(z.unknown()).parse(left_out)],
+  ])
+  return { head: { version: VERSION, roots: roots.map(([name, root]) => ({ ...root, name })) }, pieces: lists }
 }
 
 /** Adds the directories that the path is in. */

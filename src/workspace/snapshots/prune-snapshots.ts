@@ -5,7 +5,7 @@ import type { EventOf } from '../../contract/events/event.ts'
 import type { EventLog } from '../../events/event-log.ts'
 import type { StoredEvent } from '../../events/event-store.ts'
 import type { GitStore } from './git-store.ts'
-import { forgetSnapshot, keepLast } from './stored-snapshots.ts'
+import { forgetSnapshot, keepLooks } from './stored-snapshots.ts'
 
 /** A snapshot of the log; its content may be removed. */
 export type KnownSnapshot = {
@@ -55,8 +55,8 @@ type Keeping = {
   /** All since then are kept. */
   readonly runStart: number
   readonly messages: () => Promise<readonly number[]>
-  /** The commit of the last look, with which the next one begins. */
-  readonly last: string | undefined
+  /** Commits of looks that are in no snapshot, in order: the next look begins with the last, and clients read the others. */
+  readonly looks: readonly string[]
   readonly limits?: SnapshotLimits | undefined
 }
 
@@ -80,10 +80,12 @@ export async function pruneSnapshots(
   const keptSnapshots = older.filter((each) => !snapshotsToRemove.includes(each))
   // Clients have compared the files of now, which is in no snapshot: none goes for that.
   const isTooLarge = bytes > maxBytes && keptSnapshots.length > 0
-  if (snapshotsToRemove.length > 0 || packs > MAX_PACKS || isTooLarge) await pack(store, keeping.last)
+  const lastLook = keeping.looks.slice(-1)
+  if (snapshotsToRemove.length > 0 || packs > MAX_PACKS || isTooLarge)
+    await pack(store, isTooLarge ? lastLook : keeping.looks)
   while (keptSnapshots.length > 0 && (await measure(store)).bytes > maxBytes) {
     for (const { id } of keptSnapshots.splice(0, Math.ceil(keptSnapshots.length / 2))) await forgetSnapshot(store, id)
-    await pack(store, keeping.last)
+    await pack(store, lastLook)
   }
 }
 
@@ -101,14 +103,14 @@ function notKept(
   })
 }
 
-/** Packs what clients have looked at, which is in no snapshot: they may look at each change of the files. `last`: the commit of the last look. */
-export async function packLooks(store: GitStore, last: string): Promise<void> {
-  if ((await measure(store)).packs > MAX_PACKS) await pack(store, last)
+/** Packs what clients have looked at, which is in no snapshot: they may look at each change of the files. `looks`: the commits that are still of use. */
+export async function packLooks(store: GitStore, looks: readonly string[]): Promise<void> {
+  if ((await measure(store)).packs > MAX_PACKS) await pack(store, looks)
 }
 
-/** Objects that no snapshot has are left out. */
-async function pack(store: GitStore, last: string | undefined): Promise<void> {
-  if (last !== undefined) await keepLast(store, last)
+/** Objects that neither a snapshot nor one of the looks has are left out. */
+async function pack(store: GitStore, looks: readonly string[]): Promise<void> {
+  await keepLooks(store, looks)
   await store.run(['repack', '-a', '-d', '-q', '--no-write-bitmap-index'])
 }
 

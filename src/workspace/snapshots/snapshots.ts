@@ -5,7 +5,7 @@
 import { realpath } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { EventDraft } from '../../contract/events/event.ts'
-import { Problem } from '../../contract/problem.ts'
+import { cursorAhead, Problem } from '../../contract/problem.ts'
 import type { EventLog } from '../../events/event-log.ts'
 import type { FileRules } from '../../files/jail/file-gate.ts'
 import { readRules } from '../../files/jail/file-gate.ts'
@@ -103,6 +103,8 @@ export class WorkspaceSnapshots {
 
   /** Returns the snapshot with the files as they were after this event. Throws a `Problem` if it does not exist or was deleted. */
   async at(seq: number): Promise<KnownSnapshot> {
+    const { head } = this.#deps.log
+    if (seq > head) throw cursorAhead('seq', seq, head)
     const knownSnapshots = await this.#list()
     const snapshot = knownSnapshots.findLast(({ asOf }) => asOf <= seq) ?? knownSnapshots[0]
     const keptCommit = snapshot && (await commitOf(this.git, snapshot.id))
@@ -125,11 +127,10 @@ export class WorkspaceSnapshots {
 
   /** The directories of now. */
   async roots(): Promise<readonly RootPaths[]> {
-    const { workdir, additionalDirectories } = this.#deps
-    const givenPaths = [workdir(), ...additionalDirectories()]
-    const [own, ...others] = await Promise.all(givenPaths.map((path) => realpath(path).catch(() => path)))
-    const withKey = async (path: string, shownPath: string) => ({ key: await this.#keys.keyOf(path), shown: shownPath })
-    return await Promise.all([withKey(own ?? workdir(), ''), ...others.map((path) => withKey(path, path))])
+    const givenPaths = [this.#deps.workdir(), ...this.#deps.additionalDirectories()]
+    const realPaths = await Promise.all(givenPaths.map((path) => realpath(path).catch(() => path)))
+    const keys = await Promise.all(realPaths.map((path) => this.#keys.keyOf(path)))
+    return realPaths.map((path, index) => ({ key: keys[index] ?? path, shown: index === 0 ? '' : path }))
   }
 
   async changesBetween(from: KnownSnapshot, to: KnownSnapshot): Promise<Totals> {
@@ -205,7 +206,7 @@ export class WorkspaceSnapshots {
   async prune(runStart: number): Promise<void> {
     await this.#queue.run(async () => {
       const messages = () => readMessageSeqs(this.#deps.log)
-      const keeping = { messages, last: this.#looks?.lastCommit, limits: this.#deps.limits }
+      const keeping = { messages, looks: this.#looks?.recentCommits ?? [], limits: this.#deps.limits }
       await pruneSnapshots(this.git, await this.#list(), { runStart, ...keeping })
       await this.#looks?.save()
     })
@@ -229,7 +230,7 @@ export class WorkspaceSnapshots {
     if (!this.#looks) throw withoutGit()
     const look = await this.#looks.look()
     // A full disk takes no pack, and the look is there.
-    if (byClient) await packLooks(this.git, look.written.commit).catch(() => {}) // the next look tries again
+    if (byClient) await packLooks(this.git, this.#looks.recentCommits).catch(() => {}) // the next look tries again
     return look
   }
 

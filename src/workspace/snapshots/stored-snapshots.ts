@@ -1,5 +1,5 @@
 /** Reads snapshots from the store: their trees, and the content of their files. */
-import { readFile, rm } from 'node:fs/promises'
+import { readdir, readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { makeDirectories } from '../../files/make-directories.ts'
 import { Problem } from '../../contract/problem.ts'
@@ -18,12 +18,14 @@ const refOf = (store: GitStore, id: string) => join(store.directory, 'refs', 'sn
 export const keepSnapshot = (store: GitStore, id: string, commit: string): Promise<void> =>
   writeRef(refOf(store, id), commit)
 
-/** The next repack keeps what this commit leads to, though no snapshot has it. */
-export async function keepLast(store: GitStore, commit: string): Promise<void> {
+/** The next repack keeps what these commits lead to, and no longer those of the call before, though no snapshot has them. */
+export async function keepLooks(store: GitStore, commits: readonly string[]): Promise<void> {
   const directory = join(store.directory, 'refs', 'heads')
   // Stores of earlier versions have none.
   await makeDirectories(directory, 0o700)
-  await writeRef(join(directory, 'last'), commit)
+  for (const name of await readdir(directory))
+    if (!commits.includes(name)) await rm(join(directory, name), { force: true })
+  for (const commit of commits) await writeRef(join(directory, commit), commit)
 }
 
 /** Git takes the draft for a lock, and `clean` removes it. */
@@ -47,7 +49,7 @@ export async function treeOf(store: GitStore, commit: string): Promise<string | 
   return tree?.toString().trim()
 }
 
-/** Throws a `Problem` if the store has no such snapshot, or one of another version. */
+/** Throws a `Problem` if the store has no such snapshot, or one of a later version. */
 export async function readSnapshot(store: GitStore, commit: string): Promise<Trees> {
   const [manifest, listedEntries] = await Promise.all([
     store.run(['cat-file', 'blob', `${commit}:manifest`]),

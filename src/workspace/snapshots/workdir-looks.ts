@@ -33,11 +33,15 @@ export type LookDeps = {
 /** A run waits for its first look. One that takes longer is ended, and the next one continues it. */
 const TIMEOUT_MS = 60_000
 
+/** The pages of this many different states of the files can be read to the end. */
+const MAX_RECENT = 8
+
 export class WorkdirLooks {
   readonly #deps: LookDeps
   readonly #queue = new Queue({ limit: 1 })
   readonly #stored = new StoredNames()
   #last: WrittenTrees | undefined
+  #recentCommits: readonly string[] = []
   /** What a look that was ended has read. The key is that of the root. */
   #unfinished: Entries = new Map()
   /** The time of the last look. */
@@ -53,11 +57,17 @@ export class WorkdirLooks {
 
   /** Rejects with an `UnreadableTree`, and with what git or the disk reports. */
   look(): Promise<WrittenTrees> {
-    return this.#queue.run(() => this.#look())
+    return this.#queue.run(async () => {
+      const look = await this.#look()
+      const { commit } = look.written
+      this.#recentCommits = [...this.#recentCommits.filter((each) => each !== commit), commit].slice(-MAX_RECENT)
+      return look
+    })
   }
 
-  get lastCommit(): string | undefined {
-    return this.#last?.written.commit
+  /** The commits of the last looks: the next one begins with the last, and clients may still read the others. */
+  get recentCommits(): readonly string[] {
+    return this.#recentCommits
   }
 
   /** Saves the look for the next process; otherwise it reads all files once more. */
@@ -72,6 +82,7 @@ export class WorkdirLooks {
   /** The store was removed. */
   forget(): void {
     this.#last = undefined
+    this.#recentCommits = []
     this.#unfinished = new Map()
     this.#memories = new Map()
     this.#isSaved = true
@@ -114,6 +125,7 @@ export class WorkdirLooks {
     const savedLook = (await store.exists()) ? await loadLook(store) : undefined
     this.#isLoaded = true
     this.#last = savedLook
+    this.#recentCommits = savedLook ? [savedLook.written.commit] : []
     this.#clock = savedLook && { at: savedLook.at }
   }
 

@@ -112,7 +112,7 @@ test('what the last look has written outlives a repack, also if no snapshot has 
   await pruneSnapshots(bench.store, [id(1), id(2), id(3)], {
     runStart: 3,
     messages: async () => [],
-    last: written.commit,
+    looks: [written.commit],
   })
   expect(fs.readdirSync(join(bench.store.directory, 'refs/snapshots'))).toEqual(['2'])
   expect(packsOf(bench).filter((path) => path.endsWith('.pack')).length).toBe(1)

@@ -67,6 +67,39 @@ test('a restored snapshot needs no other restore, and an unchanged tree no proce
   expect(now.written.tree).toBe(first.written.tree)
 })
 
+test('a snapshot of the first version is restored', async () => {
+  await using bench = await openBench()
+  const { workdir, store } = bench
+  fs.mkdirSync(`${workdir}/empty/inner`, { recursive: true, mode: 0o750 })
+  fs.writeFileSync(`${workdir}/__proto__`, 'odd', { mode: 0o604 })
+  for (const name of ['a', 'b']) fs.writeFileSync(`${workdir}/${name}`, name)
+  fs.writeFileSync(`${workdir}/.gitignore`, 'ignored\n')
+  fs.writeFileSync(`${workdir}/ignored`, 'left')
+  const { written } = await bench.keep('now')
+  const model = describeTree(workdir)
+  const git = (args: readonly string[], input = '') =>
+    execFileSync(store.git, ['--git-dir=.', ...args], { cwd: store.directory, encoding: 'utf8', input }).trim()
+  const [head = '', ...lines] = git(['cat-file', 'blob', `${written.commit}:manifest`]).split('\n')
+  const { name, path, modes } = JSON.parse(head).roots[0]
+  const listOf = (kind: string) =>
+    lines.slice(0, -1).flatMap((line) => {
+      const [list, items] = JSON.parse(line)
+      return list === `${kind} ${name}` ? items : []
+    })
+  const odd = Object.fromEntries(listOf('odd'))
+  expect(listOf('empty').length * listOf('left_out').length * Object.keys(odd).length).toBeGreaterThan(0)
+  const root = { path, modes, odd, empty: listOf('empty'), left_out: listOf('left_out') }
+  const blob = git(['hash-object', '-w', '--stdin'], JSON.stringify({ roots: { [name]: root } }))
+  const entries = git(['ls-tree', written.commit]).replace(/blob \S+\tmanifest/, `blob ${blob}\tmanifest`)
+  const names = ['-c', 'user.name=a', '-c', 'user.email=a@example.com']
+  const first = git([...names, 'commit-tree', '-m', 'first', git(['mktree'], `${entries}\n`)])
+  for (const each of fs.readdirSync(workdir))
+    if (each !== 'ignored') fs.rmSync(`${workdir}/${each}`, { recursive: true })
+  const { failed } = await bench.restore(first)
+  expect(failed).toEqual([])
+  expect(sorted(describeTree(workdir))).toEqual(sorted(model))
+})
+
 test('neither settings, attributes, hooks nor filters of a repository have an effect, and its files stay as they are', async () => {
   await using bench = await openBench()
   const { workdir, place } = bench

@@ -17,6 +17,7 @@ export const diffRoutes: FastifyPluginAsyncZod<{ manager: ConversationManager }>
       schema: {
         ...describe('getDiff', 'Get what has changed in the files', [
           ...CONVERSATION,
+          'cursor_ahead',
           'snapshot_not_found',
           'file_not_found',
           'workdir_missing',

@@ -40,6 +40,7 @@ export const downloadRoutes: FastifyPluginAsyncZod<{ manager: ConversationManage
         ...describe('getFile', 'Download a file or a part of it; a directory as `tar.gz`', [
           ...PATH,
           'file_not_found',
+          'cursor_ahead',
           'snapshot_not_found',
           'not_a_file',
           'precondition_failed',
