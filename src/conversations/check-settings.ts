@@ -1,7 +1,7 @@
 /** What is checked of each setting beyond its schema, the same at a create and at an update. */
 import type { CreateConversation, UpdateConfig } from '../contract/conversation.ts'
 import { eachHook } from '../contract/hooks/hooks.ts'
-import type { DerivedName, NameIn } from '../contract/setting-fields.ts'
+import type { NameIn } from '../contract/setting-fields.ts'
 import { checkPolicy } from '../network/server-policy.ts'
 import { checkClientTools } from './client-tools/check-client-tools.ts'
 import type { ConversationDeps } from './dependencies.ts'
@@ -17,30 +17,44 @@ type Context = {
 /** Throws a `Problem` if this server does not allow the value. */
 type Check<T> = (value: NonNullable<T>, context: Context) => void | Promise<void>
 
-type NewName = NameIn<'create'>
-type DerivedSetting = NewName & DerivedName
-
-/**
- * `null`: what reads it checks it. A setting that is stored as it was sent needs an entry only if its schema is not enough:
- * `settings.ts` alone decides about all others.
- */
-const CHECKS: { readonly [K in DerivedSetting]: Check<CreateConversation[K]> | null } & {
-  readonly [K in Exclude<NewName, DerivedSetting>]?: Check<CreateConversation[K]>
-} = {
+/** `null`: its schema is enough, or what reads it checks it. */
+const CHECKS: { readonly [K in NameIn<'create'>]: Check<CreateConversation[K]> | null } = {
+  title: null,
+  labels: null,
+  generate_title: null,
+  title_model: null,
+  user_id: null,
+  profile: null,
+  external_id: null,
+  metadata: null,
   workdir: null,
+  env: null,
   additional_directories: null,
   llm_config: null,
   tools: null,
+  max_iteration_per_run: null,
+  max_seconds_per_run: null,
+  max_tokens_per_run: null,
+  max_budget_usd: null,
+  allow_unpriced: null,
+  compaction: null,
   output_schema: (schema) => checkOutputSchema(schema),
+  confirmation_mode: null,
   permission_mode: null,
   permission_rules: null,
   hooks: (hooks, { deps, redact }) => checkHooks([...eachHook(hooks)], deps.hooks.fetch, redact),
+  enable_message_rewrite_hooks: null,
+  microagents: null,
+  resume_on_start: null,
+  visualize: null,
   file_checkpointing: (isOn) => checkSnapshots(isOn),
   limits: (limits, { deps }) => deps.limits.check(limits),
+  tool_config: null,
   network: (policy, { deps }) => checkPolicy(policy, deps.network.server),
   mcp: null,
   client_tools: (tools) => checkClientTools(tools),
   agents: null,
+  subagent_limits: null,
 }
 
 /** Throws a `Problem` for the first setting of a request that this server does not allow. */
