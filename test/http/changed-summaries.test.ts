@@ -75,7 +75,10 @@ describe('rows', () => {
   const eventOf = (conversation_id: string) => ({ event: { conversation_id } }) as StoredEvent
   const summaryOf = (id: string) => ({ id }) as ConversationSummaryFrame['summary']
 
-  function setRows(read: (ids: readonly string[]) => Promise<readonly ConversationSummaryFrame['summary'][]>) {
+  function setRows(
+    read: (ids: readonly string[]) => Promise<readonly ConversationSummaryFrame['summary'][]>,
+    now?: () => number,
+  ) {
     let publish: (events: readonly StoredEvent[]) => void = () => {}
     const reader = {
       subscribe({ onEvents }: { onEvents?: (events: readonly StoredEvent[]) => void }) {
@@ -84,22 +87,46 @@ describe('rows', () => {
       },
     }
     const sentIds: string[] = []
-    const rows = new ChangedSummaries(reader, { read, only: ({ event }) => event.conversation_id !== 'unseen' })
+    const rows = new ChangedSummaries(reader, {
+      read,
+      only: ({ event }) => event.conversation_id !== 'unseen',
+      ...(now && { now }),
+    })
     const leave = rows.subscribe(({ event }) => sentIds.push(event.conversation_id))
     return { sentIds, leave, change: (...ids: string[]) => publish(ids.map(eventOf)) }
   }
 
+  test('of a conversation do not wait for the interval of another one', async () => {
+    let time = 0
+    const { sentIds, leave, change } = setRows(
+      async (ids) => ids.map(summaryOf),
+      () => time,
+    )
+    change('busy')
+    await until('its row', () => sentIds.length === 1)
+    change('busy', 'other')
+    await until('the row of the other one', () => sentIds.length === 2)
+    expect(sentIds).toEqual(['busy', 'other'])
+    time = 100
+    await until('the next row', () => sentIds.length === 3)
+    expect(sentIds).toEqual(['busy', 'other', 'busy'])
+    leave()
+  })
+
   test('of a conversation that changes while one is read are one row', async () => {
     const reads: (readonly string[])[] = []
     const first = Promise.withResolvers<void>()
-    const { sentIds, change, leave } = setRows(async (ids) => {
+    let time = 0
+    const read = async (ids: readonly string[]) => {
       reads.push(ids)
       if (reads.length === 1) await first.promise
       return ids.map(summaryOf)
-    })
+    }
+    const { sentIds, change, leave } = setRows(read, () => time)
     change('a', 'a', 'unseen')
     await until('a read', async () => reads.length === 1)
     for (let i = 0; i < 100; i++) change('a', 'b')
+    time = 100
     first.resolve()
     await until('the rows', async () => sentIds.length === 3)
     expect(reads).toEqual([['a'], ['a', 'b']])

@@ -1,6 +1,7 @@
 /**
  * The rows of conversations that change, for one reader of the firehose who asks for them. A conversation that changes
- * all the time has one row in each interval: the reader gets its newest one, and no row is made that nobody sends.
+ * all the time has one row in each interval: the reader gets its newest one, and no row is made that nobody sends. The first
+ * change after a pause is sent at once.
  */
 import { setImmediate as yieldToLoop, setTimeout as sleep } from 'node:timers/promises'
 import type { ConversationSummary, ConversationSummaryFrame } from '../../contract/conversations/summary.ts'
@@ -16,10 +17,14 @@ type ChangedSummariesOptions = {
   readonly read: ReadSummaries
   /** Selects the conversations that the reader gets. */
   readonly only: (record: PublishedRecord) => boolean
+  /** Milliseconds on a clock that is never set. */
+  readonly now?: () => number
 }
 
-/** Short enough that a list looks live, long enough that a busy conversation costs little. */
+/** Of one conversation: short enough that a list looks live, long enough that a busy conversation costs little. */
 const INTERVAL_MS = 100
+/** The rows of several conversations are read together. */
+const PAUSE_MS = 20
 /** Rows that are sent at a time; further ones wait for the next interval. */
 const MOST_ROWS = 500
 
@@ -30,6 +35,8 @@ export class ChangedSummaries implements OwnRecordSource<SummaryRecord> {
   readonly #options: ChangedSummariesOptions
   /** The conversations that have changed since their last row. */
   readonly #changedIds = new Set<string>()
+  /** When the conversations of the last interval had their row, in order. */
+  readonly #sentAt = new Map<string, number>()
   #isSending = false
   /** Undefined before and after the reader. */
   #add: AddRow | undefined
@@ -66,15 +73,29 @@ export class ChangedSummaries implements OwnRecordSource<SummaryRecord> {
     // The events of one append are one change.
     await yieldToLoop()
     while (this.#add && this.#changedIds.size > 0) {
-      const ids = [...this.#changedIds].slice(0, MOST_ROWS)
-      for (const id of ids) this.#changedIds.delete(id)
+      const ids = this.#takeDue()
       // The storage reports its own failures. The rows are still due then.
-      const rows = await this.#options.read(ids).catch(() => undefined)
+      const rows = ids.length === 0 ? [] : await this.#options.read(ids).catch(() => undefined)
       if (!rows) for (const id of ids) this.#changedIds.add(id)
       for (const summary of rows ?? []) this.#add?.(ownRecord(frameOf(summary)))
-      await sleep(INTERVAL_MS, undefined, { ref: false })
+      await sleep(PAUSE_MS, undefined, { ref: false })
     }
     this.#isSending = false
+  }
+
+  /** Removes those that had no row in the last interval from the changed ones. */
+  #takeDue(): readonly string[] {
+    const now = (this.#options.now ?? performance.now.bind(performance))()
+    for (const [id, sentAt] of this.#sentAt) {
+      if (now - sentAt < INTERVAL_MS) break
+      this.#sentAt.delete(id)
+    }
+    const ids = [...this.#changedIds].filter((id) => !this.#sentAt.has(id)).slice(0, MOST_ROWS)
+    for (const id of ids) {
+      this.#changedIds.delete(id)
+      this.#sentAt.set(id, now)
+    }
+    return ids
   }
 }
 
