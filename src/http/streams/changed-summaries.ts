@@ -21,7 +21,7 @@ type ChangedSummariesOptions = {
   readonly now?: () => number
 }
 
-/** Of one conversation: short enough that a list looks live, long enough that a busy conversation costs little. */
+/** A conversation has one row in it: short enough that a list looks live, long enough that a busy one costs little. */
 const INTERVAL_MS = 100
 /** The rows of several conversations are read together. */
 const PAUSE_MS = 20
