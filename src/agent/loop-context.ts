@@ -1,12 +1,12 @@
 /** The input of the agent loop: what it knows of its conversation, and how it stores and publishes events. */
-import type { EventDraft } from '../contract/events/event.ts'
+import type { Event, EventDraft } from '../contract/events/event.ts'
 import type { TransientDraft } from '../contract/events/transient-event.ts'
 import type { Llm } from '../llm/llm.ts'
 import type { GatedTurn } from '../policy/turn-gate.ts'
 import type { Compactor } from './compaction/compactor.ts'
 import type { History } from './history/history.ts'
 import type { LimitReadings } from './model/loop-ends.ts'
-import type { LoopEnd } from './loop-end.ts'
+import type { LoopEnd, LoopWait } from './loop-end.ts'
 import type { LoopHooks } from './loop-hooks.ts'
 import type { OutputContext } from './output/final-output.ts'
 import type { SentMessages } from './model/sent-messages.ts'
@@ -62,8 +62,10 @@ export type LoopSnapshots = {
   readonly before: (calls: readonly ToolCall[]) => Promise<void>
   /** Begins a snapshot if calls have ended that may have changed something; to be called when the model is asked. */
   readonly ahead: () => void
-  /** Returns the end with what has changed during the run. */
-  readonly finish: (end: LoopEnd) => Promise<LoopEnd>
+  /** Returns the end with what has changed during the run. If the run only waits, somebody else may change the files now. */
+  readonly finish: <T extends LoopEnd | LoopWait>(end: T) => Promise<T | LoopEnd>
+  /** Receives each durable event. A run that was paused may go on later, and tools that still work end after it. */
+  readonly follow: (event: Event) => void
 }
 
 export type LeftAnswer = { readonly stopReason: 'completed' | 'finished'; readonly text: string }

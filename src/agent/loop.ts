@@ -5,11 +5,9 @@ import type { AskedToolUse } from '../contract/values/permission.ts'
 import { endIfValid, endWithOutput, requestOutput } from './output/final-output.ts'
 import { cutReasonOf } from '../contract/finish-reason.ts'
 import { LlmError } from '../llm/errors/llm-error.ts'
-import type { QuestionCall } from '../state/question-intents.ts'
 import type { AgentContext, LeftAnswer, Output } from './loop-context.ts'
-import type { LoopEnd } from './loop-end.ts'
+import type { LoopEnd, LoopWait } from './loop-end.ts'
 import type { LoopHooks } from './loop-hooks.ts'
-import type { HookDecisions } from '../state/hook-decisions.ts'
 import { CUT_OFF, metLimit, unpricedLimit } from './model/loop-ends.ts'
 import type { FinishedCall } from './tool-calls.ts'
 import type { ToolCall } from '../state/tool-call.ts'
@@ -17,15 +15,6 @@ import type { ResultDraft } from './history/tool-messages.ts'
 import { requestAnswer } from './model/request-answer.ts'
 import { RequestAhead } from './model/request-ahead.ts'
 import type { Turn } from './model/turn.ts'
-
-/**
- * The loop stops here until these calls are decided, or these questions answered. Hooks may have decided some or all of
- * the calls.
- */
-export type LoopWait =
-  | { readonly permissionCalls: readonly AskedToolUse[]; readonly hooked?: HookDecisions }
-  | { readonly questionCalls: readonly QuestionCall[] }
-  | { readonly waitsOutside: true }
 
 /**
  * Runs until nothing is left to do, and returns why it stopped; undefined if another process continues. The signal stops it

@@ -1,7 +1,9 @@
 /**
- * What a fork for a replay has not, so that it reaches nobody: client tools and hooks, MCP servers that are not named, and
- * directories that it would share with its original. The only file that says what a replay may do.
+ * What a fork for a replay has not, so that it reaches nobody: client tools and hooks, hooks with a URL, MCP servers that are
+ * not named, and directories that it would share with its original. The only file that says what a replay may do.
  */
+import { HOOK_POINTS } from '../contract/hooks/hook-point.ts'
+import type { Hooks } from '../contract/hooks/hooks.ts'
 import type { NetworkPolicy } from '../contract/values/network.ts'
 import type { PermissionMode } from '../contract/values/permission.ts'
 import { placesIn } from '../mcp/named-secrets.ts'
@@ -28,7 +30,7 @@ export async function isolateReplay(
   { permissionMode, network, mcpServers, maxBudgetUsd }: ReplayLimits,
 ): Promise<Original> {
   await checkSettings({ network }, { deps, redact: (text) => text })
-  const { client_tools: _, client_hooks: __, additional_directories: ___, mcp = {}, ...keptSettings } = settings
+  const { client_tools: _, client_hooks: __, additional_directories: ___, hooks, mcp = {}, ...keptSettings } = settings
   const { mcp: credentials = {}, ...others } = secrets
   const namedServers = Object.fromEntries(Object.entries(mcp).filter(([name]) => mcpServers.includes(name)))
   const places = placesIn(namedServers)
@@ -36,6 +38,7 @@ export async function isolateReplay(
   return {
     settings: {
       ...keptSettings,
+      ...(hooks && { hooks: commandHooksOf(hooks) }),
       ...(Object.keys(namedServers).length > 0 && { mcp: namedServers }),
       permission_mode: permissionMode,
       confirmation_mode: false,
@@ -50,4 +53,18 @@ export async function isolateReplay(
     },
     secrets: { ...others, ...(places.size > 0 && { mcp: usedCredentials }) },
   }
+}
+
+/** Commands run in the sandbox and may deny what the agent wants to do. A URL would learn of each of its calls. */
+function commandHooksOf(hooks: Hooks): Hooks {
+  const keptHooks: Hooks = {}
+  for (const point of HOOK_POINTS) {
+    const groups = (hooks[point] ?? []).map((group) => ({
+      ...group,
+      hooks: group.hooks.filter(({ type }) => type === 'command'),
+    }))
+    const usedGroups = groups.filter((group) => group.hooks.length > 0)
+    if (usedGroups.length > 0) keptHooks[point] = usedGroups
+  }
+  return keptHooks
 }

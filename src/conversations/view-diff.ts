@@ -6,6 +6,7 @@ import { Problem } from '../contract/problem.ts'
 import type { EventLog } from '../events/event-log.ts'
 import type { State } from '../state/state-shape.ts'
 import { viewDiff } from '../workspace/snapshots/diff-view.ts'
+import { findSnapshot } from '../workspace/snapshots/find-snapshot.ts'
 import { listSnapshots } from '../workspace/snapshots/prune-snapshots.ts'
 import type { Conversation } from './conversation.ts'
 
@@ -29,8 +30,7 @@ export async function viewGitDiff(
 ): Promise<GitDiff> {
   if (query.base !== 'run' && query.base !== 'start') return await files.git.diff(query, signal)
   const seq = query.base === 'run' ? (await startOfLastRun(log, state)) - 1 : 0
-  const knownSnapshots = await listSnapshots(log)
-  const foundSnapshot = knownSnapshots.findLast(({ asOf }) => asOf <= seq) ?? knownSnapshots[0]
+  const foundSnapshot = await findSnapshot(log, await listSnapshots(log), Math.max(seq, 0))
   if (!foundSnapshot)
     throw new Problem(
       'snapshot_not_found',

@@ -70,16 +70,17 @@ type MeasuredResult = Pick<
 >
 
 /** Call it when the fork does not work any more. `isWaiting`: it was ended because it asked for something. */
-export async function measureFork({ log, state }: Conversation, isWaiting: boolean): Promise<MeasuredResult> {
+export async function measureFork({ files, log, state }: Conversation, isWaiting: boolean): Promise<MeasuredResult> {
   const runs = await runsOf(log)
   const last = runs.stop
+  const changes = await files.snapshots.changesSince(runs.startSeq)
   return {
     ...(isWaiting ? { outcome: 'waiting' as const } : last !== undefined && { outcome: last }),
     steps: runs.steps,
     ...tokensOf(state.usage),
     cost_usd: state.costUsd ?? 0,
     duration_ms: runs.duration_ms,
-    ...(runs.changes && { changes: runs.changes }),
+    ...(changes && { changes }),
     ...(runs.message !== undefined && { message: runs.message }),
   }
 }
@@ -88,26 +89,27 @@ type Runs = {
   stop: StopReason | undefined
   steps: number
   duration_ms: number
-  changes: ReplayRow['changes']
+  /** Seq of the first event of the first run. */
+  startSeq: number
   message: string | undefined
 }
 
-const ENDS: ReadonlySet<string> = new Set(['Result', 'ErrorEvent', 'ForkedFrom'])
+const ENDS: ReadonlySet<string> = new Set(['Result', 'ErrorEvent', 'ForkedFrom', 'StatusUpdate'])
 
 /** Sums up the runs since the fork: a restart of the server, or a subagent in the background, makes another one. */
 async function runsOf(log: EventLog): Promise<Runs> {
-  const runs: Runs = { stop: undefined, steps: 0, duration_ms: 0, changes: undefined, message: undefined }
+  const runs: Runs = { stop: undefined, steps: 0, duration_ms: 0, startSeq: log.head, message: undefined }
   for await (const { events } of readPages(log, { order: 'desc', types: ENDS, limit: 100 }))
     for (const { event } of events) {
       if (event.type === 'ForkedFrom') return runs
       if ('parent_tool_use_id' in event && event.parent_tool_use_id !== undefined) continue
+      if (event.type === 'StatusUpdate' && event.status === 'running') runs.startSeq = event.seq
       if (event.type === 'ErrorEvent' && (runs.stop === undefined || runs.stop === 'error'))
         runs.message ??= event.message
       if (event.type !== 'Result') continue
       runs.stop ??= event.stop_reason
       runs.steps += event.steps
       runs.duration_ms += event.duration_ms
-      runs.changes ??= event.changes
     }
   return runs
 }

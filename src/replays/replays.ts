@@ -13,8 +13,9 @@ import { isOver } from './replay-files.ts'
 import { ReplayRun } from './replay-run.ts'
 import type { ReplayRunDeps } from './replay-run.ts'
 
-/** Replays that work at the same time. */
+/** Replays that work at the same time: of all clients, and of the conversations of one user. */
 const MAX_RUNNING = 10
+const MAX_OF_USER = 5
 /** Tables are kept for 30 days after the last change, in milliseconds. */
 const TABLE_LIFETIME_MS = 30 * 24 * 60 * 60 * 1000
 /** How long a stop of the server waits for replays, in milliseconds. */
@@ -36,8 +37,8 @@ export class Replays {
   readonly #ended = new Map<string, ReplayRecord>()
   readonly #running = new Map<string, ReplayRun>()
   readonly #inFlight = createInFlight()
-  /** The number of those that begin when they are stored. */
-  #storing = 0
+  /** Those that begin when they are stored. */
+  readonly #storing = new Set<ReplayRecord>()
   #timer: NodeJS.Timeout | undefined
   #tidying: Promise<void> = Promise.resolve()
   #isClosed = false
@@ -124,7 +125,7 @@ export class Replays {
           rows.push({ ...start, llm_config, attempt, conversation_id: uuid7() })
     }
     if (this.#isClosed) throw new Problem('unavailable', 'The server is stopping. Repeat the request later.')
-    if (this.#running.size + this.#storing >= MAX_RUNNING) throw new Problem('limit_reached', TOO_MANY)
+    this.#refuseMany(sources)
     const now = new Date().toISOString()
     const progress = { done: 0, total: rows.length }
     const replay: Replay = {
@@ -139,14 +140,23 @@ export class Replays {
     }
     const keptKey = idempotency && { idempotency: keptOf(idempotency) }
     const record = { replay, sources, shares: {}, ...keptKey, isCancelled: false, isTidied: false, plan }
-    this.#storing += 1
+    this.#storing.add(record)
     try {
       await files.write(record)
       this.#begin(record)
     } finally {
-      this.#storing -= 1
+      this.#storing.delete(record)
     }
     return replay
+  }
+
+  /** One user leaves room for the others. */
+  #refuseMany(sources: ReplayRecord['sources']): void {
+    const working = [...this.#storing, ...[...this.#running.values()].map(({ record }) => record)]
+    const isOf = (userId: string | undefined) => (record: ReplayRecord) =>
+      record.sources.some((source) => source.userId === userId)
+    const most = sources.map(({ userId }) => (userId === undefined ? 0 : working.filter(isOf(userId)).length))
+    if (working.length >= MAX_RUNNING || Math.max(...most) >= MAX_OF_USER) throw new Problem('limit_reached', TOO_MANY)
   }
 
   #begin(record: ReplayRecord): void {
@@ -222,4 +232,4 @@ const seesAll = (sources: ReplayRecord['sources'], sees: SeesSource): boolean =>
   sources.every(({ id, userId }) => sees({ id, userId }))
 
 const ALONE = 'Replays are not available where several instances share a database.'
-const TOO_MANY = `${MAX_RUNNING} replays are running. Wait for one to end, or cancel one.`
+const TOO_MANY = `${MAX_RUNNING} replays are running, or ${MAX_OF_USER} of one user. Wait for one to end, or cancel one.`

@@ -264,6 +264,7 @@ export type RunOutput = {
   readonly finalText?: string
   readonly structuredOutput?: unknown
   readonly changes?: { readonly files: number; readonly added: number; readonly removed: number }
+  readonly snapshotFailed?: boolean
   readonly waitsForUser?: boolean
   readonly isInterrupted?: boolean
 }
@@ -281,6 +282,7 @@ export function result(state: State, stopReason: StopReason, now: number, end: R
     ...('structuredOutput' in end && { structured_output: end.structuredOutput }),
     stop_reason: stopReason,
     ...(end.changes && { changes: { ...end.changes } }),
+    ...(end.snapshotFailed && { snapshot_failed: true as const }),
     ...(end.isInterrupted && { interrupted: true as const }),
     steps: run?.steps ?? 0,
     duration_ms: run ? Math.max(0, now - Date.parse(run.startedAt)) : 0,

@@ -103,12 +103,12 @@ describe('rows', () => {
       () => time,
     )
     change('busy')
-    await until('its row', () => sentIds.length === 1)
+    await until('its row', async () => sentIds.length === 1)
     change('busy', 'other')
-    await until('the row of the other one', () => sentIds.length === 2)
+    await until('the row of the other one', async () => sentIds.length === 2)
     expect(sentIds).toEqual(['busy', 'other'])
     time = 100
-    await until('the next row', () => sentIds.length === 3)
+    await until('the next row', async () => sentIds.length === 3)
     expect(sentIds).toEqual(['busy', 'other', 'busy'])
     leave()
   })

@@ -130,6 +130,10 @@ export const Result = Envelope.extend({
     })
     .optional()
     .describe('What has changed in the workdir during the run; with `file_checkpointing` only.'),
+  snapshot_failed: z
+    .literal(true)
+    .optional()
+    .describe('A snapshot of the workdir could not be taken: what the run has changed since is in none.'),
   steps: z.int().nonnegative().describe('Number of model answers in this run.'),
   duration_ms: z.number().nonnegative(),
   session_id: z.uuid(),

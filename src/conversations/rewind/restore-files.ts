@@ -3,7 +3,6 @@ import { Problem } from '../../contract/problem.ts'
 import type { RewindOutcome, RewindRequest } from '../../contract/rewind.ts'
 import type { EventLog } from '../../events/event-log.ts'
 import type { ConversationFiles } from '../../workspace/files/files.ts'
-import type { Status } from '../../contract/events/status.ts'
 import type { LiveState } from '../live-state.ts'
 
 type FilesParts = {
@@ -14,14 +13,11 @@ type FilesParts = {
 
 type Report = NonNullable<RewindOutcome['files']>
 
-/** The last snapshot after these statuses has what the agent has changed: what differs from it is of somebody else. */
-const WHOLE: ReadonlySet<Status> = new Set(['idle', 'finished', 'error', 'cancelled'])
-
 /** Paths that an error names. */
 const MAX_NAMED = 100
 
-/** True if the run in the state has ended with a snapshot. */
-export const hasWholeRun = ({ state }: Pick<FilesParts, 'state'>): boolean => WHOLE.has(state.current.status)
+/** False while the agent works: only then the last snapshot has not what it has changed, and what differs may be its own. */
+export const hasWholeRun = ({ state }: Pick<FilesParts, 'state'>): boolean => state.current.status !== 'running'
 
 /** Changes nothing. Throws a `Problem`: `snapshot_not_found`, and `unavailable` without git. */
 export async function planFiles({ files }: FilesParts, toSeq: number): Promise<Report> {

@@ -53,7 +53,7 @@ export async function rewindConversation(
   const { log, actor, state, redact } = parts
   const { idempotency } = options
   const make = () => rewindNow(parts, request, options)
-  if (dryRun) return await planRewind(parts, request, options)
+  if (dryRun) return await planRewind(parts, request)
   if (!idempotency) return await actor.enqueue(make)
   const again = async ({ answer }: PostedKey) => await earlierOutcome(log, answer.seq)
   return await actor.enqueue(() =>
@@ -61,10 +61,10 @@ export async function rewindConversation(
   )
 }
 
-async function planRewind(parts: RewindParts, request: RewindRequest, options: RewindOptions): Promise<RewindOutcome> {
+async function planRewind(parts: RewindParts, request: RewindRequest): Promise<RewindOutcome> {
   const { log, state } = parts
   const { to_seq, files = false, conversation = true } = request
-  await refuse(parts, request, options)
+  await refuse(parts, request)
   if (conversation) await findTarget(log, state.current.rewound, to_seq)
   return {
     to_seq,
@@ -78,7 +78,8 @@ async function planRewind(parts: RewindParts, request: RewindRequest, options: R
 async function rewindNow(parts: RewindParts, request: RewindRequest, options: RewindOptions): Promise<RewindOutcome> {
   const { log, actor, state } = parts
   const { to_seq: toSeq, files = false, conversation = true, end_processes: endsProcesses = false, force } = request
-  await refuse(parts, request, options)
+  await refuse(parts, request)
+  if (files && force !== true) await options.others?.()
   const target = conversation ? await findTarget(log, state.current.rewound, toSeq) : undefined
   const isWhole = hasWholeRun(parts)
   // Nothing has ended yet if there is no such snapshot, or if it cannot be read.
@@ -121,8 +122,7 @@ async function rewindNow(parts: RewindParts, request: RewindRequest, options: Re
 /** What the agent has done since is rewound in any case. What somebody has sent is not lost without their knowledge. */
 async function refuse(
   { log, state, compactions }: RewindParts,
-  { to_seq, last_seq, files = false, conversation = true, force = false }: RewindRequest,
-  { others }: RewindOptions,
+  { to_seq, last_seq, files = false, conversation = true }: RewindRequest,
 ): Promise<void> {
   const newer = refuseNewer(state.current)
   if (newer) throw newer
@@ -133,7 +133,6 @@ async function refuse(
     for (const { seq } of events) throw changedMeanwhile(last_seq, seq)
   if (!compactions.isIdle)
     throw new Problem('conversation_running', 'The conversation is being compacted; wait until that has ended.')
-  if (files && !force) await others?.()
 }
 
 /** Ends the run, its tools, the subagents, and the background jobs that were posted after the event. */

@@ -1,7 +1,6 @@
 /** What the agent loop knows of a run of the main agent, and what is stored when the loop ends. */
-import type { LoopEnd } from '../../agent/loop-end.ts'
+import type { LoopEnd, LoopWait } from '../../agent/loop-end.ts'
 import type { AgentContext } from '../../agent/loop-context.ts'
-import type { LoopWait } from '../../agent/loop.ts'
 import type { OutputContext } from '../../agent/output/final-output.ts'
 import type { ToolCalls } from '../../agent/tool-calls.ts'
 import { Problem } from '../../contract/problem.ts'

@@ -15,10 +15,10 @@
  * - `ending`: its end is being stored in the turn of the conversation. It cannot be stopped, as a stop would have to wait
  *   for that turn. It continues if calls may run without an answer, because hooks have decided them, for example.
  */
-import type { LoopEnd } from '../../agent/loop-end.ts'
+import type { LoopEnd, LoopWait } from '../../agent/loop-end.ts'
 import { timeLimit } from '../../agent/model/loop-ends.ts'
 import type { AgentContext } from '../../agent/loop-context.ts'
-import { runAgent, type LoopWait } from '../../agent/loop.ts'
+import { runAgent } from '../../agent/loop.ts'
 import { SentMessages } from '../../agent/model/sent-messages.ts'
 import type { Event } from '../../contract/events/event.ts'
 import { QUEUED } from '../../contract/events/status.ts'
@@ -102,6 +102,7 @@ export class RunDriver {
   /** Receives each durable event of the conversation. */
   take(event: Event): void {
     this.#history.take(event)
+    if (this.#deps.state.current.settings.file_checkpointing) this.#deps.snapshots()?.follow(event)
     if (event.type === 'ConfigUpdate') (this.#active ?? this.#ending)?.watchDeadline()
   }
 
@@ -262,7 +263,7 @@ export class ActiveRun {
       const emit = async (drafts: Parameters<EventLog['append']>[0]) => void (await log.append(drafts))
       const end = await runAgent(context, { emit, publish: (draft) => log.publish(draft) }, signal)
       const stop = signal.reason === TIME_LIMIT ? timeLimit() : end
-      return context.snapshots && stop && 'stopReason' in stop ? await context.snapshots.finish(stop) : stop
+      return context.snapshots && stop ? await context.snapshots.finish(stop) : stop
     } catch (error) {
       if (!signal.aborted || error !== signal.reason) return this.#failure(error)
       return error === TIME_LIMIT ? timeLimit() : { stopReason: 'paused' }

@@ -3,7 +3,8 @@
  * has led to, and at the end of the run. Turns that only read take none.
  */
 import type { LoopSnapshots } from '../../agent/loop-context.ts'
-import type { LoopEnd } from '../../agent/loop-end.ts'
+import type { LoopEnd, LoopWait } from '../../agent/loop-end.ts'
+import type { Event } from '../../contract/events/event.ts'
 import type { ToolCalls } from '../../agent/tool-calls.ts'
 import type { EventLog } from '../../events/event-log.ts'
 import type { PermissionGate } from '../../policy/permissions.ts'
@@ -65,19 +66,28 @@ class RunSnapshots implements LoopSnapshots {
     if (isDue) this.#ahead ??= this.#take()
   }
 
-  readonly finish = async (end: LoopEnd): Promise<LoopEnd> => {
+  readonly follow = (event: Event): void => {
+    const isPause = event.type === 'StatusUpdate' && event.status === 'paused' && event.reason !== 'server_closing'
+    if (isPause) this.#rest(event.seq - 1)
+    else if (event.type === 'ToolResult' && this.#deps.state.current.status === 'paused') this.#rest(event.seq)
+  }
+
+  /** The next turn takes another snapshot, of what somebody else has changed until then. */
+  #rest(asOf?: number): void {
+    this.#ahead = undefined
+    if (this.#hasChanged && !this.#isOff) void this.#take(asOf)
+  }
+
+  readonly finish = async <T extends LoopEnd | LoopWait>(end: T): Promise<T | LoopEnd> => {
     const { run } = this.#deps.state.current
-    if (!run || this.#runId !== run.id || !this.#hasChanged || this.#isOff || end.stopReason === 'paused') return end
-    await (this.#ahead ?? this.#take())
-    if (this.#isOff) return end
+    if (!run || this.#runId !== run.id || !this.#hasChanged) return end
+    if (!('stopReason' in end)) this.#rest()
+    if (!('stopReason' in end) || end.stopReason === 'paused') return end
+    if (!this.#isOff) await (this.#ahead ?? this.#take())
+    if (this.#isOff) return { ...end, snapshotFailed: true }
     try {
       const snapshots = this.#deps.snapshots()
-      const knownSnapshots = await snapshots.list()
-      const [first, last] = [
-        knownSnapshots.findLast(({ asOf }) => asOf < run.startSeq) ?? knownSnapshots[0],
-        knownSnapshots.at(-1),
-      ]
-      const changes = first && last ? await snapshots.changesBetween(first, last) : undefined
+      const changes = await snapshots.changesSince(run.startSeq)
       snapshots.prune(run.startSeq).catch(this.#report)
       return changes ? { ...end, changes } : end
     } catch (error) {
@@ -101,13 +111,13 @@ class RunSnapshots implements LoopSnapshots {
     return false
   }
 
-  async #take(): Promise<void> {
+  async #take(knownSeq?: number): Promise<void> {
     const { state, snapshots, metrics, limits } = this.#deps
     const began = performance.now()
     try {
       const { run, lastSeq } = state.current
       // What has changed between two runs was there before the message that the run began with.
-      const asOf = this.#isWhole && !this.#hasChanged ? await this.#lastEnd() : lastSeq
+      const asOf = knownSeq ?? (this.#isWhole && !this.#hasChanged ? await this.#lastEnd() : lastSeq)
       if ((await limits.quota?.room()) === 0) throw new Error(NO_ROOM)
       await snapshots().take(asOf, run?.id)
       metrics.snapshotTaken('taken', performance.now() - began)

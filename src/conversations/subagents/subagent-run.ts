@@ -1,6 +1,5 @@
 /** One open subagent in this process: its tools, its hooks and its history, for the agent loop. */
-import type { LoopEnd } from '../../agent/loop-end.ts'
-import type { LoopWait } from '../../agent/loop.ts'
+import type { LoopEnd, LoopWait } from '../../agent/loop-end.ts'
 import { runAgent } from '../../agent/loop.ts'
 import type { AgentContext, Output } from '../../agent/loop-context.ts'
 import type { Event } from '../../contract/events/event.ts'

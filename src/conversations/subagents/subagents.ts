@@ -11,8 +11,7 @@
  * In the background, the call has its result at once, and the state drives the subagent from `waits for a slot` on
  * (`background.ts`). A stop leaves it from each of these states: its call stays open for the next run, unless it must end.
  */
-import type { LoopEnd } from '../../agent/loop-end.ts'
-import type { LoopWait } from '../../agent/loop.ts'
+import type { LoopEnd, LoopWait } from '../../agent/loop-end.ts'
 import type { Event } from '../../contract/events/event.ts'
 import type { Queue } from '../../lib/queue.ts'
 import { uuid7 } from '../../lib/uuid7.ts'

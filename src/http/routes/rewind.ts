@@ -53,14 +53,16 @@ export const rewindRoutes: FastifyPluginAsyncZod<{ manager: ConversationManager 
   )
 }
 
-/** Throws `workdir_in_use` while another conversation works in one of the directories. A key learns only of those it can see. */
+const WORKING = ['running', 'waiting_for_confirmation', 'waiting_for_input', 'waiting_for_client'].join()
+
+/** Throws `workdir_in_use` while a run of another conversation works in one of the directories. A key learns only of those it can see. */
 async function refuseOthers(
   manager: ConversationManager,
   access: Access,
   { id, state: { settings } }: Awaited<ReturnType<ConversationManager['open']>>,
 ): Promise<void> {
   const own = [settings.workdir, ...(settings.additional_directories ?? [])]
-  const running = ListConversations.parse({ status: 'running', limit: 1000 })
+  const running = ListConversations.parse({ status: WORKING, limit: 1000 })
   const isIn = ({
     workdir,
     additional_directories: more = [],

@@ -19,7 +19,7 @@ import type { RootKeys } from './root-keys.ts'
 import type { ShownPaths } from './shown-paths.ts'
 import { forEachBlob } from './stored-snapshots.ts'
 import type { TreeEntry } from './tree-entry.ts'
-import { isSameStat, MAX_FILE_BYTES, toBytes } from './tree-entry.ts'
+import { isSameStat, MAX_FILE_BYTES, toBytes, WRITABLE } from './tree-entry.ts'
 
 export type RestoreTools = {
   readonly store: GitStore
@@ -61,10 +61,17 @@ export async function applyRestore(plan: RootPlan, tools: RestoreTools): Promise
   return await new Restore(root, tools).run(plan)
 }
 
+type Writing = Change & {
+  readonly content: Buffer
+  /** Throws if somebody has changed the file. */
+  readonly refuse: () => Promise<void>
+}
+
 class Restore {
   readonly #root: OpenedPath
   readonly #tools: RestoreTools
   readonly #failed: { path: string; reason: string }[] = []
+  #opened: { readonly path: string; readonly place: OpenedPath } | undefined
 
   constructor(root: OpenedPath, tools: RestoreTools) {
     this.#root = root
@@ -72,20 +79,31 @@ class Restore {
   }
 
   async run(plan: RootPlan): Promise<RestoreOutcome> {
+    try {
+      return await this.#run(plan)
+    } finally {
+      await this.#leave()
+    }
+  }
+
+  async #run(plan: RootPlan): Promise<RestoreOutcome> {
+    const unlockedDirectories = await this.#unlock(plan)
     const { removed, removedDirectories, madeDirectories, written, changedDirectories } = plan
     for (const path of removed)
       await this.#attempt(path, async (parent, name) => {
         await refuseChanged(entryIn(parent, name), plan.now.get(path))
         await unlink(entryIn(parent, name)).catch(unlessGone)
       })
+    await this.#leave()
     for (const path of removedDirectories)
       await this.#attempt(path, (parent, name) => rmdir(entryIn(parent, name)).catch(unlessGone))
     for (const change of madeDirectories)
       await this.#attempt(change.path, async (parent, name) => {
         await mkdir(entryIn(parent, name), { mode: 0o700 })
         // At once if it can be: after a crash, a directory with another mode is one that somebody has changed.
-        if ((change.entry.mode & 0o700) === 0o700) await this.#changeDirectory(parent, name, change)
+        if ((change.entry.mode & 0o700) === 0o700) await this.#setMode(parent, name, change.entry.mode)
       })
+    await this.#leave()
     await forEachBlob(
       this.#tools.store,
       written.map(({ entry }) => entry.blob),
@@ -93,18 +111,36 @@ class Restore {
         const change = written[index]
         if (change)
           await this.#attempt(change.path, async (parent, name) => {
-            await refuseChanged(entryIn(parent, name), plan.now.get(change.path))
-            await this.#write(parent, name, change, content)
+            const refuse = () => refuseChanged(entryIn(parent, name), plan.now.get(change.path))
+            await refuse()
+            await this.#write(parent, name, { ...change, content, refuse })
           })
       },
     )
     // Last and from below: a directory may be one that nothing can be written to.
-    for (const change of [...changedDirectories, ...madeDirectories.toReversed()])
-      await this.#attempt(change.path, (parent, name) => this.#changeDirectory(parent, name, change))
+    for (const change of [...changedDirectories, ...unlockedDirectories, ...madeDirectories.toReversed()])
+      await this.#attempt(change.path, (parent, name) => this.#setMode(parent, name, change.entry.mode))
     return { failed: this.#failed }
   }
 
-  async #write(parent: OpenedPath, name: Buffer, { entry }: Change, content: Buffer): Promise<void> {
+  /** Makes the directories writable in which something changes. Returns those that get their modes again. */
+  async #unlock(plan: RootPlan): Promise<readonly Change[]> {
+    const { now, removed, removedDirectories, madeDirectories, written, changedDirectories } = plan
+    const changes = [...madeDirectories, ...written].map(({ path }) => path)
+    const parents = new Set<string>()
+    for (const path of [...removed, ...removedDirectories, ...changes])
+      for (let at = parentOf(path); at !== '' && !parents.has(at); at = parentOf(at)) parents.add(at)
+    const lockedDirectories = [...parents].sort().flatMap((path) => {
+      const entry = now.get(path)
+      return entry?.kind === 'directory' && (entry.mode & WRITABLE) !== WRITABLE ? [{ path, entry, isNew: false }] : []
+    })
+    for (const { path, entry } of lockedDirectories)
+      await this.#attempt(path, (parent, name) => this.#setMode(parent, name, entry.mode | WRITABLE))
+    const others = new Set([...removedDirectories, ...changedDirectories.map(({ path }) => path)])
+    return lockedDirectories.filter(({ path }) => !others.has(path)).toReversed()
+  }
+
+  async #write(parent: OpenedPath, name: Buffer, { entry, content, refuse }: Writing): Promise<void> {
     const temporary = await this.#tools.unfinished.note(parent, 'edit')
     const draft = entryIn(parent, Buffer.from(temporary))
     try {
@@ -115,6 +151,8 @@ class Restore {
         await file.chmod(entry.mode & FILE_MODE)
         await file.datasync()
       }
+      // Writing takes its time.
+      await refuse()
       await rename(draft, entryIn(parent, name))
     } catch (error) {
       await unlink(draft).catch(() => {})
@@ -124,14 +162,14 @@ class Restore {
     }
   }
 
-  async #changeDirectory(parent: OpenedPath, name: Buffer, { entry }: Change): Promise<void> {
+  async #setMode(parent: OpenedPath, name: Buffer, mode: number): Promise<void> {
     await using directory = await openAt(entryIn(parent, name), constants.O_DIRECTORY | constants.O_NOFOLLOW)
-    await chmod(`/proc/self/fd/${directory.handle.fd}`, entry.mode & DIRECTORY_MODE)
+    await chmod(`/proc/self/fd/${directory.handle.fd}`, mode & DIRECTORY_MODE)
   }
 
   async #attempt(path: string, work: (parent: OpenedPath, name: Buffer) => Promise<unknown>): Promise<void> {
     try {
-      await using parent = await this.#openParent(path)
+      const parent = await this.#openParent(path)
       const name = toBytes(path.slice(path.lastIndexOf('/') + 1))
       if (!this.#tools.mayWrite(`${parent.path}/${name.toString()}`)) throw refusal('it belongs to the server')
       await work(parent, name)
@@ -142,9 +180,25 @@ class Restore {
     }
   }
 
+  /** The paths are sorted: most have the parent of the one before, which stays open until `leave`. */
   async #openParent(path: string): Promise<OpenedPath> {
+    const parent = parentOf(path)
+    if (this.#opened?.path !== parent) {
+      await this.#leave()
+      this.#opened = { path: parent, place: await this.#open(parent) }
+    }
+    return this.#opened.place
+  }
+
+  async #leave(): Promise<void> {
+    const opened = this.#opened
+    this.#opened = undefined
+    await opened?.place.handle.close()
+  }
+
+  async #open(path: string): Promise<OpenedPath> {
     let place = await openAt(within(this.#root, '.'), constants.O_DIRECTORY)
-    for (const name of parentOf(path).split('/').filter(Boolean)) {
+    for (const name of path.split('/').filter(Boolean)) {
       await using outer = place
       place = await openAt(entryIn(outer, toBytes(name)), constants.O_DIRECTORY | constants.O_NOFOLLOW)
     }

@@ -6,8 +6,8 @@ import type { Totals } from './diff-snapshots.ts'
 import { changedPaths } from './plan-restore.ts'
 import type { RootPlan } from './plan-restore.ts'
 import type { RootKeys } from './root-keys.ts'
-import type { LeftOut } from './tree-entry.ts'
-import { shownPath } from './tree-entry.ts'
+import type { LeftOut, TreeEntry } from './tree-entry.ts'
+import { shownPath, WRITABLE } from './tree-entry.ts'
 
 /** The entry as `WorkspaceSnapshot` shows it; a path of an additional directory is absolute. */
 type ShownLeftOut = EventOf<'WorkspaceSnapshot'>['left_out'][number]
@@ -57,18 +57,25 @@ export class ShownPaths {
     return shownEntries
   }
 
-  /** `since`: the plan that would restore the last snapshot. What is as in the target already was restored before a crash. */
+  /**
+   * `since`: the plan that would restore the last snapshot. What is as in the target already, or between the two, was changed by
+   * a restore before a crash.
+   */
   async report(id: string, plans: readonly RootPlan[], since: readonly RootPlan[]): Promise<RestoreReport> {
     const removedPaths = plans.flatMap(({ root, removed: files, removedDirectories }) =>
       [...files, ...removedDirectories].map((path) => ({ root, path })),
     )
     const plannedPaths = changedPaths(plans)
     const [goneKeys, plannedKeys] = [new Set(removedPaths.map(keyOf)), new Set(plannedPaths.map(keyOf))]
+    const [targets, lastEntries] = [entriesOf(plans), entriesOf(since)]
+    const isBetween = (each: PathOfRoot) => isHalfRestored(targets.get(keyOf(each)), lastEntries.get(keyOf(each)))
     return {
       snapshot_id: id,
       changed: await this.#all(plannedPaths.filter((each) => !goneKeys.has(keyOf(each)))),
       removed: await this.#all(removedPaths),
-      changed_since: await this.#all(changedPaths(since).filter((each) => plannedKeys.has(keyOf(each)))),
+      changed_since: await this.#all(
+        changedPaths(since).filter((each) => plannedKeys.has(keyOf(each)) && !isBetween(each)),
+      ),
       left_out: await this.leftOut(plans.map(({ root, leftOut }) => [root, leftOut] as const)),
       failed: [],
     }
@@ -94,6 +101,25 @@ export class ShownPaths {
     const prefix = isWorkdir ? '' : `${await keys.pathOf(root)}/`
     return (path) => redact(`${prefix}${shownPath(path)}`)
   }
+}
+
+type Planned = { readonly entry: TreeEntry; readonly now: TreeEntry | undefined }
+
+const entriesOf = (plans: readonly RootPlan[]): ReadonlyMap<string, Planned> =>
+  new Map(
+    plans.flatMap(({ root, now, madeDirectories, written, changedDirectories }) =>
+      [...madeDirectories, ...written, ...changedDirectories].map(
+        ({ path, entry }) => [keyOf({ root, path }), { entry, now: now.get(path) }] as const,
+      ),
+    ),
+  )
+
+/** True for what a restore does on its way from the last snapshot: it removes what changes its kind, and opens directories. */
+function isHalfRestored(target: Planned | undefined, last: Planned | undefined): boolean {
+  if (!last) return false
+  const { now, entry } = last
+  if (!now) return target !== undefined && target.entry.kind !== entry.kind
+  return now.kind === 'directory' && entry.kind === 'directory' && now.mode === (entry.mode | WRITABLE)
 }
 
 const keyOf = ({ root, path }: PathOfRoot) => `${root}\0${path}`

@@ -4,7 +4,6 @@
  */
 import { realpath } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { EventDraft } from '../../contract/events/event.ts'
 import { cursorAhead, Problem } from '../../contract/problem.ts'
 import type { EventLog } from '../../events/event-log.ts'
 import type { FileRules } from '../../files/jail/file-gate.ts'
@@ -16,6 +15,7 @@ import { applyPlans } from './apply-restore.ts'
 import { copyStore } from './copy-store.ts'
 import type { Totals } from './diff-snapshots.ts'
 import { totalsBetween } from './diff-snapshots.ts'
+import { draftOfSnapshot, findSnapshot } from './find-snapshot.ts'
 import { findGit } from '../git/run-git.ts'
 import { GitStore } from './git-store.ts'
 import { planRestore } from './plan-restore.ts'
@@ -46,9 +46,6 @@ export type SnapshotsDeps = {
   readonly headCommit: () => Promise<string | undefined>
   readonly limits?: SnapshotLimits | undefined
 }
-
-/** An event names no more paths than this. */
-const MAX_LEFT_OUT = 100
 
 export class WorkspaceSnapshots {
   readonly #deps: SnapshotsDeps
@@ -103,12 +100,11 @@ export class WorkspaceSnapshots {
 
   /** Returns the snapshot with the files as they were after this event. Throws a `Problem` if it does not exist or was deleted. */
   async at(seq: number): Promise<KnownSnapshot> {
-    const { head } = this.#deps.log
-    if (seq > head) throw cursorAhead('seq', seq, head)
-    const knownSnapshots = await this.#list()
-    const snapshot = knownSnapshots.findLast(({ asOf }) => asOf <= seq) ?? knownSnapshots[0]
-    const keptCommit = snapshot && (await commitOf(this.git, snapshot.id))
-    if (!snapshot || keptCommit === undefined) throw noSnapshot(seq)
+    if (seq > this.#deps.log.head) throw cursorAhead('seq', seq, this.#deps.log.head)
+    // One that is being taken may be the one.
+    await this.#queue.run(async () => {})
+    const snapshot = await findSnapshot(this.#deps.log, await this.#list(), seq)
+    if (!snapshot || (await commitOf(this.git, snapshot.id)) === undefined) throw noSnapshot(seq)
     return snapshot
   }
 
@@ -133,8 +129,11 @@ export class WorkspaceSnapshots {
     return realPaths.map((path, index) => ({ key: keys[index] ?? path, shown: index === 0 ? '' : path }))
   }
 
-  async changesBetween(from: KnownSnapshot, to: KnownSnapshot): Promise<Totals> {
-    if (from.id === to.id) return { files: 0, added: 0, removed: 0 }
+  /** Returns what differs between the snapshot before this event and the last one; undefined if there is none. */
+  async changesSince(seq: number): Promise<Totals | undefined> {
+    const keptSnapshots = await this.list()
+    const [from, to] = [keptSnapshots.findLast(({ asOf }) => asOf < seq) ?? keptSnapshots[0], keptSnapshots.at(-1)]
+    if (!from || !to || from.id === to.id) return from && { files: 0, added: 0, removed: 0 }
     return await totalsBetween(this.git, [await this.#commitOf(from), await this.#commitOf(to)])
   }
 
@@ -254,17 +253,7 @@ export class WorkspaceSnapshots {
       throw error
     })
     const leftOut = await this.#shown.leftOut([...trees].map(([root, tree]) => [root, tree.leftOut] as const))
-    const draft: EventDraft = {
-      type: 'WorkspaceSnapshot',
-      source: 'environment',
-      ...(runId !== undefined && { run_id: runId }),
-      snapshot_id: id,
-      as_of_seq: asOf,
-      ...(head !== undefined && { head_commit: head }),
-      left_out: leftOut.slice(0, MAX_LEFT_OUT),
-      ...(leftOut.length > MAX_LEFT_OUT && { left_out_count: leftOut.length }),
-    }
-    const [storedEvent] = await this.#deps.log.append([draft])
+    const [storedEvent] = await this.#deps.log.append([draftOfSnapshot({ id, asOf, runId, head, leftOut })])
     const knownSnapshot = { id, asOf, seq: storedEvent?.seq ?? asOf, at: Date.now(), head }
     this.#knownSnapshots?.push(knownSnapshot)
     return knownSnapshot
