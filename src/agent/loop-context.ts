@@ -64,7 +64,7 @@ export type LoopSnapshots = {
   readonly ahead: () => void
   /** Returns the end with what has changed during the run. If the run only waits, somebody else may change the files now. */
   readonly finish: <T extends LoopEnd | LoopWait>(end: T) => Promise<T | LoopEnd>
-  /** Receives each durable event. A run that was paused may go on later, and tools that still work end after it. */
+  /** Receives each durable event. A run that was paused may continue later, and tools that still work end after it. */
   readonly follow: (event: Event) => void
 }
 

@@ -80,6 +80,20 @@ test('requests at the same time begin ten replays and no more', async () => {
   )
 })
 
+test('one user begins five replays, and others still can', async () => {
+  await using opened = await openHeld()
+  const { bench, replays } = opened
+  const ofUser = async (user_id: string) => {
+    const original = await bench.converse({ llm_config: pricedLlm(bench), user_id })
+    await original.post({ message: 'go', run: false })
+    return () => replays.post(asked({ conversation_ids: [original.id] }))
+  }
+  const [post, postAsOther] = [await ofUser('user-17'), await ofUser('user-18')]
+  const settled = await Promise.allSettled(Array.from({ length: 7 }, post))
+  expect(settled.filter(({ status }) => status === 'rejected')).toHaveLength(2)
+  await expect(postAsOther()).resolves.toMatchObject({ status: 'running' })
+})
+
 test('a replay that a client has cancelled does not continue when the server ends meanwhile', async () => {
   await using opened = await openHeld()
   const { bench } = opened

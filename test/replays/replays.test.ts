@@ -2,6 +2,8 @@
 import * as fs from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
+import { ForkConversation } from '../../src/contract/conversation.ts'
+import { measureFork } from '../../src/replays/follow-fork.ts'
 import { startScriptedModel } from '../../src/llm/scripted/scripted-model.ts'
 import { call, eventsOf, MODEL_KEY, only, realShells, say, setBench, tool } from '../conversations/fixtures.ts'
 import type { Bench, BenchOptions } from '../conversations/fixtures.ts'
@@ -336,4 +338,37 @@ test('a server with peers makes no replays', async () => {
   const replays = createReplays(opened.bench, { hasPeers: true })
   const request = asked({ conversation_ids: [crypto.randomUUID()] })
   await expect(replays.post(request)).rejects.toMatchObject({ code: 'unavailable' })
+})
+
+test('a fork of a replay has hooks that run a command, and none that would send its calls to a URL', async () => {
+  await using opened = await open()
+  const url = { type: 'http' as const, url: 'https://audit.example.com/hook' }
+  const command = { type: 'command' as const, command: 'true' }
+  const hooks = { PreToolUse: [{ hooks: [url, command] }, { hooks: [url] }], Stop: [{ hooks: [url] }] }
+  const original = await opened.converse({ hooks })
+  await original.post({ message: 'go', run: false })
+  const posted = await opened.replays.post(asked({ conversation_ids: [original.id] }))
+  await untilReplay(opened.replays, posted)
+  const fork = await opened.bench.manager.open(posted.rows[0]!.conversation_id)
+  expect(fork.state.settings.hooks).toEqual({ PreToolUse: [{ hooks: [expect.objectContaining(command)] }] })
+})
+
+test('the changes of a fork are those of all its runs', async () => {
+  await using opened = await open({
+    script: ({ messages }) => {
+      const last = JSON.stringify(messages.at(-1))
+      const name = /write (\w)/.exec(last)?.[1]
+      return name === undefined
+        ? { text: 'Done.', usage: USAGE }
+        : { calls: [call('Write', { [name]: '1' })], usage: USAGE }
+    },
+    tools: [write],
+    deps: { createShells: realShells() },
+  })
+  const original = await opened.converse({ file_checkpointing: true, permission_mode: 'bypass' })
+  await say(original, 'write a')
+  const { id } = await opened.bench.manager.fork(original.id, ForkConversation.parse({ workdir: 'copy' }))
+  const fork = await opened.bench.manager.open(id)
+  for (const name of ['b', 'c']) await say(fork, `write ${name}`)
+  expect(await measureFork(fork, false)).toMatchObject({ changes: { files: 2, added: 2, removed: 0 } })
 })

@@ -191,9 +191,9 @@ class Restore {
   }
 
   async #leave(): Promise<void> {
-    const opened = this.#opened
+    const openedParent = this.#opened
     this.#opened = undefined
-    await opened?.place.handle.close()
+    await openedParent?.place.handle.close()
   }
 
   async #open(path: string): Promise<OpenedPath> {

@@ -77,7 +77,7 @@ class Watch {
 /** The process has ended before it could take a snapshot. */
 const CUT_OFF: ReadonlySet<string> = new Set(['server_restart', 'owner_lost'])
 
-type Taken = {
+type TakenSnapshot = {
   readonly id: string
   readonly asOf: number
   readonly runId: string | undefined
@@ -90,7 +90,7 @@ type Taken = {
 const MAX_LEFT_OUT = 100
 
 /** The event by which the log knows a snapshot. */
-export const draftOfSnapshot = ({ id, asOf, runId, head, leftOut }: Taken): EventDraft => ({
+export const draftOfSnapshot = ({ id, asOf, runId, head, leftOut }: TakenSnapshot): EventDraft => ({
   type: 'WorkspaceSnapshot',
   source: 'environment',
   ...(runId !== undefined && { run_id: runId }),

@@ -103,9 +103,9 @@ export class ShownPaths {
   }
 }
 
-type Planned = { readonly entry: TreeEntry; readonly now: TreeEntry | undefined }
+type PlannedEntry = { readonly entry: TreeEntry; readonly now: TreeEntry | undefined }
 
-const entriesOf = (plans: readonly RootPlan[]): ReadonlyMap<string, Planned> =>
+const entriesOf = (plans: readonly RootPlan[]): ReadonlyMap<string, PlannedEntry> =>
   new Map(
     plans.flatMap(({ root, now, madeDirectories, written, changedDirectories }) =>
       [...madeDirectories, ...written, ...changedDirectories].map(
@@ -114,8 +114,8 @@ const entriesOf = (plans: readonly RootPlan[]): ReadonlyMap<string, Planned> =>
     ),
   )
 
-/** True for what a restore does on its way from the last snapshot: it removes what changes its kind, and opens directories. */
-function isHalfRestored(target: Planned | undefined, last: Planned | undefined): boolean {
+/** True for what a restore does between the last snapshot and its target: it removes what changes its kind, and opens directories. */
+function isHalfRestored(target: PlannedEntry | undefined, last: PlannedEntry | undefined): boolean {
   if (!last) return false
   const { now, entry } = last
   if (!now) return target !== undefined && target.entry.kind !== entry.kind

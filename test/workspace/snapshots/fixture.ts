@@ -11,10 +11,11 @@ import { planRestore } from '../../../src/workspace/snapshots/plan-restore.ts'
 import { keepSnapshot, readSnapshot } from '../../../src/workspace/snapshots/stored-snapshots.ts'
 import { WorkdirLooks } from '../../../src/workspace/snapshots/workdir-looks.ts'
 
-export async function openBench(additional: readonly string[] = []) {
-  const place = await mkdtemp(join(tmpdir(), 'snapshots-'))
+/** `place`: that of another process, which has made it. */
+export async function openBench(additional: readonly string[] = [], given?: string) {
+  const place = given ?? (await mkdtemp(join(tmpdir(), 'snapshots-')))
   const workdir = join(place, 'work')
-  await mkdir(workdir)
+  await mkdir(workdir, { recursive: true })
   const directories = additional.map((name) => join(place, name))
   for (const directory of directories) await mkdir(directory, { recursive: true })
   const git = findGit()

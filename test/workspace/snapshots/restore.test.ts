@@ -67,6 +67,33 @@ test('a restored snapshot needs no other restore, and an unchanged tree no proce
   expect(now.written.tree).toBe(first.written.tree)
 })
 
+test('what is in a directory that nothing can be written to goes back, and its mode too', async () => {
+  await using bench = await openBench()
+  const { workdir, place } = bench
+  for (const name of ['kept', 'changed']) fs.mkdirSync(`${workdir}/${name}`)
+  fs.writeFileSync(`${workdir}/kept/a`, 'one')
+  fs.chmodSync(`${workdir}/kept`, 0o555)
+  const { written } = await bench.keep('first')
+  const model = describeTree(workdir)
+  fs.chmodSync(`${workdir}/kept`, 0o755)
+  fs.writeFileSync(`${workdir}/kept/a`, 'two')
+  fs.mkdirSync(`${workdir}/new/inner`, { recursive: true })
+  for (const name of ['kept/b', 'changed/c', 'new/inner/d']) fs.writeFileSync(`${workdir}/${name}`, 'new')
+  for (const name of ['kept', 'changed', 'new/inner', 'new']) fs.chmodSync(`${workdir}/${name}`, 0o555)
+  const program = `
+    const { openBench } = await import('${import.meta.resolve('./fixture.ts')}')
+    const bench = await openBench([], process.argv[1])
+    const { failed } = await bench.restore('${written.commit}')
+    process.stdout.write(JSON.stringify(failed))
+    process.exit(0)`
+  // Modes do not bind the superuser.
+  const bound = process.getuid!() === 0 ? ['setpriv', '--bounding-set', '-dac_override', '--inh-caps', '-all'] : []
+  const [file = '', ...args] = [...bound, process.execPath, '-e', program, place]
+  const failed = execFileSync(file, args, { encoding: 'utf8' })
+  expect(JSON.parse(failed)).toEqual([])
+  expect(sorted(describeTree(workdir))).toEqual(sorted(model))
+})
+
 test('a snapshot of the first version is restored', async () => {
   await using bench = await openBench()
   const { workdir, store } = bench
