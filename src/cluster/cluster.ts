@@ -38,6 +38,8 @@ export type ClusterOptions = {
   readonly onFault: (error: unknown) => void
   /** Called for each request that was sent to another instance. */
   readonly onForwarded?: ((outcome: 'answered' | 'failed') => void) | undefined
+  /** Returns true if this instance has no free slot for a run, and others can read the files of its conversations. */
+  readonly leavesToOthers?: () => boolean
   /** How often it is looked whether an instance that requests were sent to has ended, in milliseconds. */
   readonly checkMs?: number
   /** How often it is looked whether such an instance is silent, and how long an answer to a new connection may take; in milliseconds. */
@@ -132,13 +134,18 @@ export class Cluster implements AsyncDisposable {
   }
 
   /**
-   * Returns the other instance that must answer a request; undefined if this one does. What another one has sent is forwarded
-   * only by an instance that stops: it may have left the conversation since.
+   * Returns the other instance that must answer a request; undefined if this one does. A conversation without an owner is for
+   * the least loaded one if no run can begin here. What another one has sent is forwarded only by an instance that stops: it may
+   * have left the conversation since.
    */
   async ownerElsewhere(connection: object, conversationId: string): Promise<Peer | undefined> {
     const isForwarded = this.#connections.has(connection)
     if (this.#isHere ? await this.#isHere(conversationId) : isForwarded) return undefined
-    return (await this.#options.instances.otherOwnerOf(conversationId)) ?? (await this.successor())
+    const { instances, leavesToOthers } = this.#options
+    const owner = await instances.otherOwnerOf(conversationId)
+    if (owner) return owner
+    if (this.#isHere) return await this.successor()
+    return leavesToOthers?.() ? await instances.leastLoadedFor(conversationId) : undefined
   }
 
   /** Returns the other instance that must answer a create with this key, because it has answered one before. */

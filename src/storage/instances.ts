@@ -6,6 +6,9 @@ export type Peer = { readonly instance: number; readonly address: string }
 
 export type AnnouncedPeer = Peer & { readonly settings: Readonly<Record<string, string>> }
 
+/** The runs of an instance that have a slot, and how many slots it has. */
+export type RunLoad = { readonly active: number; readonly limit: number }
+
 export interface Instances {
   /** The number of this one, which no other start has. */
   readonly own: number
@@ -26,8 +29,12 @@ export interface Instances {
   endFormer(): Promise<void>
   /** Stores that this one stops: `successor` does not return it any more. */
   leave(): Promise<void>
-  /** Resolves to another instance that can take conversations over now. */
+  /** Stores with each renewal of the lease what this returns. */
+  publishLoad(load: () => RunLoad): void
+  /** Resolves to the least loaded other instance, if it can take conversations over now. */
   successor(): Promise<Peer | undefined>
+  /** Resolves to the least loaded other instance that has a free slot, if no instance that lives owns the conversation. */
+  leastLoadedFor(conversationId: string): Promise<Peer | undefined>
   /** Resolves to at most `limit` other conversations with unfinished work whose owner has ended, or has left them. */
   orphans(limit: number, except: readonly string[]): Promise<string[]>
   /** Resolves to true if the conversation is one of these. */

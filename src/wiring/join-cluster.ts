@@ -11,7 +11,7 @@ import type { Services } from './services.ts'
 
 export async function openCluster(
   config: Config,
-  { storage, logger, metrics }: Services,
+  { storage, logger, metrics, slots }: Services,
 ): Promise<Cluster | undefined> {
   const { instances, keys } = storage
   if (!config.cluster || !instances) return undefined
@@ -20,7 +20,12 @@ export async function openCluster(
   const onFault = (error: unknown) => logger.error({ err: error }, 'another instance could not be reached with TLS')
   const tls = config.cluster.tls && (await readCertificates(config.cluster.tls))
   const onForwarded = metrics.cluster?.forwarded
-  return new module.Cluster({ instances, keyMaterial: keys.material[0], tls, onRefused, onFault, onForwarded })
+  const { maxConcurrentRuns: limit, sharedDir } = config
+  instances.publishLoad(() => ({ active: slots.active, limit }))
+  // Elsewhere, its files would be missing.
+  const leavesToOthers = () => sharedDir !== undefined && slots.active >= limit
+  const reporting = { onRefused, onFault, onForwarded }
+  return new module.Cluster({ instances, keyMaterial: keys.material[0], tls, leavesToOthers, ...reporting })
 }
 
 async function readCertificates(files: TlsFiles): Promise<TlsMaterial> {

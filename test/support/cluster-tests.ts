@@ -3,7 +3,7 @@ export const STORIES_OF_ONE_STORAGE = [
   // About the files of a data directory, or about disks.
   'test/stories/{earlier-data,earlier-tools,moved-data,older-data,transfer,full-disk,real-disks,faults,unfinished-stop}.test.ts',
   // With a database in every run.
-  'test/stories/{database-outage,drained-instance,lists-of-instances,postgres,remote-streams}.test.ts',
+  'test/stories/{database-outage,drained-instance,full-instance,lists-of-instances,postgres,remote-streams}.test.ts',
   'test/stories/{settings-of-instances,several-instances,tls-between-instances,racing-instances,restarted-instance}.test.ts',
   // Of the command line, which has a data directory of its own.
   'test/stories/{demo,doctor,first-start,first-answer,readme-tour,two-directories,personal-settings}.test.ts',

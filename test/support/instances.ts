@@ -12,7 +12,9 @@ export const loneInstance = (own: number): Instances => ({
   ended: async () => [],
   endFormer: async () => {},
   leave: async () => {},
+  publishLoad: () => {},
   successor: async () => undefined,
+  leastLoadedFor: async () => undefined,
   orphans: async () => [],
   isOrphan: async () => false,
 })

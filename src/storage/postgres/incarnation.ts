@@ -6,6 +6,7 @@ import { hostname } from 'node:os'
 import { setTimeout as delay } from 'node:timers/promises'
 import { settlesWithin } from '../../lib/bounded-wait.ts'
 import type { Availability } from '../availability.ts'
+import type { RunLoad } from '../instances.ts'
 import { RenewedLease } from '../lease/lease.ts'
 import type { InstanceCounter, Observation } from './counter-watch.ts'
 import { CounterWatch } from './counter-watch.ts'
@@ -83,6 +84,8 @@ export class KeptIncarnation implements Availability, AsyncDisposable {
   readonly #takenOver = new AbortController()
   readonly #others: CounterWatch
   readonly lease: RenewedLease | undefined
+  /** Stored with each renewal. */
+  load: (() => RunLoad) | undefined
   #session: PostgresSession
   /** Leads through the pooler, if there is one. */
   #pooled: PostgresSession | undefined
@@ -132,7 +135,8 @@ export class KeptIncarnation implements Availability, AsyncDisposable {
       const sentAt = now()
       const outage = await this.#outageOfPooler()
       const askedAt = now()
-      const values = [INSTANCE_LOCK, number, outage === undefined]
+      const load = this.load?.()
+      const values = [INSTANCE_LOCK, number, outage === undefined, load?.active ?? 0, load?.limit ?? 0]
       const [row] = await this.#session.run(RENEW[sharing], values, STATEMENT_MS)
       const answeredAt = now()
       if (row?.['is_alive'] !== true) return await this.#giveUp()
@@ -215,7 +219,7 @@ const BEGIN_ALONE = `with ended as (update incarnations set ended_at = now() whe
 const renewWith = (lock: string) => `
   with locked as materialized (${lock}),
     renewed as (
-      update incarnations set counter = counter + 1
+      update incarnations set counter = counter + 1, active_runs = $4, run_limit = $5
       where id = $2 and ended_at is null and $3 and (select is_locked from locked)
       returning id
     )

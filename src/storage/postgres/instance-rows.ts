@@ -1,9 +1,11 @@
 /** The addresses of the instances that share the database, and which of them has a conversation. */
 import { z } from 'zod'
-import type { AnnouncedPeer, Instances, Peer } from '../instances.ts'
+import type { AnnouncedPeer, Instances, Peer, RunLoad } from '../instances.ts'
 import { otherOwnerOfKey } from './creation-claims.ts'
 import type { NotedIncarnation } from './former-incarnation.ts'
+import type { KeptIncarnation } from './incarnation.ts'
 import type { RowOwnership } from './ownership.ts'
+import type { PostgresRow } from './session.ts'
 
 /** The database refuses any other text as an id. */
 const UUID = /^[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}$/i
@@ -13,11 +15,13 @@ const Settings = z.record(z.string(), z.string())
 export class InstanceRows implements Instances {
   readonly #ownership: RowOwnership
   readonly #former: NotedIncarnation | undefined
+  readonly #renewals: Pick<KeptIncarnation, 'load'>
 
   /** `former`: the one of this data directory before, if its process is certainly dead. */
-  constructor(ownership: RowOwnership, former: NotedIncarnation | undefined) {
+  constructor(ownership: RowOwnership, former: NotedIncarnation | undefined, renewals: Pick<KeptIncarnation, 'load'>) {
     this.#ownership = ownership
     this.#former = former
+    this.#renewals = renewals
   }
 
   get own(): number {
@@ -40,7 +44,7 @@ export class InstanceRows implements Instances {
   async otherOwnerOf(conversationId: string): Promise<Peer | undefined> {
     if (!UUID.test(conversationId)) return undefined
     const [row] = await this.#ownership.database.read(OTHER_OWNER, [conversationId, this.own])
-    return row && { instance: Number(row['id']), address: String(row['address']) }
+    return row && peerOf(row)
   }
 
   otherOwnerOfKey(key: string): Promise<Peer | undefined> {
@@ -60,9 +64,19 @@ export class InstanceRows implements Instances {
     await this.#ownership.database.write('update incarnations set is_leaving = true where id = $1', [this.own])
   }
 
+  publishLoad(load: () => RunLoad): void {
+    this.#renewals.load = load
+  }
+
   async successor(): Promise<Peer | undefined> {
     const [row] = await this.#ownership.database.read(SUCCESSOR, [this.own])
-    return row && { instance: Number(row['id']), address: String(row['address']) }
+    return row && peerOf(row)
+  }
+
+  async leastLoadedFor(conversationId: string): Promise<Peer | undefined> {
+    if (!UUID.test(conversationId)) return undefined
+    const [row] = await this.#ownership.database.read(LEAST_LOADED, [this.own, conversationId])
+    return row && peerOf(row)
   }
 
   async orphans(limit: number, except: readonly string[]): Promise<string[]> {
@@ -92,6 +106,15 @@ const OTHERS = `
 const OTHER_OWNER = `
   select i.id, i.address from conversations c join incarnations i on i.id = c.owner
   where c.id = $1 and c.has_log and i.id <> $2 and i.ended_at is null and i.address is not null`
-const SUCCESSOR = `
+const PRESENT = 'id <> $1 and ended_at is null and address is not null and not is_leaving'
+// An earlier version stores no load, and is as good as a full one.
+const BY_LOAD = 'order by active_runs::float8 / nullif(run_limit, 0) nulls last, random() limit 1'
+const SUCCESSOR = `select id, address from incarnations where ${PRESENT} ${BY_LOAD}`
+const LEAST_LOADED = `
   select id, address from incarnations
-  where id <> $1 and ended_at is null and address is not null and not is_leaving order by random() limit 1`
+  where ${PRESENT} and active_runs < run_limit and exists (
+    select from conversations c
+    where c.id = $2 and c.has_log and (c.owner is null or (c.owner <> $1 and has_ended(c.owner)))
+  ) ${BY_LOAD}`
+
+const peerOf = (row: PostgresRow): Peer => ({ instance: Number(row['id']), address: String(row['address']) })

@@ -174,7 +174,7 @@ class PostgresStorage implements Storage {
     this.directory = join(root, 'sessions')
     this.availability = incarnation
     const ownership = new RowOwnership(database, owner)
-    this.instances = new InstanceRows(ownership, former)
+    this.instances = new InstanceRows(ownership, former, incarnation)
     this.shared = news && new SharedRows(ownership)
     this.tickets = news && new TicketRows(database)
     this.active = new MarksTable(ownership, 'active')

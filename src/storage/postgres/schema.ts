@@ -114,6 +114,13 @@ create unlogged table stream_tickets (
 create index stream_tickets_holder on stream_tickets (holder, number);
 create index stream_tickets_expires_at on stream_tickets (expires_at)`
 
+/** What runs at each instance, so that a full one leaves conversations to others. */
+const FOURTEENTH_MIGRATION = `
+alter table incarnations
+  add column active_runs integer not null default 0,
+  -- 0: not known.
+  add column run_limit integer not null default 0`
+
 const MIGRATIONS: readonly string[] = [
   FIRST_MIGRATION,
   IDENTITY_MIGRATION,
@@ -129,6 +136,7 @@ const MIGRATIONS: readonly string[] = [
   ELEVENTH_MIGRATION,
   TWELFTH_MIGRATION,
   THIRTEENTH_MIGRATION,
+  FOURTEENTH_MIGRATION,
 ]
 
 /** Two instances may start at the same time. Any number that other programs are unlikely to use. */
