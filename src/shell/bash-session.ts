@@ -193,8 +193,8 @@ export class BashSession implements Shell {
     const startedAt = performance.now()
     const prepare = async () => ({ bash: await this.#start(), ...(await this.#files.openAll(options)) })
     const { bash, pipes, stdin } = await waitForDescriptors(prepare, () => this.#endedBy !== undefined)
-    // There is no `await` between this check and the first line sent, so the session cannot be ended unnoticed.
-    if (!bash || this.#endedBy) return notStarted(this.cwd)
+    // The lease may have ended during the start. There is no `await` between the last check and the first line sent.
+    if (!bash || !(await mayStart(this.#options.limits, options.signal)) || this.#endedBy) return notStarted(this.cwd)
     options.onStart?.(bash.pid)
     const { outputDir, secrets, limits } = this.#options
     const run = { bash, files: this.#files, pipes, command, options, stdin, secrets: secrets(), outputDir, limits }

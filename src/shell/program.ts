@@ -59,7 +59,14 @@ export async function startProgram(plan: ProgramPlan, { name, argv, variables }:
   // Its own variables come first: it can neither hide from the server nor leave the places of its conversation.
   const script = programScript(argv, { ...variables, ...launch.env, ...mark })
   const program = new Program(launch, plan.env.marked(mark), () => endMarkedProcesses(conversationId, id))
-  if (program.pid !== undefined) await launch.onSpawned?.(program.pid)
+  try {
+    if (program.pid !== undefined) await launch.onSpawned?.(program.pid)
+    // It may have ended during the start.
+    if (plan.lease?.isHeld === false) await plan.lease.whenHeld()
+  } catch (error) {
+    await program.kill()
+    throw error
+  }
   program.begin(script)
   return program
 }

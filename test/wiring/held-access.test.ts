@@ -1,7 +1,9 @@
 /** What an instance may not begin when others may have taken over its conversations: with a lease that is lost. */
 import { once } from 'node:events'
+import { existsSync } from 'node:fs'
 import { createServer } from 'node:net'
 import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { ToolCalls } from '../../src/agent/tool-calls.ts'
 import { runHooks } from '../../src/hooks/run-hooks.ts'
@@ -9,6 +11,8 @@ import { Queue } from '../../src/lib/queue.ts'
 import { createPooledFetch } from '../../src/llm/connection/pooled-fetch.ts'
 import { createOutboundConnector } from '../../src/network/outbound-connector.ts'
 import { createGuardedFetch } from '../../src/security/guarded-fetch.ts'
+import { hostLauncher } from '../../src/sandbox/host-launcher.ts'
+import type { ShellLauncher } from '../../src/sandbox/launch.ts'
 import { createRedactor } from '../../src/security/redaction/redactor.ts'
 import { createSafeFetch } from '../../src/security/safe-fetch.ts'
 import type { Lease } from '../../src/storage/lease/lease.ts'
@@ -130,3 +134,20 @@ test.each(Object.entries(ATTEMPTS))(
     expect(effects).toBe(1)
   },
 )
+
+test('a command and a program do not begin if the lease is lost while their shell starts', async () => {
+  const lost = async (lease: RenewedLease) => {
+    const launch: ShellLauncher['launch'] = async (...plan) => {
+      lease.lose(new Error('taken over'))
+      return await hostLauncher.launch(...plan)
+    }
+    return await openShells({ limits: { lease }, launcher: { ...hostLauncher, launch } })
+  }
+  const { shells, workdir } = await lost(createLease())
+  const result = await shells.get('main').run('echo ran > ran', { signal: SIGNAL, timeout: Infinity })
+  expect(result).toMatchObject({ interrupted: true, note: 'The command was not started.' })
+  const other = await lost(createLease())
+  const argv = ['sh', '-c', `echo ran > ${other.workdir}/ran`]
+  await expect(other.shells.startProgram({ name: 'own', argv, variables: {} })).rejects.toThrow('taken over')
+  expect([workdir, other.workdir].filter((each) => existsSync(join(each, 'ran')))).toEqual([])
+})
