@@ -5,7 +5,7 @@ import type { AddressInfo, Server, Socket } from 'node:net'
 import { createServer } from 'node:net'
 import { createServer as createTlsServer } from 'node:tls'
 import { Problem } from '../contract/problem.ts'
-import type { Instances, Peer } from '../storage/instances.ts'
+import type { Instances, Peer, ReplayTable } from '../storage/instances.ts'
 import { admit, deriveClusterKey } from './handshake.ts'
 import type { PeerCredentials, PeerResponse, SentRequest } from './peer-client.ts'
 import { PeerClient, connectTo } from './peer-client.ts'
@@ -27,6 +27,7 @@ export type ClusterSettings = {
 
 export type ClusterOptions = {
   readonly instances: Instances
+  readonly replays?: Pick<ReplayTable, 'otherOwnerOf'> | undefined
   /** The first data key: all instances of a database have it. */
   readonly keyMaterial: string
   /** Undefined: connections are not encrypted. */
@@ -151,6 +152,16 @@ export class Cluster implements AsyncDisposable {
   /** Returns the other instance that must answer a create with this key, because it has answered one before. */
   async ownerOfKey(connection: object, key: string): Promise<Peer | undefined> {
     return this.#connections.has(connection) ? undefined : await this.#options.instances.otherOwnerOfKey(key)
+  }
+
+  /** Returns the other instance that must answer a request about this replay. */
+  async ownerOfReplay(connection: object, replay: { id: string } | { key: string }): Promise<Peer | undefined> {
+    return this.#connections.has(connection) ? undefined : await this.#options.replays?.otherOwnerOf(replay)
+  }
+
+  /** Returns the other instances, of which each has a part of the answer; none for a request of one of them. */
+  async othersFor(connection: object): Promise<readonly Peer[]> {
+    return this.#connections.has(connection) ? [] : await this.#options.instances.others()
   }
 
   /** Returns the instance that must answer a request for something new; undefined if this one does. */

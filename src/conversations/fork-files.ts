@@ -3,8 +3,8 @@ import { realpath } from 'node:fs/promises'
 import type { ForkedFiles } from '../contract/events/forked-files.ts'
 import { Problem } from '../contract/problem.ts'
 import { WorkspaceSnapshots } from '../workspace/snapshots/snapshots.ts'
-import type { Conversation } from './conversation.ts'
 import type { ConversationDeps } from './dependencies.ts'
+import type { ForkSource } from './fork-source.ts'
 
 export type ForkFilesOptions = {
   /** The server's own directory for the fork. */
@@ -25,7 +25,7 @@ const MAX_LEFT_OUT = 100
 /** Call it before the log of the fork exists. Without a snapshot of the moment, the copied files stay as they are. */
 export async function makeForkFiles(
   deps: ConversationDeps,
-  source: Conversation,
+  source: ForkSource,
   options: ForkFilesOptions,
 ): Promise<MadeFork> {
   const { copied, throughSeq } = options
@@ -43,7 +43,7 @@ export async function makeForkFiles(
 
 /** Returns why they were not copied. The workdir of the fork has another path. */
 async function copySnapshots(
-  { files, state }: Conversation,
+  { files, state }: ForkSource,
   { directory, copied }: ForkFilesOptions,
 ): Promise<string | undefined> {
   const movedPaths = copied === undefined ? [] : [[await realpath(state.settings.workdir), copied] as const]
@@ -55,7 +55,7 @@ async function copySnapshots(
 
 async function restoreMoment(
   { workspace }: ConversationDeps,
-  { log, redact }: Conversation,
+  { log, redact }: ForkSource,
   { directory, copied, throughSeq, signal }: ForkFilesOptions & { readonly copied: string },
 ): Promise<ForkedFiles> {
   // Additional directories belong to the original, too.

@@ -18,6 +18,7 @@ import { copyTree } from '../files/trees/copy-tree.ts'
 import type { Conversation } from './conversation.ts'
 import type { CreatedConversation } from './create.ts'
 import { makeForkFiles } from './fork-files.ts'
+import type { ForkSource } from './fork-source.ts'
 import type { ConversationDeps } from './dependencies.ts'
 import { readForkLlm } from './fork-llm.ts'
 import { isolateReplay } from './replay-fork.ts'
@@ -46,7 +47,7 @@ export type ForkOptions = {
 /** The log is created last: until it exists, nobody sees the copy. Removes everything it created if it throws. */
 export async function forkConversation(
   deps: ConversationDeps,
-  source: Conversation,
+  source: ForkSource,
   { id, request, idempotency, signal, onChange, replay }: ForkOptions,
 ): Promise<CreatedConversation> {
   const { log, state } = source

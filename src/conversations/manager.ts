@@ -18,21 +18,19 @@ import type { CreatedConversation, CreateOptions } from './create.ts'
 import type { ReplayLimits } from './replay-fork.ts'
 import { createConversation } from './create.ts'
 import { forkConversation, withForkedFiles } from './fork.ts'
+import { findForkSource } from './fork-source.ts'
 import { resumeDeliveries } from '../webhooks/resume-deliveries.ts'
 import type { State } from '../state/state.ts'
 import type { Idempotency } from '../state/idempotency.ts'
 import { CreateOnce } from '../idempotency/create-once.ts'
 import { CallbackPages } from './registry/callback-pages.ts'
 import { Attendance } from './registry/attendance.ts'
-import type { ViewPage } from './registry/conversation-pages.ts'
-import { ConversationPages } from './registry/conversation-pages.ts'
+import { ConversationPages, type ViewPage } from './registry/conversation-pages.ts'
 import { HiddenForks } from './registry/hidden-forks.ts'
 import { keyOf } from './registry/known-conversations.ts'
 import type { Summary } from '../storage/storage.ts'
-import type { IsVisible } from './registry/listing.ts'
-import { summarize } from './registry/listing.ts'
-import type { OpenConversationsDeps } from './open-conversations.ts'
-import { OpenConversations } from './open-conversations.ts'
+import { summarize, type IsVisible } from './registry/listing.ts'
+import { OpenConversations, type OpenConversationsDeps } from './open-conversations.ts'
 import { deletedProblem } from './registry/phases.ts'
 import { removeConversation } from './registry/removal.ts'
 import type { StartUpDeps } from './registry/start-up.ts'
@@ -107,7 +105,8 @@ export class ConversationManager {
     signal.throwIfAborted()
     this.#open.watchDeadlines()
     this.#open.watchOrphans()
-    this.#deps.knownConversations.follow({ onDeleted: this.#deps.onDeleted, signal })
+    await this.hidden.learn(this.#deps.conversations.storage.replays)
+    this.#deps.knownConversations.follow({ onDeleted: this.#deps.onDeleted, onAdded: this.hidden.relearn, signal })
   }
 
   /** Opens conversations with pending webhook deliveries; open ones deliver by themselves. */
@@ -159,7 +158,7 @@ export class ConversationManager {
     const { conversations, knownConversations } = this.#deps
     if (!replay) this.hidden.refuse(request.id)
     const view = await this.#once(idempotency, request.id, async (id) => {
-      const source = await this.open(sourceId)
+      const source = await (replay ? this.source(sourceId) : this.open(sourceId))
       const options = { request, idempotency, signal: this.#open.signal, onChange: knownConversations.update, replay }
       try {
         const make = () => forkConversation(conversations, source, { id, ...options })
@@ -170,6 +169,9 @@ export class ConversationManager {
     })
     return await withForkedFiles(view, (await this.open(view.id)).log)
   }
+
+  /** Returns what a replay reads of it. */
+  readonly source = (id: string) => findForkSource(this.#deps.conversations, id, this.open)
 
   /** Returns one page, newest first by default. Opens no log. */
   async list(query: ListConversations, isVisible?: IsVisible): Promise<ViewPage> {

@@ -2,13 +2,13 @@
 import { holds } from '../contract/events/rewound.ts'
 import { Problem } from '../contract/problem.ts'
 import type { CreateReplay } from '../contract/replay.ts'
-import type { Conversation } from '../conversations/conversation.ts'
+import type { ForkSource } from '../conversations/fork-source.ts'
 import { readPages } from '../events/read-pages.ts'
 
 const MESSAGES: ReadonlySet<string> = new Set(['UserMessage', 'MessageWithdrawn'])
 
 /** Messages that were withdrawn, or taken back by a rewind, do not count. Throws a `Problem` if there is no such event. */
-export async function findReplayStart({ id, log, state }: Conversation, at: CreateReplay['at']): Promise<number> {
+export async function findReplayStart({ id, log, state }: ForkSource, at: CreateReplay['at']): Promise<number> {
   if (typeof at === 'number') {
     if (at <= log.head) return at
     const { head } = log

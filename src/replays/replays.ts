@@ -5,6 +5,7 @@ import { createInFlight } from '../idempotency/in-flight.ts'
 import { settlesWithin } from '../lib/bounded-wait.ts'
 import { decodePageId, encodePageId } from '../lib/page-id.ts'
 import { uuid7 } from '../lib/uuid7.ts'
+import type { ReplayTable } from '../storage/instances.ts'
 import { answerOnce, keptOf } from '../state/idempotency.ts'
 import type { Idempotency } from '../state/idempotency.ts'
 import { findReplayStart } from './find-replay-start.ts'
@@ -25,8 +26,8 @@ const TIDY_INTERVAL_MS = 60_000
 
 export type ReplaysDeps = Omit<ReplayRunDeps, 'files'> & {
   readonly files: ReplayFiles
-  /** Other instances have conversations: replays are of one server. */
-  readonly hasPeers: boolean
+  /** Undefined if no other instance has replays. */
+  readonly table: Pick<ReplayTable, 'note' | 'remove'> | undefined
 }
 
 /** Whether the client sees a conversation. */
@@ -51,6 +52,7 @@ export class Replays {
   async start(): Promise<void> {
     const records = await this.#deps.files.readAll()
     for (const record of records) {
+      await this.#note(record)
       if (!record.isTidied) this.#hide(record)
       if (isOver(record.replay.status)) this.#ended.set(record.replay.id, record)
       else this.#begin(record)
@@ -60,7 +62,6 @@ export class Replays {
 
   /** Accepts an idempotency key, as a fork does. Throws a `Problem` for a source that cannot be replayed. */
   async post(request: CreateReplay, idempotency?: Idempotency): Promise<Replay> {
-    if (this.#deps.hasPeers) throw new Problem('unavailable', ALONE)
     if (!idempotency) return await this.#post(request, undefined)
     const knownReplays = [...this.#all()].flatMap((record) =>
       record.idempotency ? [{ ...record.idempotency, at: record.replay.created_at, replay: record.replay }] : [],
@@ -116,7 +117,7 @@ export class Replays {
     const sources: ReplayRecord['sources'] = []
     const rows: ReplayRow[] = []
     for (const id of ids) {
-      const source = await manager.open(id)
+      const source = await manager.source(id)
       const userId = source.state.settings.user_id
       sources.push({ id, ...(userId !== undefined && { userId }) })
       const start = { from_conversation_id: id, at_seq: await findReplayStart(source, at), status: 'pending' as const }
@@ -142,6 +143,7 @@ export class Replays {
     const record = { replay, sources, shares: {}, ...keptKey, isCancelled: false, isTidied: false, plan }
     this.#storing.add(record)
     try {
+      await this.#note(record)
       await files.write(record)
       this.#begin(record)
     } finally {
@@ -167,6 +169,11 @@ export class Replays {
     const run = new ReplayRun(this.#deps, record)
     this.#running.set(id, run)
     void this.#noteEnd(run, id)
+  }
+
+  async #note({ replay: { id, rows }, idempotency }: ReplayRecord): Promise<void> {
+    const forks = rows.map(({ conversation_id: fork }) => fork)
+    await this.#deps.table?.note({ id, forks, key: idempotency?.key })
   }
 
   #hide({ replay }: ReplayRecord): void {
@@ -198,6 +205,7 @@ export class Replays {
         if (!record.isTidied && until !== undefined && Date.parse(until) <= now) await this.#deleteForks(record)
         if (Date.parse(updatedAt) + TABLE_LIFETIME_MS > now || !this.#ended.get(id)?.isTidied) continue
         await files.remove(id)
+        await this.#deps.table?.remove(id)
         this.#ended.delete(id)
       } catch (error) {
         logger.warn({ err: error, replay_id: id }, 'the forks of a replay could not be deleted yet')
@@ -231,5 +239,4 @@ export class Replays {
 const seesAll = (sources: ReplayRecord['sources'], sees: SeesSource): boolean =>
   sources.every(({ id, userId }) => sees({ id, userId }))
 
-const ALONE = 'Replays are not available where several instances share a database.'
 const TOO_MANY = `${MAX_RUNNING} replays are running, or ${MAX_OF_USER} of one user. Wait for one to end, or cancel one.`

@@ -85,6 +85,21 @@ export interface KeyClaims {
   freeKey(claim: { readonly key: string; readonly id: string }): Promise<void>
 }
 
+/** The replays of all instances: where they are, and what their forks are. */
+export interface ReplayTable {
+  /** Stores that this instance has the replay. Durable; call it before its forks exist, and at each start. */
+  note(replay: {
+    readonly id: string
+    readonly forks: readonly string[]
+    readonly key: string | undefined
+  }): Promise<void>
+  remove(id: string): Promise<void>
+  /** Resolves to the other instance that has it, or the latest one with this idempotency key, if that one lives. */
+  otherOwnerOf(replay: { readonly id: string } | { readonly key: string }): Promise<Peer | undefined>
+  /** Resolves to the ids of the forks of other instances. */
+  forksElsewhere(): Promise<string[]>
+}
+
 /** The stream tickets of all instances. */
 export interface TicketTable {
   /** Stores a ticket. Removes the oldest unused ones of the holder, so that it has at most so many. */

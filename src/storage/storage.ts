@@ -20,7 +20,7 @@ import type { FirehoseOrderStore } from '../events/firehose/firehose-order.ts'
 import type { Sealer } from '../security/sealer.ts'
 import type { Availability } from './availability.ts'
 import type { SearchIndex } from './search-index.ts'
-import type { Instances, SharedConversations, TicketTable } from './instances.ts'
+import type { Instances, SharedConversations, ReplayTable, TicketTable } from './instances.ts'
 import type { Summary } from './summary.ts'
 import type { UsageTable } from './usage.ts'
 
@@ -35,6 +35,10 @@ export interface Storage extends LogViews, AsyncDisposable {
   readonly shared?: SharedConversations | undefined
   /** Undefined while no other instance may use it: tickets are in memory then. */
   readonly tickets?: TicketTable | undefined
+  /** Undefined while no other instance may use it. */
+  readonly replays?: ReplayTable | undefined
+  /** True if other instances can read the directories of conversations. */
+  readonly sharesFiles?: boolean
   /** Contains the `directory` of each conversation, and nothing that commands may read. */
   readonly directory: string
   /**

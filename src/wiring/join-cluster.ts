@@ -13,7 +13,7 @@ export async function openCluster(
   config: Config,
   { storage, logger, metrics, slots }: Services,
 ): Promise<Cluster | undefined> {
-  const { instances, keys } = storage
+  const { instances, keys, replays } = storage
   if (!config.cluster || !instances) return undefined
   const module = await import('../cluster/cluster.ts')
   const onRefused = (error: unknown) => logger.warn({ err: error }, 'a connection of another instance was refused')
@@ -25,7 +25,7 @@ export async function openCluster(
   // Elsewhere, its files would be missing.
   const leavesToOthers = () => sharedDir !== undefined && slots.active >= limit
   const reporting = { onRefused, onFault, onForwarded }
-  return new module.Cluster({ instances, keyMaterial: keys.material[0], tls, leavesToOthers, ...reporting })
+  return new module.Cluster({ instances, replays, keyMaterial: keys.material[0], tls, leavesToOthers, ...reporting })
 }
 
 async function readCertificates(files: TlsFiles): Promise<TlsMaterial> {

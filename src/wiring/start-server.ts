@@ -156,17 +156,13 @@ export async function startServer(
   }
 }
 
-function createReplays(
-  { dataDir, cluster }: Config,
-  { storage, logger }: Services,
-  manager: ConversationManager,
-): Replays {
+function createReplays({ dataDir }: Config, { storage, logger }: Services, manager: ConversationManager): Replays {
   const files = new ReplayFiles({
     directory: join(dataDir, 'replays'),
     sealerOf: (id) => storage.conversation(id).sealer,
     onDamaged: (error, path) => logger.error({ err: error, path }, 'the file of a replay cannot be read'),
   })
-  return new Replays({ manager, files, hasPeers: cluster !== undefined, logger })
+  return new Replays({ manager, files, table: storage.replays, logger })
 }
 
 function serveOn(listening: Listening, server: Server, { served, logger }: Services): void {

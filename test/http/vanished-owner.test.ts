@@ -16,6 +16,8 @@ const cluster = {
     return { instance: 7, address: 'http://127.0.0.1:9' }
   },
   ownerOfKey: async () => undefined,
+  ownerOfReplay: async () => undefined,
+  othersFor: async () => [],
   successor: async () => undefined,
   send: async () => {
     throw new Error('There is no other instance.')

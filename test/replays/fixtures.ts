@@ -11,7 +11,7 @@ import { MODEL_KEY } from '../conversations/fixtures.ts'
 import { takeTime } from '../support/take-time.ts'
 
 /** Of the manager that runs now. */
-export function createReplays(bench: Bench, { hasPeers = false, beforeWrite = () => {} } = {}): Replays {
+export function createReplays(bench: Bench, { beforeWrite = () => {} } = {}): Replays {
   const { manager, storage, dataDir, logged } = bench
   class WatchedFiles extends ReplayFiles {
     override async write(record: ReplayRecord): Promise<void> {
@@ -25,7 +25,7 @@ export function createReplays(bench: Bench, { hasPeers = false, beforeWrite = ()
     onDamaged: (_, path) => void logged.push(path),
   })
   const logger = pino({ level: 'debug' }, { write: (line: string) => void logged.push(line) })
-  return new Replays({ manager, files, hasPeers, logger })
+  return new Replays({ manager, files, table: undefined, logger })
 }
 
 export const asked = (fields: object) => CreateReplay.parse({ max_cost_usd: 1, ...fields })

@@ -333,13 +333,6 @@ test('more than 100 forks, and no budget, are refused', () => {
   expect(() => asked({ conversation_ids, max_cost_usd: undefined })).toThrow('max_cost_usd')
 })
 
-test('a server with peers makes no replays', async () => {
-  await using opened = await open()
-  const replays = createReplays(opened.bench, { hasPeers: true })
-  const request = asked({ conversation_ids: [crypto.randomUUID()] })
-  await expect(replays.post(request)).rejects.toMatchObject({ code: 'unavailable' })
-})
-
 test('a fork of a replay has hooks that run a command, and none that would send its calls to a URL', async () => {
   await using opened = await open()
   const url = { type: 'http' as const, url: 'https://audit.example.com/hook' }

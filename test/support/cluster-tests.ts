@@ -4,7 +4,7 @@ export const STORIES_OF_ONE_STORAGE = [
   'test/stories/{earlier-data,earlier-tools,moved-data,older-data,transfer,full-disk,real-disks,faults,unfinished-stop}.test.ts',
   // With a database in every run.
   'test/stories/{database-outage,drained-instance,full-instance,lists-of-instances,postgres,remote-streams}.test.ts',
-  'test/stories/{settings-of-instances,several-instances,tls-between-instances,racing-instances,restarted-instance}.test.ts',
+  'test/stories/{replays-of-instances,settings-of-instances,several-instances,tls-between-instances,racing-instances,restarted-instance}.test.ts',
   // Of the command line, which has a data directory of its own.
   'test/stories/{demo,doctor,first-start,first-answer,readme-tour,two-directories,personal-settings}.test.ts',
   'test/stories/{headless,headless-options,home-access,git-identity,additional-directories}.test.ts',

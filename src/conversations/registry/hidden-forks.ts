@@ -1,9 +1,23 @@
 /** Forks of replays, also of those that are not made yet: they are in no list, and their ids are for nothing else. */
 import { Problem } from '../../contract/problem.ts'
+import type { ReplayTable } from '../../storage/instances.ts'
 import type { IsVisible } from './listing.ts'
 
 export class HiddenForks {
   readonly #ids = new Set<string>()
+  #elsewhere: ReadonlySet<string> = new Set()
+  #table: ReplayTable | undefined
+
+  /** Hides the forks of other instances, too. Undefined: there are none. */
+  async learn(table: ReplayTable | undefined): Promise<void> {
+    this.#table = table
+    await this.relearn()
+  }
+
+  /** Call it when another instance has created conversations: the ids of forks are stored before that. */
+  readonly relearn = async (): Promise<void> => {
+    if (this.#table) this.#elsewhere = new Set(await this.#table.forksElsewhere())
+  }
 
   add(id: string): void {
     this.#ids.add(id)
@@ -14,12 +28,13 @@ export class HiddenForks {
   }
 
   has(id: string): boolean {
-    return this.#ids.has(id)
+    return this.#ids.has(id) || this.#elsewhere.has(id)
   }
 
   /** Returns a filter for lists. To count all is cheap without one. */
   visibleTo(isVisible: IsVisible | undefined): IsVisible | undefined {
-    return this.#ids.size === 0 ? isVisible : (summary) => !this.has(summary.id) && (isVisible?.(summary) ?? true)
+    const areNone = this.#ids.size + this.#elsewhere.size === 0
+    return areNone ? isVisible : (summary) => !this.has(summary.id) && (isVisible?.(summary) ?? true)
   }
 
   /**

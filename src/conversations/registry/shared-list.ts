@@ -23,6 +23,8 @@ export type SharedListDeps = {
 export type FollowChanges = {
   /** Called with each conversation that another instance has deleted. */
   readonly onDeleted: (conversation: Pick<Summary, 'id' | 'userId' | 'profile'>) => void
+  /** Called before conversations are listed that another instance has created. */
+  readonly onAdded: () => Promise<void>
   readonly signal: AbortSignal
 }
 
@@ -39,6 +41,7 @@ export class SharedList {
   readonly #deps: SharedListDeps
   readonly #states = new Map<string, State>()
   #onDeleted: FollowChanges['onDeleted'] = () => {}
+  #onAdded: FollowChanges['onAdded'] = async () => {}
   #position: number
   /** Those of the last call, which can be returned again. */
   #deleted: ReadonlySet<string> = new Set()
@@ -58,8 +61,9 @@ export class SharedList {
   }
 
   /** Resolves when the signal is aborted. Never rejects. */
-  async follow({ onDeleted, signal }: FollowChanges): Promise<void> {
+  async follow({ onDeleted, onAdded, signal }: FollowChanges): Promise<void> {
     this.#onDeleted = onDeleted
+    this.#onAdded = onAdded
     while (!signal.aborted) {
       await sleep(INTERVAL_MS, undefined, { signal, ref: false }).catch(() => {})
       // The storage reports its own failures.
@@ -81,8 +85,9 @@ export class SharedList {
   }
 
   async #run(): Promise<void> {
-    const { shared } = this.#deps
+    const { shared, summaries } = this.#deps
     const { position, changed, deleted } = await shared.changes(this.#position)
+    if (changed.some(({ id }) => !summaries.get(id))) await this.#onAdded()
     await mapBounded(changed, CONCURRENCY, (one) => this.#learn(one))
     for (const id of deleted) if (!this.#deleted.has(id)) this.#forget(id)
     this.#deleted = new Set(deleted)

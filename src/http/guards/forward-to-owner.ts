@@ -1,6 +1,7 @@
 /** Forwards requests of conversations that another instance owns. The only file that decides which these are. */
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { z } from 'zod'
 import { Access } from '../../access/access.ts'
 import type { Cluster } from '../../cluster/cluster.ts'
 import type { Rights } from '../../cluster/rights.ts'
@@ -13,7 +14,10 @@ import { ownKey } from './limited-requests.ts'
 import { hasBody } from './slow-bodies.ts'
 
 export type Peers = {
-  readonly cluster: Pick<Cluster, 'ownerElsewhere' | 'ownerOfKey' | 'successor' | 'send'>
+  readonly cluster: Pick<
+    Cluster,
+    'ownerElsewhere' | 'ownerOfKey' | 'ownerOfReplay' | 'othersFor' | 'successor' | 'send'
+  >
   readonly remote: Pick<RemoteConversations, 'find' | 'elsewhere'>
 }
 type OwnerLookup = Pick<ConversationManager, 'ownerOf' | 'upToDate' | 'beginRequest'>
@@ -37,6 +41,7 @@ export async function findOwner(request: FastifyRequest, { cluster, remote }: Pe
   const key = creates(request) && request.access && creationKey(request, request.access)
   const owner = key ? await cluster.ownerOfKey(request.raw.socket, key) : undefined
   if (owner) return owner
+  if (url?.startsWith('/replays')) return await replayOwner(request, cluster)
   if (url === '/conversations' && method === 'POST' && request.access) return await cluster.successor()
   if (id === undefined || !request.access) return undefined
   if (!config.outlivesOwner) return await cluster.ownerElsewhere(request.raw.socket, id)
@@ -44,6 +49,16 @@ export async function findOwner(request: FastifyRequest, { cluster, remote }: Pe
   request.remote = await remote.find(request, id)
   return undefined
 }
+
+/** A list is made of the parts of all instances. */
+async function replayOwner(request: FastifyRequest, cluster: Peers['cluster']): Promise<Owner | undefined> {
+  const { replay_id: id } = ReplayPath.parse(request.params)
+  const key = request.access && creationKey(request, request.access)
+  const replay = id === undefined ? key !== undefined && { key } : { id }
+  return replay ? await cluster.ownerOfReplay(request.raw.socket, replay) : undefined
+}
+
+const ReplayPath = z.object({ replay_id: z.uuid().toLowerCase().optional().catch(undefined) })
 
 /** While the response is made, an instance that stops keeps the conversation. */
 export function beginRequest(request: FastifyRequest, reply: FastifyReply, manager: OwnerLookup): void {

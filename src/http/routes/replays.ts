@@ -6,15 +6,21 @@ import type { Replays } from '../../replays/replays.ts'
 import type { Access } from '../../access/access.ts'
 import { accessOf } from '../guards/authorize.ts'
 import type { Authorize } from '../guards/authorize.ts'
+import type { Peers } from '../guards/forward-to-owner.ts'
 import { mayReplay, ownKey } from '../guards/limited-requests.ts'
 import { describeRoute } from '../openapi/describe-route.ts'
 import { KeyHeader, idempotencyOf } from '../request/idempotency-key.ts'
 
 const OneReplay = z.strictObject({ replay_id: z.uuid().toLowerCase() })
 
-type ReplayRouteDeps = { readonly replays: Replays; readonly authorize: Authorize }
+type ReplayRouteDeps = {
+  readonly replays: Replays
+  readonly authorize: Authorize
+  /** Undefined if no other instance has replays. */
+  readonly peers?: Peers | undefined
+}
 
-export const replayRoutes: FastifyPluginAsyncZod<ReplayRouteDeps> = async (app, { replays, authorize }) => {
+export const replayRoutes: FastifyPluginAsyncZod<ReplayRouteDeps> = async (app, { replays, authorize, peers }) => {
   const describe = describeRoute('replays')
 
   app.post(
@@ -54,7 +60,12 @@ export const replayRoutes: FastifyPluginAsyncZod<ReplayRouteDeps> = async (app, 
         response: { 200: ReplayPage },
       },
     },
-    async (request) => replays.list(request.query, seenBy(accessOf(request))),
+    async (request) => {
+      const page = replays.list(request.query, seenBy(accessOf(request)))
+      if (!peers) return page
+      const { withOtherReplays } = await import('../remote/remote-replays.ts')
+      return await withOtherReplays(request, page, request.query.limit, peers.cluster)
+    },
   )
 
   app.get(

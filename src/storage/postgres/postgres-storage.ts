@@ -17,7 +17,7 @@ import { FirehoseTable } from './firehose-table.ts'
 import { FirehoseTrim } from './firehose-trim.ts'
 import { FirehoseFile } from '../files/firehose/firehose-file.ts'
 import type { Availability } from '../availability.ts'
-import type { Instances, SharedConversations, TicketTable } from '../instances.ts'
+import type { Instances, ReplayTable, SharedConversations, TicketTable } from '../instances.ts'
 import type {
   CredentialTable,
   ConversationStorage,
@@ -43,6 +43,7 @@ import type { PostgresParts } from './postgres-conversation.ts'
 import { PostgresConversation } from './postgres-conversation.ts'
 import { PostgresStore } from './postgres-store.ts'
 import { migrate, readIdentity, requireIdentity, requireSameDatabase } from './schema.ts'
+import { ReplayRows } from './replay-rows.ts'
 import { SearchTables } from './search-tables.ts'
 import { SecretRows } from './secret-rows.ts'
 import { openSharedDirectory } from './shared-directory.ts'
@@ -151,6 +152,8 @@ class PostgresStorage implements Storage {
   readonly instances: Instances
   readonly shared: SharedConversations | undefined
   readonly tickets: TicketTable | undefined
+  readonly replays: ReplayTable | undefined
+  readonly sharesFiles: boolean
   readonly active: Marks
   readonly due: Marks
   readonly deletions: Deletions
@@ -177,6 +180,8 @@ class PostgresStorage implements Storage {
     this.instances = new InstanceRows(ownership, former, incarnation)
     this.shared = news && new SharedRows(ownership)
     this.tickets = news && new TicketRows(database)
+    this.replays = news && new ReplayRows(ownership)
+    this.sharesFiles = sessions !== undefined
     this.active = new MarksTable(ownership, 'active')
     this.due = new MarksTable(ownership, 'due')
     this.deletions = new DeletionsTable(ownership, news && (() => news.announce()))

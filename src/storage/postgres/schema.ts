@@ -121,6 +121,16 @@ alter table incarnations
   -- 0: not known.
   add column run_limit integer not null default 0`
 
+/** The replays of all instances. An id of a fork is stored before the fork exists. */
+const FIFTEENTH_MIGRATION = `
+create table replays (
+  id uuid primary key,
+  owner bigint not null,
+  forks uuid[] not null,
+  key text
+);
+create index replays_key on replays (key)`
+
 const MIGRATIONS: readonly string[] = [
   FIRST_MIGRATION,
   IDENTITY_MIGRATION,
@@ -137,6 +147,7 @@ const MIGRATIONS: readonly string[] = [
   TWELFTH_MIGRATION,
   THIRTEENTH_MIGRATION,
   FOURTEENTH_MIGRATION,
+  FIFTEENTH_MIGRATION,
 ]
 
 /** Two instances may start at the same time. Any number that other programs are unlikely to use. */

@@ -34,7 +34,7 @@ import { WorkdirLooks } from './workdir-looks.ts'
 import type { WrittenTrees } from './write-snapshot.ts'
 
 export type SnapshotsDeps = {
-  readonly log: EventLog
+  readonly log: Pick<EventLog, 'head' | 'read' | 'append'>
   /** The server's own directory for this conversation. */
   readonly directory: string
   readonly workdir: () => string
