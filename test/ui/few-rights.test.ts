@@ -75,7 +75,7 @@ test('a conversation that was opened while the server was away is there when it 
   const { page } = await openTab(browser, stage.server.url, { hash: `#/c/${id}/changes` })
   // A comment on a line is a draft, too.
   await page.evaluate(
-    `localStorage.setItem('draft comments ${id}', '[{"key":"a","path":"a.txt","quoted":"x","text":"why?"}]')`,
+    `localStorage.setItem('draft comments ${id}', '[{"path":"a.txt","side":"new","number":1,"text":"x","base":"head","comment":"why?"}]')`,
   )
   await page.waitForSelector('h1:has-text("away")')
   await stage.server.stop('SIGKILL')

@@ -1,97 +1,62 @@
 /** What has changed in the files, by git or by the snapshots of the server, with comments that become one message. */
-import { useMemo, useState } from 'preact/hooks'
+import { useEffect, useMemo, useState } from 'preact/hooks'
 import { AgentServerError } from '../../client/client.ts'
-import type { FileDiff } from '../../contract/diff.ts'
 import { useAtMost } from '../parts/at-most.ts'
 import { Blank } from '../parts/blank.tsx'
-import { FileContent } from '../parts/file-content.tsx'
 import { WhenLoaded, useLoaded } from '../parts/loaded.tsx'
+import type { RowPage } from '../parts/further-pages.ts'
+import { useFurtherPages } from '../parts/further-pages.ts'
 import { attempt } from '../parts/notices.tsx'
-import { classOfLine } from '../parts/tool-card.tsx'
 import { VirtualRows } from '../parts/virtual-rows.tsx'
+import { Comments, messageOfComments } from '../state/comments.ts'
+import type { LineComment } from '../state/comments.ts'
 import type { OpenConversation } from '../state/conversation.ts'
+import type { DiffRow } from '../state/diff-lines.ts'
+import { keyOfAnchor, rowsOfFile } from '../state/diff-lines.ts'
 import type { ChatRow } from '../state/items.ts'
 import { texts } from '../state/preferences.ts'
-import { draftOf, remember, rememberedValue } from '../state/remembered.ts'
 import { show } from '../state/route.ts'
-import { client, may } from '../state/session.ts'
-import { visible } from '../text/visible.ts'
+import { client } from '../state/session.ts'
+import { DiffLine, LostComment } from './diff-line.tsx'
 
 const BASES = ['run', 'start', 'head', 'merge_base'] as const
 type Base = (typeof BASES)[number]
 
-type Line = {
-  readonly key: string
-  readonly path: string
-  readonly number: number | undefined
-  readonly text: string
-  readonly file?: FileDiff
-  readonly isNewFile?: boolean
-}
-type Comment = {
-  readonly key: string
-  readonly path: string
-  readonly number: number | undefined
-  readonly quoted: string
-  readonly text: string
-}
-
 export function Changes({ open }: { readonly open: OpenConversation }) {
-  const { changesSince, base: bases, noChanges, notKnown, sendComments } = texts.value
+  const { changesSince, noChanges, notKnown } = texts.value
   const [base, setBase] = useState<Base>('head')
-  const [comments, setStored] = useState(() => keptComments(open.id))
-  const setComments = (value: readonly Comment[]) => {
-    setStored(value)
-    remember(draftOf(`comments ${open.id}`), value.length > 0 ? JSON.stringify(value) : undefined)
-  }
-  const lastChange = useAtMost(open.rows.value.findLast(changesFiles)?.seq, REFRESH_MS)
-  const diff = useLoaded((signal) => readDiff(open.id, base, signal), [open.id, base, lastChange])
-  const newFiles = useLoaded((signal) => readNewFiles(open.id, signal), [open.id, lastChange])
-  const lines = useMemo(() => diff.value && [...diff.value, ...(newFiles.value ?? [])], [diff.value, newFiles.value])
-  const send = async () => {
-    await open.handle.send(messageOfComments(comments))
-    setComments([])
-    show('c', open.id)
-  }
+  const [comments] = useState(() => new Comments(open.id))
+  useEffect(() => comments.follow(), [])
+  const { diff, rows, isWhole, more } = useDiff(open, base)
+  const { places, lost } = useMemo(() => placesOf(comments.all.value, rows ?? []), [comments.all.value, rows])
+  const isOutdated = (comment: LineComment) => isWhole && comment.base === base && !places.has(keyOfAnchor(comment))
   return (
     <div class="page filled">
       <div class="bar">
-        <label>
-          {changesSince}{' '}
-          <select
-            value={base}
-            onChange={({ currentTarget }) => setBase(BASES.find((name) => name === currentTarget.value) ?? 'head')}
-          >
-            {BASES.map((name) => (
-              <option key={name} value={name}>
-                {bases[name]}
-              </option>
-            ))}
-          </select>
-        </label>
-        {comments.length > 0 && (
-          <button type="button" class="primary" onClick={() => attempt(send)}>
-            {sendComments(comments.length)}
-          </button>
-        )}
+        <BaseField base={base} set={setBase} />
+        <SendComments open={open} comments={comments} isOutdated={isOutdated} />
       </div>
+      {diff.value !== undefined && lost.length > 0 && (
+        <LostComments comments={comments} lost={lost} isOutdated={isOutdated} />
+      )}
       <WhenLoaded
         of={diff}
         draw={() =>
-          !lines || (lines.length === 0 && newFiles.value) ? (
-            <Blank text={lines ? noChanges : notKnown} />
+          !rows || (rows.length === 0 && isWhole) ? (
+            <Blank text={rows ? noChanges : notKnown} />
           ) : (
             <VirtualRows
-              rows={lines}
+              rows={rows}
               keyOf={({ key }) => key}
               estimate={20}
               label={changesSince}
-              draw={(line) => (
+              onEnd={more}
+              draw={(row) => (
                 <DiffLine
                   open={open}
-                  line={line}
-                  comment={comments.find(({ key }) => key === line.key)}
-                  set={(text) => setComments(withComment(comments, line, text))}
+                  row={row}
+                  comment={places.get(row.key)?.comment}
+                  set={(text) => row.anchor && comments.set(row.anchor, base, text)}
                 />
               )}
             />
@@ -100,6 +65,101 @@ export function Changes({ open }: { readonly open: OpenConversation }) {
       />
     </div>
   )
+}
+
+function BaseField({ base, set }: { readonly base: Base; readonly set: (base: Base) => void }) {
+  const { changesSince, base: bases } = texts.value
+  return (
+    <label>
+      {changesSince}{' '}
+      <select
+        value={base}
+        onChange={({ currentTarget }) => set(BASES.find((name) => name === currentTarget.value) ?? 'head')}
+      >
+        {BASES.map((name) => (
+          <option key={name} value={name}>
+            {bases[name]}
+          </option>
+        ))}
+      </select>
+    </label>
+  )
+}
+
+type SendProps = {
+  readonly open: OpenConversation
+  readonly comments: Comments
+  readonly isOutdated: (comment: LineComment) => boolean
+}
+
+function SendComments({ open, comments, isOutdated }: SendProps) {
+  const [isBusy, setBusy] = useState(false)
+  const all = comments.all.value
+  if (all.length === 0) return null
+  const send = async () => {
+    setBusy(true)
+    try {
+      await open.handle.send(messageOfComments(all, isOutdated))
+      comments.remove(all)
+      // Who has written another comment meanwhile stays.
+      if (comments.all.peek().length === 0) show('c', open.id)
+    } finally {
+      setBusy(false)
+    }
+  }
+  return (
+    <button type="button" class="primary" disabled={isBusy} onClick={() => attempt(send)}>
+      {texts.value.sendComments(all.length)}
+    </button>
+  )
+}
+
+type LostProps = {
+  readonly comments: Comments
+  readonly lost: readonly LineComment[]
+  readonly isOutdated: (comment: LineComment) => boolean
+}
+
+/** Comments on lines that these changes do not have: those of another base, and those whose line was changed again. */
+function LostComments({ comments, lost, isOutdated }: LostProps) {
+  return (
+    <ul class="plain lost-comments" aria-label={texts.value.lostComments}>
+      {lost.map((comment) => (
+        <li key={keyOfAnchor(comment)}>
+          <LostComment
+            comment={comment}
+            isOutdated={isOutdated(comment)}
+            set={(text) => comments.set(comment, comment.base, text)}
+          />
+        </li>
+      ))}
+    </ul>
+  )
+}
+
+/** Returns the comments with a line, by its key, and the others. */
+function placesOf(all: readonly LineComment[], rows: readonly DiffRow[]) {
+  const places = new Map<string, LineComment>()
+  if (all.length > 0) {
+    const byKey = new Map(all.map((comment) => [keyOfAnchor(comment), comment]))
+    for (const { key } of rows) {
+      const comment = byKey.get(key)
+      if (comment) places.set(key, comment)
+    }
+  }
+  return { places, lost: all.filter((comment) => !places.has(keyOfAnchor(comment))) }
+}
+
+type DiffPage = RowPage<DiffRow> & { readonly hasGit: boolean }
+
+/** Reads the diff again when something may have changed files. */
+function useDiff(open: OpenConversation, base: Base) {
+  const lastChange = useAtMost(open.rows.value.findLast(changesFiles)?.seq, REFRESH_MS)
+  const diff = useLoaded((signal) => readDiff(open.id, base, signal), [open.id, base, lastChange])
+  const newFiles = useLoaded((signal) => readNewFiles(open.id, signal), [open.id, lastChange])
+  const { page, more } = useFurtherPages(diff.value, (before) => readPage(open.id, base, before))
+  const rows = useMemo(() => page && [...page.rows, ...(newFiles.value ?? [])], [page, newFiles.value])
+  return { diff, rows, more, isWhole: page?.next === undefined && newFiles.value !== undefined }
 }
 
 /** A diff of many files takes git a while: an agent at work does not make it begin again with each step. */
@@ -111,26 +171,32 @@ const changesFiles = (row: ChatRow): boolean =>
   row.kind === 'call' ? row.result !== undefined : row.kind === 'event' && CHANGING.has(row.event.type)
 
 /** Asks git, or the snapshots where there is no repository. Null where there is neither. */
-async function readDiff(id: string, base: Base, signal: AbortSignal): Promise<Line[] | null> {
-  const conversation = client().conversation(id)
-  try {
-    const { items } = await conversation.git.diff({ base, limit: 1000 }, { signal })
-    return items.flatMap(linesOf)
-  } catch (error) {
-    if (!isUnknown(error)) throw error
+async function readDiff(id: string, base: Base, signal: AbortSignal): Promise<DiffPage | null> {
+  for (const hasGit of [true, false]) {
+    try {
+      return await readPage(id, base, { rows: [], hasGit }, signal)
+    } catch (error) {
+      if (!isUnknown(error)) throw error
+    }
   }
-  try {
-    const query = { from: base === 'run' ? 'run' : 'start', limit: 500 }
-    const { items } = await client().api.call('getDiff', { params: { id }, query }, { signal })
-    return items.flatMap(linesOf)
-  } catch (error) {
-    if (!isUnknown(error)) throw error
-    return null
-  }
+  return null
+}
+
+/** Returns the page after `before`, or the first one. */
+async function readPage(id: string, base: Base, before: DiffPage, signal?: AbortSignal): Promise<DiffPage> {
+  const { hasGit, next: page_id } = before
+  const { items, next_page_id } = hasGit
+    ? await client().conversation(id).git.diff({ base, limit: 1000, page_id }, { signal })
+    : await client().api.call(
+        'getDiff',
+        { params: { id }, query: { from: base === 'run' ? 'run' : 'start', limit: 500, page_id } },
+        { signal },
+      )
+  return { rows: items.flatMap(rowsOfFile), next: next_page_id ?? undefined, hasGit }
 }
 
 /** What the agent has made is in no commit. */
-async function readNewFiles(id: string, signal: AbortSignal): Promise<Line[]> {
+async function readNewFiles(id: string, signal: AbortSignal): Promise<DiffRow[]> {
   try {
     const { items } = await client().conversation(id).git.status({ limit: 1000 }, { signal })
     return items.flatMap(({ path, untracked }) => (untracked ? [newFileLine(path)] : []))
@@ -144,154 +210,4 @@ async function readNewFiles(id: string, signal: AbortSignal): Promise<Line[]> {
 const isUnknown = (error: unknown): boolean =>
   error instanceof AgentServerError && (error.status === 404 || error.status === 409)
 
-/** A header for each file, and its lines with their numbers in the new file. */
-function linesOf(file: FileDiff): Line[] {
-  const { path, patch = '' } = file
-  const lines: Line[] = [{ key: path, path, number: undefined, text: path, file }]
-  const start = patch.indexOf('\n@@')
-  if (start === -1) return lines
-  let number = 0
-  for (const [index, text] of patch
-    .slice(start + 1)
-    .replace(/\n$/, '')
-    .split('\n')
-    .entries()) {
-    const hunk = /^@@ -\d+(?:,\d+)? \+(\d+)/.exec(text)
-    if (hunk) number = Number(hunk[1])
-    lines.push({ key: `${path} ${index}`, path, number: hunk || text.startsWith('-') ? undefined : number, text })
-    if (!hunk && !text.startsWith('-') && !text.startsWith('\\')) number += 1
-  }
-  return lines
-}
-
-const newFileLine = (path: string): Line => ({
-  key: `untracked ${path}`,
-  path,
-  number: undefined,
-  text: path,
-  isNewFile: true,
-})
-
-type LineProps = {
-  readonly open: OpenConversation
-  readonly line: Line
-  readonly comment: Comment | undefined
-  readonly set: (text: string | undefined) => void
-}
-
-function DiffLine({ open, line, comment, set }: LineProps) {
-  const [isOpen, setOpen] = useState(false)
-  if (line.file) return <FileHead file={line.file} />
-  if (line.isNewFile) return <NewFile open={open} path={line.path} />
-  return (
-    <div class="diff-line">
-      <div class={classOfLine(line.text)}>
-        {may('write') ? (
-          <button
-            type="button"
-            class="line-number"
-            aria-label={`${texts.value.addComment} ${line.number ?? ''}`}
-            onClick={() => setOpen(!isOpen)}
-          >
-            {line.number ?? '·'}
-          </button>
-        ) : (
-          <span class="line-number">{line.number ?? ''}</span>
-        )}
-        <code>{visible(line.text)}</code>
-      </div>
-      {(isOpen || comment) && <CommentBox text={comment?.text ?? ''} set={set} close={() => setOpen(false)} />}
-    </div>
-  )
-}
-
-/** A file that git does not know: its content is read when somebody wants to see it. */
-function NewFile({ open, path }: { readonly open: OpenConversation; readonly path: string }) {
-  const { untracked, showContent, close } = texts.value
-  const [isShown, setShown] = useState(false)
-  const isFolder = path.endsWith('/')
-  return (
-    <>
-      <h2 class="file-head">
-        <code>{visible(path)}</code>
-        <span class="badge">{untracked}</span>
-        {!isFolder && (
-          <button type="button" class="link" aria-expanded={isShown} onClick={() => setShown(!isShown)}>
-            {isShown ? close : showContent}
-          </button>
-        )}
-      </h2>
-      {isShown && <FileContent open={open} file={{ path, type: 'file' }} />}
-    </>
-  )
-}
-
-function FileHead({
-  file: { path, old_path, status, added, removed, binary, patch_truncated },
-}: {
-  readonly file: FileDiff
-}) {
-  return (
-    <h2 class="file-head">
-      <code>{visible(old_path === undefined ? path : `${old_path} → ${path}`)}</code>
-      <span class="badge">{status}</span>
-      <span class="number added">+{added}</span>
-      <span class="number removed">−{removed}</span>
-      {binary && <span class="quiet">{texts.value.binary}</span>}
-      {patch_truncated && <span class="quiet">{texts.value.cut}</span>}
-    </h2>
-  )
-}
-
-function CommentBox({
-  text,
-  set,
-  close,
-}: {
-  readonly text: string
-  readonly set: (text: string | undefined) => void
-  readonly close: () => void
-}) {
-  const { comment, cancel } = texts.value
-  return (
-    <div class="comment">
-      <textarea
-        rows={2}
-        aria-label={comment}
-        placeholder={comment}
-        value={text}
-        onInput={({ currentTarget }) => set(currentTarget.value)}
-      />
-      <button type="button" class="link" onClick={() => (set(undefined), close())}>
-        {cancel}
-      </button>
-    </div>
-  )
-}
-
-function keptComments(id: string): readonly Comment[] {
-  try {
-    const value: unknown = JSON.parse(rememberedValue(draftOf(`comments ${id}`)) ?? '[]')
-    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- only this screen writes it
-    return Array.isArray(value) ? (value as Comment[]) : []
-  } catch {
-    return []
-  }
-}
-
-function withComment(
-  comments: readonly Comment[],
-  { key, path, number, text: quotedText }: Line,
-  text: string | undefined,
-): Comment[] {
-  const others = comments.filter((comment) => comment.key !== key)
-  return text === undefined || text === '' ? others : [...others, { key, path, number, quoted: quotedText, text }]
-}
-
-function messageOfComments(comments: readonly Comment[]): string {
-  const parts = comments.map(
-    ({ path, number, quoted, text }) =>
-      `${path}${number === undefined ? '' : `:${number}`}\n> ${quoted.slice(0, 200)}\n\n${text}`,
-  )
-  return `Comments on the changes:\n\n${parts.join('\n\n')}`
-}
+const newFileLine = (path: string): DiffRow => ({ key: `untracked\0${path}`, path, text: path, isNewFile: true })

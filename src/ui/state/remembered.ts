@@ -18,6 +18,15 @@ export function remember(name: string, value: string | undefined): void {
   }
 }
 
+/** Calls `listener` when another tab has changed the value. Returns what ends it. */
+export function onOtherTab(name: string, listener: (value: string | undefined) => void): () => void {
+  const onStorage = ({ key, newValue }: StorageEvent) => {
+    if (key === name || key === null) listener(newValue ?? undefined)
+  }
+  addEventListener('storage', onStorage)
+  return () => removeEventListener('storage', onStorage)
+}
+
 const DRAFT = 'draft '
 
 export const draftOf = (id: string) => DRAFT + id

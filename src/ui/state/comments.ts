@@ -1,0 +1,91 @@
+/** Comments on lines of changes: drafts of the browser until they are sent as one message. */
+import type { ReadonlySignal } from '@preact/signals'
+import { signal } from '@preact/signals'
+import type { LineAnchor } from './diff-lines.ts'
+import { keyOfAnchor } from './diff-lines.ts'
+import { draftOf, onOtherTab, remember, rememberedValue } from './remembered.ts'
+
+export type LineComment = LineAnchor & {
+  /** What the diff was a diff to. Other diffs may not have the line. */
+  readonly base: string
+  /** What the person says. `text` is what they say it about. */
+  readonly comment: string
+}
+
+/** The comments of one conversation, in the order in which they were begun. Other tabs write them, too. */
+export class Comments {
+  readonly #name: string
+  readonly #all = signal<readonly LineComment[]>([])
+
+  constructor(conversationId: string) {
+    this.#name = draftOf(`comments ${conversationId}`)
+    this.#all.value = storedComments(this.#name)
+  }
+
+  get all(): ReadonlySignal<readonly LineComment[]> {
+    return this.#all
+  }
+
+  /** Keeps up with other tabs. Returns what ends it. */
+  follow(): () => void {
+    return onOtherTab(this.#name, () => (this.#all.value = storedComments(this.#name)))
+  }
+
+  /** An empty comment is none. */
+  set(anchor: LineAnchor, base: string, comment: string): void {
+    const { path, side, number, text } = anchor
+    const key = keyOfAnchor(anchor)
+    const all = this.#all.peek()
+    const place = all.findIndex((other) => keyOfAnchor(other) === key)
+    if (comment === '') this.#write(all.filter((_, index) => index !== place))
+    else this.#write(all.toSpliced(place === -1 ? all.length : place, 1, { path, side, number, text, base, comment }))
+  }
+
+  /** Removes what was sent. A comment that was changed since stays. */
+  remove(sent: readonly LineComment[]): void {
+    const sentKeys = new Set(sent.map(wholeKeyOf))
+    this.#write(this.#all.peek().filter((comment) => !sentKeys.has(wholeKeyOf(comment))))
+  }
+
+  #write(all: readonly LineComment[]): void {
+    this.#all.value = all
+    remember(this.#name, all.length > 0 ? JSON.stringify(all) : undefined)
+  }
+}
+
+const wholeKeyOf = (comment: LineComment): string => `${keyOfAnchor(comment)}\0${comment.comment}`
+
+function storedComments(name: string): readonly LineComment[] {
+  try {
+    const value: unknown = JSON.parse(rememberedValue(name) ?? '[]')
+    return Array.isArray(value) ? value.filter(isComment) : []
+  } catch {
+    return []
+  }
+}
+
+/** Only this file writes it, but maybe a version of another day. */
+function isComment(value: unknown): value is LineComment {
+  if (typeof value !== 'object' || value === null) return false
+  const { path, side, number, text, base, comment } = value as Partial<Record<keyof LineComment, unknown>>
+  return (
+    [path, text, base, comment].every((one) => typeof one === 'string') &&
+    (side === 'old' || side === 'new') &&
+    typeof number === 'number'
+  )
+}
+
+const MAX_QUOTED_CHARS = 200
+
+/** The message to the agent. It quotes each line, so that it is clear what is meant when the file has changed since. */
+export function messageOfComments(
+  comments: readonly LineComment[],
+  isOutdated: (comment: LineComment) => boolean,
+): string {
+  const parts = comments.map((one) => {
+    const facts = [...(one.side === 'old' ? ['removed line'] : []), ...(isOutdated(one) ? ['outdated'] : [])]
+    const place = `${one.path}:${one.number}${facts.length > 0 ? ` (${facts.join(', ')})` : ''}`
+    return `${place}\n> ${one.text.slice(0, MAX_QUOTED_CHARS)}\n\n${one.comment}`
+  })
+  return `Comments on the changes:\n\n${parts.join('\n\n')}`
+}

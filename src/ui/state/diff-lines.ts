@@ -1,0 +1,55 @@
+/** The lines of a diff, each with the place that a comment on it keeps. Pure. */
+import type { FileDiff } from '../../contract/diff.ts'
+
+/** A line of a file. Its number and its text are those of the version of its side. */
+export type LineAnchor = {
+  readonly path: string
+  /** `old`: the line was removed. */
+  readonly side: 'old' | 'new'
+  readonly number: number
+  readonly text: string
+}
+
+export type DiffRow = {
+  readonly key: string
+  readonly path: string
+  /** As git writes it, with its mark. */
+  readonly text: string
+  /** Absent for what is no line of a file. */
+  readonly anchor?: LineAnchor
+  readonly file?: FileDiff
+  readonly isNewFile?: boolean
+}
+
+/** The same line has the same key in every diff that shows it. No path and no line has a NUL. */
+export const keyOfAnchor = ({ path, side, number, text }: LineAnchor): string => `${path}\0${side}\0${number}\0${text}`
+
+/** Returns a header for the file, and the lines of its patch. */
+export function rowsOfFile(file: FileDiff): DiffRow[] {
+  const { path, patch = '' } = file
+  const rows: DiffRow[] = [{ key: path, path, text: path, file }]
+  const start = patch.indexOf('\n@@')
+  if (start === -1) return rows
+  const next = { old: 0, new: 0 }
+  const lines = patch
+    .slice(start + 1)
+    .replace(/\n$/, '')
+    .split('\n')
+  for (const [index, text] of lines.entries()) {
+    const hunk = /^@@ -(\d+)(?:,\d+)? \+(\d+)/.exec(text)
+    if (hunk) {
+      next.old = Number(hunk[1])
+      next.new = Number(hunk[2])
+    }
+    if (hunk || text.startsWith('\\')) {
+      rows.push({ key: `${path}\0${index}`, path, text })
+      continue
+    }
+    const side = text.startsWith('-') ? 'old' : 'new'
+    const anchor = { path, side, number: next[side], text: text.slice(1) } as const
+    rows.push({ key: keyOfAnchor(anchor), path, text, anchor })
+    if (!text.startsWith('+')) next.old += 1
+    if (side === 'new') next.new += 1
+  }
+  return rows
+}

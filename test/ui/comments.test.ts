@@ -1,0 +1,163 @@
+/** Comments on lines of changes: each stays with its line, and none is lost. */
+import { execFileSync } from 'node:child_process'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { Browser, Page } from 'playwright-core'
+import { afterAll, beforeAll, beforeEach, afterEach, expect, test } from 'vitest'
+import { rowsOfFile } from '../../src/ui/state/diff-lines.ts'
+import type { Stage } from '../support/agent.ts'
+import { bash, setStage } from '../support/agent.ts'
+import { openBrowser, openTab } from './browser.ts'
+
+let browser: Browser
+let stage: Stage
+let workdir: string
+beforeAll(async () => {
+  browser = await openBrowser()
+  const replies = [
+    { when: 'insert', turns: [bash(`sed -i '1i zero' a.txt`), { text: 'It is inserted.' }] },
+    { when: 'Comments', turns: [{ text: 'I have read them.' }] },
+  ]
+  stage = await setStage({ replies }, {})
+})
+afterAll(async () => {
+  await browser.close()
+  await stage[Symbol.asyncDispose]()
+})
+
+/** The second line of two files was changed, and another one was removed. */
+beforeEach(() => {
+  workdir = mkdtempSync(join(tmpdir(), 'comments-'))
+  const git = (...args: string[]) =>
+    execFileSync('git', ['-c', 'user.name=a', '-c', 'user.email=a@b', ...args], { cwd: workdir })
+  git('init', '-q')
+  for (const name of ['a.txt', 'b.txt']) writeFileSync(join(workdir, name), 'one\ntwo\nthree\nfour\n')
+  git('add', '.')
+  git('commit', '-qm', 'before')
+  for (const name of ['a.txt', 'b.txt']) writeFileSync(join(workdir, name), 'one\nTWO\nthree\n')
+})
+afterEach(() => rmSync(workdir, { recursive: true }))
+
+const rowOf = (page: Page, text: string, place = 0) =>
+  page
+    .locator('.diff-line')
+    .filter({ has: page.locator(`code:text-is("${text}")`) })
+    .nth(place)
+
+async function comment(page: Page, text: string, said: string, place = 0): Promise<void> {
+  await rowOf(page, text, place).locator('button.line-number').click()
+  await rowOf(page, text, place).locator('textarea').fill(said)
+}
+
+async function openChanges(): Promise<{ id: string; page: Page; misdeeds: readonly string[] }> {
+  const id = await stage.create({ title: 'commented', workdir })
+  const tab = await openTab(browser, stage.server.url, { hash: `#/c/${id}/changes` })
+  await rowOf(tab.page, '+TWO').waitFor()
+  return { id, ...tab }
+}
+
+const lastMessage = async (id: string): Promise<string> => {
+  const events = await stage.events(id, 'types=UserMessage')
+  return events.at(-1).content[0].text
+}
+
+test('a comment stays with its line when the diff is read again, and one whose line is gone is sent with its quote', async () => {
+  const { id, page, misdeeds } = await openChanges()
+  await comment(page, '+TWO', 'of the first file')
+  await comment(page, '+TWO', 'of the second file', 1)
+  await comment(page, '-four', 'why?', 1)
+  await stage.say(id, 'insert')
+  const lost = page.locator('.lost-comments li')
+  await expect.poll(() => lost.count()).toBe(1)
+  expect(await lost.innerText()).toContain('a.txt:2')
+  expect(await lost.locator('.badge').innerText()).toBe('outdated')
+  expect(await lost.locator('textarea').inputValue()).toBe('of the first file')
+  expect(await rowOf(page, '+TWO').locator('textarea').count()).toBe(0)
+  expect(await rowOf(page, '+TWO', 1).locator('textarea').inputValue()).toBe('of the second file')
+  expect(await rowOf(page, '-four', 1).locator('textarea').inputValue()).toBe('why?')
+  await page.click('text=Send 3 comments')
+  await page.waitForSelector('.said:has-text("I have read them.")')
+  expect(await lastMessage(id)).toBe(
+    [
+      'Comments on the changes:',
+      'a.txt:2 (outdated)\n> TWO',
+      'of the first file',
+      'b.txt:2\n> TWO',
+      'of the second file',
+      'b.txt:4 (removed line)\n> four',
+      'why?',
+    ].join('\n\n'),
+  )
+  expect(misdeeds).toEqual([])
+  await page.context().close()
+})
+
+test('comments that are written or changed while others are sent stay', async () => {
+  const { id, page } = await openChanges()
+  await comment(page, '+TWO', 'sent')
+  await comment(page, '+TWO', 'changed later', 1)
+  const arrived = Promise.withResolvers<void>()
+  await page.route('**/messages', async (route) => {
+    await arrived.promise
+    await route.continue()
+  })
+  await page.click('text=Send 2 comments')
+  await page.waitForSelector('.bar button:disabled')
+  await comment(page, '-four', 'written meanwhile')
+  await rowOf(page, '+TWO', 1).locator('textarea').fill('changed meanwhile')
+  arrived.resolve()
+  await page.waitForSelector('button:has-text("Send 2 comments"):enabled')
+  expect(
+    await page.locator('.comment textarea').evaluateAll((areas) => areas.map((area) => (area as never)['value'])),
+  ).toEqual(['written meanwhile', 'changed meanwhile'])
+  await page.reload()
+  await page.click('text=Send 2 comments')
+  await page.waitForSelector('.composer')
+  expect(await lastMessage(id)).toContain('b.txt:2\n> TWO\n\nchanged meanwhile')
+  expect(await page.evaluate(`Object.keys(localStorage).filter((name) => name.startsWith('draft'))`)).toEqual([])
+  await page.context().close()
+})
+
+test('a comment on a line that another base does not show is not outdated', async () => {
+  const { page } = await openChanges()
+  await comment(page, '+TWO', 'of the last commit')
+  await page.locator('.bar select').selectOption('run')
+  await page.waitForSelector('.lost-comments li')
+  expect(await page.locator('.lost-comments .badge').count()).toBe(0)
+  await page.locator('.bar select').selectOption('head')
+  await expect.poll(() => rowOf(page, '+TWO').locator('textarea').inputValue()).toBe('of the last commit')
+  await page.context().close()
+})
+
+test('a line has the number and the text of its side, whatever is around it', () => {
+  const patch = [
+    '--- a/x',
+    '+++ b/x',
+    '@@ -3,3 +5,3 @@ f()',
+    ' a',
+    '--- b',
+    '+++ c',
+    ' d',
+    '\\ No newline',
+    '@@ -20 +22 @@',
+    '+@@ -1 +1 @@',
+  ]
+  const rows = rowsOfFile({
+    path: 'x',
+    status: 'modified',
+    old_mode: '100644',
+    new_mode: '100644',
+    added: 2,
+    removed: 1,
+    patch: `${patch.join('\n')}\n`,
+  })
+  expect(rows.flatMap(({ anchor }) => (anchor ? [[anchor.side, anchor.number, anchor.text]] : []))).toEqual([
+    ['new', 5, 'a'],
+    ['old', 4, '-- b'],
+    ['new', 6, '++ c'],
+    ['new', 7, 'd'],
+    ['new', 22, '@@ -1 +1 @@'],
+  ])
+  expect(new Set(rows.map(({ key }) => key)).size).toBe(rows.length)
+})
