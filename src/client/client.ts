@@ -83,6 +83,11 @@ export class AgentServerClient {
     return this.api.call('info', {}, options)
   }
 
+  /** Returns how many runs work or wait, and how many streams are open. */
+  activity(options?: CallOptions) {
+    return this.api.call('activity', {}, options)
+  }
+
   /** Returns what the key of this client allows. */
   me(options?: CallOptions) {
     return this.api.call('me', {}, options)

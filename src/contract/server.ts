@@ -1,4 +1,4 @@
-/** The server on the wire: health, version and limits. */
+/** The server on the wire: health, version, limits and what it does now. */
 import { z } from 'zod'
 import { ResourceLimits } from './limits/resource-limits.ts'
 import { ServerNetwork } from './values/network.ts'
@@ -89,3 +89,19 @@ export const Info = z
     ],
   })
 export type Info = z.infer<typeof Info>
+
+const Now = z.int().nonnegative()
+
+export const ServerActivity = z
+  .object({
+    active_runs: Now.describe('Runs that work.'),
+    queued_runs: Now.describe('Runs that wait because `max_concurrent_runs` other runs are active.'),
+    streams: z
+      .object({ sse: Now.describe('Event streams.'), websocket: Now.describe('Open sockets.') })
+      .describe('Streams of all clients.'),
+  })
+  .meta({
+    id: 'ServerActivity',
+    examples: [{ active_runs: 3, queued_runs: 0, streams: { sse: 1, websocket: 2 } }],
+  })
+export type ServerActivity = z.infer<typeof ServerActivity>

@@ -1,4 +1,5 @@
 /** The metrics of this server, and the functions that report them. `exposition.ts` formats them. */
+import type { ServerActivity } from '../contract/server.ts'
 import type { ClusterMetrics } from './cluster-metrics.ts'
 import type { Instrument, Sample } from './instruments.ts'
 import { createCounter, createReadout, createTimer } from './instruments.ts'
@@ -157,6 +158,11 @@ export class Metrics {
 
   /** Adds sources that are read with each scrape; a source of the same name is replaced. */
   readonly watch = (more: Partial<Sources>): void => void (this.#sources = { ...this.#sources, ...more })
+
+  get activity(): ServerActivity {
+    const { activeRuns, queuedRuns } = this.#sources
+    return { active_runs: activeRuns?.() ?? 0, queued_runs: queuedRuns?.() ?? 0, streams: { ...this.#open } }
+  }
 
   /** The instruments in the order of the output. */
   get instruments(): readonly Instrument[] {

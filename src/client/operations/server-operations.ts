@@ -20,7 +20,7 @@ import type {
 import type { CreatedLogin, CreateLogin, LoginCode, LoginList } from '../../contract/login.ts'
 import type { ListModels, ModelPage } from '../../contract/models.ts'
 import type { ConversationSummaries } from '../../contract/conversations/summary.ts'
-import type { Alive, Info, Readiness } from '../../contract/server.ts'
+import type { Alive, Info, Readiness, ServerActivity } from '../../contract/server.ts'
 import type { StreamFirehose } from '../../contract/events-api.ts'
 import type { ListAllRequests, WaitingRequests } from '../../contract/request.ts'
 import type { CreateReplay, ListReplays, Replay, ReplayPage } from '../../contract/replay.ts'
@@ -34,6 +34,7 @@ export const SERVER_OPERATIONS = {
   alive: get('/alive').returns<typeof Alive>(),
   ready: get('/ready').returns<typeof Readiness>(),
   info: get('/info').returns<typeof Info>(),
+  activity: get('/activity').returns<typeof ServerActivity>(),
   listModels: get('/models').filters<typeof ListModels>().returns<typeof ModelPage>(),
   getUsage: get('/usage').filters<typeof GetUsage>().returns<typeof UsageReport>(),
   metrics: get('/metrics'),

@@ -7,6 +7,7 @@ import type { Scope } from '../../contract/key.ts'
 const ROUTES = {
   read: [
     'GET /info',
+    'GET /activity',
     'GET /models',
     'GET /profiles',
     'GET /usage',

@@ -1,7 +1,7 @@
 /** Routes for the server itself: liveness, readiness, information. */
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
-import { Alive, Info, Readiness } from '../../contract/server.ts'
+import { Alive, Info, Readiness, ServerActivity } from '../../contract/server.ts'
 import type { Exposition } from '../../telemetry/exposition.ts'
 import { createExposition } from '../../telemetry/exposition.ts'
 import type { Metrics } from '../../telemetry/metrics.ts'
@@ -43,6 +43,17 @@ export const serverRoutes: FastifyPluginAsyncZod<ServerRouteDeps> = async (app, 
       schema: { ...describe('info', 'Get version, tools, isolation and limits'), response: { 200: Info } },
     },
     async () => info,
+  )
+
+  app.get(
+    '/activity',
+    {
+      schema: {
+        ...describe('activity', 'Get the numbers of active and queued runs and of open streams'),
+        response: { 200: ServerActivity },
+      },
+    },
+    async () => metrics.activity,
   )
 
   let exposition: Exposition | undefined

@@ -1,5 +1,6 @@
 /** The server: its version and limits, its API keys, and a switch that pauses all agents. */
 import { useState } from 'preact/hooks'
+import { AgentServerError } from '../../client/client.ts'
 import type { Scope } from '../../contract/key.ts'
 import type { Info } from '../../contract/server.ts'
 import { textIn } from '../parts/fields.ts'
@@ -10,6 +11,7 @@ import { addressOf } from '../state/route.ts'
 import { client, may } from '../state/session.ts'
 import { count, moment } from '../parts/amounts.ts'
 import { short, visible } from '../text/visible.ts'
+import { ActivityNow, Fact } from './activity.tsx'
 
 const SCOPES = ['read', 'write', 'approve', 'files', 'commands', 'secrets', 'admin'] satisfies Scope[]
 
@@ -49,12 +51,10 @@ function About({ info }: { readonly info: Info }) {
     <>
       <dl class="sums">
         {facts.map(([name, value]) => (
-          <div key={name}>
-            <dt class="quiet">{name}</dt>
-            <dd class="lead">{value}</dd>
-          </div>
+          <Fact key={name} name={name} value={value} />
         ))}
       </dl>
+      <ActivityNow runLimit={info.limits.max_concurrent_runs} />
       <details>
         <summary>{limits}</summary>
         <dl>
@@ -72,13 +72,24 @@ function About({ info }: { readonly info: Info }) {
   )
 }
 
+/** Reads all names first: each agent that is paused lets one begin that waits for a place, which changes the list. */
 async function pauseEverything(): Promise<void> {
+  const ids: string[] = []
+  for await (const { id } of client().conversations.summaries({ status: ['running'], limit: 200 })) ids.push(id)
   let pausedCount = 0
-  for await (const { id } of client().conversations.summaries({ status: ['running'], limit: 200 })) {
-    await client().conversation(id).pause()
-    pausedCount += 1
-  }
+  for (const id of ids) pausedCount += (await pauseIfThere(id)) ? 1 : 0
   notify(texts.value.pausedAll(pausedCount))
+}
+
+/** An agent that has ended meanwhile does not keep the others from being paused. */
+async function pauseIfThere(id: string): Promise<boolean> {
+  try {
+    await client().conversation(id).pause()
+    return true
+  } catch (error) {
+    if (error instanceof AgentServerError && [404, 409, 410].includes(error.status ?? 0)) return false
+    throw error
+  }
 }
 
 function Keys() {

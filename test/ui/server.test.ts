@@ -1,0 +1,53 @@
+/** The screen of the server: what it does now, and the switch that pauses all agents. */
+import type { Browser } from 'playwright-core'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import type { Stage } from '../support/agent.ts'
+import { bash, setStage } from '../support/agent.ts'
+import { openBrowser, openTab } from './browser.ts'
+
+let browser: Browser
+let stage: Stage
+beforeAll(async () => {
+  browser = await openBrowser()
+  const replies = [{ when: 'wait', turns: [bash('sleep 600'), { text: 'Done.' }] }]
+  stage = await setStage({ replies }, { env: { OPENHANDS_MAX_CONCURRENT_RUNS: '1' } })
+})
+afterAll(async () => {
+  await browser.close()
+  await stage[Symbol.asyncDispose]()
+})
+
+const statusOf = async (id: string) => (await stage.server.call('GET', `/conversations/${id}`)).body.status as string
+
+const factsOf = (page: { innerText: (selector: string) => Promise<string> }) => page.innerText('[data-activity]')
+
+test('a person sees runs at work, runs that wait and streams that are open, and pauses all of them', async () => {
+  const ids: string[] = []
+  for (const title of ['first', 'second']) {
+    const id = await stage.create({ title })
+    ids.push(id)
+    await stage.server.call('POST', `/conversations/${id}/messages`, { message: 'wait', run: true })
+    await expect.poll(() => statusOf(id)).toBe('running')
+  }
+  const { page, misdeeds } = await openTab(browser, stage.server.url, { hash: '#/server' })
+  // The page follows the firehose; it knows nothing of other streams before it asks.
+  await expect.poll(() => factsOf(page)).toMatch(/at work\s+1 of 1\s+Waiting for a place\s+1\s+Open streams\s+1$/)
+  const other = await openTab(browser, stage.server.url)
+  await expect.poll(() => factsOf(page)).toMatch(/Open streams\s+2$/)
+  await other.page.context().close()
+  await page.click('text=Pause all agents')
+  await page.waitForSelector('text=2 paused')
+  for (const id of ids) await expect.poll(() => statusOf(id)).toBe('paused')
+  await expect.poll(() => factsOf(page)).toMatch(/at work\s+0 of 1\s+Waiting for a place\s+0\s/)
+  expect(misdeeds).toEqual([])
+  await page.context().close()
+})
+
+test('a key that may only read sees the same, and has nothing to pause', async () => {
+  const { body } = await stage.server.call('POST', '/keys', { name: 'reader', scopes: ['read'] })
+  const { page, misdeeds } = await openTab(browser, stage.server.url, { key: body.key, hash: '#/server' })
+  await expect.poll(() => factsOf(page)).toMatch(/at work\s+0 of 1\s+Waiting for a place\s+0\s+Open streams\s+1$/)
+  expect(await page.locator('text=Pause all agents').count()).toBe(0)
+  expect(misdeeds).toEqual([])
+  await page.context().close()
+})
