@@ -5,7 +5,7 @@ import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { Event } from '../../src/contract/events/event.ts'
 import { waitingSeqs } from '../../src/ui/state/unread.ts'
-import { Items, Live } from '../../src/ui/state/items.ts'
+import { isSilent, Items, Live } from '../../src/ui/state/items.ts'
 
 const at = (seq: number, event: object) =>
   ({
@@ -167,4 +167,13 @@ describe('a message that was sent while the agent works', () => {
     const withdrawn = { id: 'w', seq: 4, type: 'MessageWithdrawn', message_seq: 3 }
     expect(waiting([message(1), answer(2), message(3), withdrawn])).toEqual([])
   })
+})
+
+test('an answer that only made calls is kept for its time, and says nothing', () => {
+  const items = new Items()
+  items.append([
+    at(1, { type: 'AssistantMessage', text: '', content: [], message_id: 'm', duration_ms: 5 }),
+    EVENTS[1]!,
+  ])
+  expect(items.rows.map(isSilent)).toEqual([true, false])
 })

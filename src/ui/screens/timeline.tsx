@@ -1,109 +1,105 @@
 /** Shows where the time of a conversation went: a bar for each model answer, call and wait of what is loaded. */
-import { useState } from 'preact/hooks'
-import { titleOf } from '../../contract/events/call-title.ts'
-import type { OpenConversation } from '../state/conversation.ts'
-import { hasCallFailed } from '../state/call-result.ts'
-import type { ChatRow } from '../state/items.ts'
-import { texts } from '../state/preferences.ts'
+import { useMemo, useState } from 'preact/hooks'
 import { duration, moment } from '../parts/amounts.ts'
-import { short, visible } from '../text/visible.ts'
+import { Blank } from '../parts/blank.tsx'
+import { now } from '../parts/now.ts'
+import { TimeStrip } from '../parts/time-strip.tsx'
 import { VirtualRows } from '../parts/virtual-rows.tsx'
-
-type Span = {
-  readonly key: string
-  readonly kind: 'model' | 'tool' | 'pause'
-  readonly name: string
-  readonly start: number
-  readonly ms: number
-  readonly isFailed: boolean
-}
+import type { OpenConversation } from '../state/conversation.ts'
+import { texts } from '../state/preferences.ts'
+import { addressOf } from '../state/route.ts'
+import type { SpanKind, TimeRange, TimeSpan } from '../state/timeline.ts'
+import { hasOpenSpan, isInRange, spansOf } from '../state/timeline.ts'
 
 export function Timeline({ open }: { readonly open: OpenConversation }) {
-  const { onlyFailed, models, tools, pauses, tabs } = texts.value
+  const { asks, nothingFailed, nothingTimed, tabs } = texts.value
   const [hasFailed, setFailed] = useState(false)
-  const spans = open.rows.value.flatMap(spanOf)
-  const longest = Math.max(1, ...spans.filter(({ kind }) => kind !== 'pause').map(({ ms }) => ms))
-  const sum = (kind: Span['kind']) => duration(spans.reduce((ms, span) => ms + (span.kind === kind ? span.ms : 0), 0))
+  const [range, setRange] = useState<TimeRange>()
+  const rows = open.timed.value
+  const until = hasOpenSpan(rows) ? now.value : 0
+  const spans = useMemo(() => spansOf(rows, until, (kind) => asks[kind]), [rows, until, asks])
+  const inRange = range ? spans.filter((span) => isInRange(span, range)) : spans
+  const shown = hasFailed ? inRange.filter(({ isFailed }) => isFailed) : inRange
+  const longest = Math.max(1, ...shown.filter(({ kind }) => kind !== 'pause').map(({ ms }) => ms))
+  // A list of few rows is always near its start: it would read the whole conversation.
+  const isFiltered = range !== undefined || hasFailed
+  if (!open.view.value) return <p class="quiet page loading">{texts.value.loading}</p>
   return (
     <div class="page filled">
-      <div class="bar">
-        <span>
-          {models} <strong class="number">{sum('model')}</strong>
-        </span>
-        <span>
-          {tools} <strong class="number">{sum('tool')}</strong>
-        </span>
-        <span>
-          {pauses} <strong class="number">{sum('pause')}</strong>
-        </span>
-        <label class="option">
-          <input
-            type="checkbox"
-            checked={hasFailed}
-            onChange={({ currentTarget }) => setFailed(currentTarget.checked)}
-          />{' '}
-          {onlyFailed}
-        </label>
-      </div>
-      <VirtualRows
-        rows={hasFailed ? spans.filter(({ isFailed }) => isFailed) : spans}
-        keyOf={({ key }) => key}
-        estimate={29}
-        label={tabs.timeline}
-        onStart={() => void open.readOlder()}
-        draw={(span) => <Bar span={span} longest={longest} />}
-      />
+      <Sums spans={inRange} hasFailed={hasFailed} setFailed={setFailed} />
+      {spans.length > 0 && <TimeStrip spans={spans} range={range} setRange={setRange} />}
+      {isFiltered && open.hasOlder.value && <Older open={open} first={spans[0]} />}
+      {shown.length === 0 ? (
+        <Blank text={hasFailed ? nothingFailed : nothingTimed} />
+      ) : (
+        <VirtualRows
+          rows={shown}
+          keyOf={({ key }) => key}
+          estimate={29}
+          label={tabs.timeline}
+          onStart={isFiltered ? undefined : () => void open.readOlder()}
+          draw={(span) => <Bar span={span} longest={longest} id={open.id} />}
+        />
+      )}
     </div>
   )
 }
 
-function Bar({
-  span: { kind, name, start, ms, isFailed },
-  longest,
-}: {
-  readonly span: Span
-  readonly longest: number
-}) {
+type SumsProps = {
+  readonly spans: readonly TimeSpan[]
+  readonly hasFailed: boolean
+  readonly setFailed: (hasFailed: boolean) => void
+}
+
+function Sums({ spans, hasFailed, setFailed }: SumsProps) {
+  const { models, tools, pauses, onlyFailed } = texts.value
+  const sumOf = (kind: SpanKind) => duration(spans.reduce((ms, span) => ms + (span.kind === kind ? span.ms : 0), 0))
+  const kinds = [
+    ['model', models],
+    ['tool', tools],
+    ['pause', pauses],
+  ] as const
   return (
-    <div class={`span ${isFailed ? 'failed' : ''}`}>
-      <time class="quiet number">{moment(new Date(start).toISOString())}</time>
-      <span class="name">{name}</span>
-      <span class={`bar-of ${kind}`} style={{ width: `${Math.max(0.5, Math.min(100, (100 * ms) / longest))}%` }} />
-      <span class="number">{duration(ms)}</span>
+    <div class="bar">
+      {kinds.map(([kind, name]) => (
+        <span key={kind} data-sum={kind}>
+          <span class={`sample bar-of ${kind}`} /> {name} <strong class="number">{sumOf(kind)}</strong>
+        </span>
+      ))}
+      <label class="option">
+        <input type="checkbox" checked={hasFailed} onChange={({ currentTarget }) => setFailed(currentTarget.checked)} />{' '}
+        {onlyFailed}
+      </label>
     </div>
   )
 }
+
+/** Says how far back the times go, and reads on. */
+function Older({ open, first }: { readonly open: OpenConversation; readonly first: TimeSpan | undefined }) {
+  const { loadedSince, loadOlder } = texts.value
+  return (
+    <p class="quiet">
+      {first && loadedSince(moment(new Date(first.start).toISOString()))}{' '}
+      <button type="button" class="link" onClick={() => void open.readOlder()}>
+        {loadOlder}
+      </button>
+    </p>
+  )
+}
+
+type BarProps = { readonly span: TimeSpan; readonly longest: number; readonly id: string }
 
 /** Waiting is folded: its bar is never longer than the longest work. */
-function spanOf(row: ChatRow): Span[] {
-  const { key } = row
-  if (row.kind === 'call') {
-    const ms = row.result?.duration_ms ?? 0
-    const start = Date.parse(row.use.timestamp)
-    return [
-      {
-        key,
-        kind: 'tool',
-        name: `${visible(row.use.name)} ${short(titleOf(row.use.input), 80)}`,
-        start,
-        ms,
-        isFailed: hasCallFailed(row.result),
-      },
-    ]
-  }
-  if (row.kind === 'request') {
-    const start = Date.parse(row.request.timestamp)
-    const ms = row.end ? Date.parse(row.end.timestamp) - start : 0
-    return [{ key, kind: 'pause', name: texts.value.asks[row.request.kind], start, ms, isFailed: false }]
-  }
-  const { event } = row
-  if (event.type === 'ErrorEvent')
-    return [
-      { key, kind: 'model', name: short(event.message), start: Date.parse(event.timestamp), ms: 0, isFailed: true },
-    ]
-  if (event.type !== 'AssistantMessage' || event.duration_ms === undefined) return []
-  const ms = event.duration_ms
-  return [
-    { key, kind: 'model', name: visible(event.model), start: Date.parse(event.timestamp) - ms, ms, isFailed: false },
-  ]
+function Bar({ span: { seq, kind, name, start, ms, isFailed }, longest, id }: BarProps) {
+  return (
+    <a class={`span plain ${isFailed ? 'failed' : ''}`} href={`${addressOf('c', id)}?seq=${seq}`}>
+      <time class="quiet number">{moment(new Date(start).toISOString())}</time>
+      <span class="name">
+        {isFailed && '✕ '}
+        {name}
+      </span>
+      <span class={`bar-of ${kind}`} style={{ width: `${Math.max(0.5, Math.min(100, (100 * ms) / longest))}%` }} />
+      <span class="number">{duration(ms)}</span>
+    </a>
+  )
 }

@@ -1,9 +1,9 @@
 /** One open conversation: a window of its events, and what is being written, kept up to date over one connection. */
-import { signal } from '@preact/signals'
+import { computed, signal } from '@preact/signals'
 import type { Event } from '../../contract/events/event.ts'
 import type { ConversationHandle, ReplyOf } from '../../client/client.ts'
 import { AgentServerError } from '../../client/client.ts'
-import { Items, Live } from './items.ts'
+import { isSilent, Items, Live } from './items.ts'
 import type { ChatRow } from './items.ts'
 import { client, messageOf } from './session.ts'
 
@@ -24,7 +24,9 @@ export class OpenConversation {
   readonly id: string
   readonly handle: ConversationHandle
   readonly view = signal<View | undefined>(undefined)
-  readonly rows = signal<readonly ChatRow[]>([])
+  /** What took time, also where nothing was said. */
+  readonly timed = signal<readonly ChatRow[]>([])
+  readonly rows = computed(() => this.timed.value.filter((row) => !isSilent(row)))
   readonly writing = signal<Writing>({ text: '', reasoning: '' })
   readonly outputs = signal<ReadonlyMap<string, string>>(new Map())
   /** Whether events before the first row can be read. */
@@ -64,7 +66,7 @@ export class OpenConversation {
       this.#items.append(events)
       this.#firstSeq = events[0]?.seq ?? 1
       this.#lastSeq = events.at(-1)?.seq ?? 0
-      this.rows.value = this.#items.rows
+      this.timed.value = this.#items.rows
       this.hasOlder.value = this.#firstSeq > 1
       document.addEventListener('visibilitychange', this.#onVisibility)
       void this.#follow()
@@ -101,7 +103,7 @@ export class OpenConversation {
       this.#items.prepend(events)
       this.#firstSeq = events[0]?.seq ?? 1
       this.hasOlder.value = this.#firstSeq > 1
-      this.rows.value = this.#items.rows
+      this.timed.value = this.#items.rows
     } catch (error) {
       this.#fail(error)
     } finally {
@@ -161,7 +163,7 @@ export class OpenConversation {
         this.#firstSeq = this.#items.rows[0]?.seq ?? this.#lastSeq
         this.hasOlder.value = true
       }
-      this.rows.value = this.#items.rows
+      this.timed.value = this.#items.rows
       if (events.some(({ type }) => CHANGES_THE_VIEW.has(type))) this.refresh().catch((error) => this.#fail(error))
     }
     const { text, reasoning, outputs } = this.#live

@@ -127,9 +127,15 @@ function endOf(row: ChatRow): Ending | undefined {
 
 function isShown(event: Event): boolean {
   if (!ROWS.has(event.type)) return false
-  if (event.type === 'AssistantMessage') return event.text !== '' || event.content.length > 0
   return event.type !== 'StatusUpdate' || SHOWN_REASONS.has(event.reason)
 }
+
+/** An answer of a model that only made calls: it took time, and says nothing. */
+export const isSilent = (row: ChatRow): boolean =>
+  row.kind === 'event' &&
+  row.event.type === 'AssistantMessage' &&
+  row.event.text === '' &&
+  row.event.content.length === 0
 
 /** Text of an answer that is being written, and output of calls that run. */
 export class Live {
