@@ -2,6 +2,8 @@
 import { useState } from 'preact/hooks'
 import { Blank } from '../parts/blank.tsx'
 import { WhenLoaded, useLoaded } from '../parts/loaded.tsx'
+import type { RowPage } from '../parts/further-pages.ts'
+import { useFurtherPages } from '../parts/further-pages.ts'
 import { attempt, notify } from '../parts/notices.tsx'
 import { saveFrom } from '../parts/save.ts'
 import { FileContent, nameOf } from '../parts/file-content.tsx'
@@ -9,18 +11,22 @@ import type { ListedFile } from '../parts/file-content.tsx'
 import type { OpenConversation } from '../state/conversation.ts'
 import { texts } from '../state/preferences.ts'
 import { size } from '../parts/amounts.ts'
+import { VirtualRows } from '../parts/virtual-rows.tsx'
 import { visible } from '../text/visible.ts'
 
 export function Files({ open }: { readonly open: OpenConversation }) {
-  const { up, emptyFolder, dropHere, upload, findFile, noFile } = texts.value
+  const { up, emptyFolder, dropHere, upload, findFile, noFile, moreFiles, tabs } = texts.value
   const [folder, setFolder] = useState('')
   const [file, setFile] = useState<ListedFile>()
   const [version, setVersion] = useState(0)
   const [q, setQ] = useState('')
+  const words = q.trim()
   const list = useLoaded(
-    (signal) => (q.trim() === '' ? listIn(open, folder, signal) : findIn(open, { q: q.trim(), path: folder }, signal)),
-    [open.id, folder, version, q],
+    (signal) =>
+      words === '' ? listIn(open, { path: folder }, signal) : findIn(open, { q: words, path: folder }, signal),
+    [open.id, folder, version, words],
   )
+  const { page, more } = useFurtherPages(list.value, (before) => listIn(open, { path: folder, page_id: before.next }))
   const send = async (files: FileList | null) => {
     if (!files) return
     await open.handle.files.upload(
@@ -42,7 +48,7 @@ export function Files({ open }: { readonly open: OpenConversation }) {
   }
   if (file) return <FileView open={open} file={file} close={() => setFile(undefined)} />
   return (
-    <div class="page" onDragOver={(event) => event.preventDefault()} onDrop={drop}>
+    <div class="page filled files" onDragOver={(event) => event.preventDefault()} onDrop={drop}>
       <div class="bar">
         {folder !== '' && (
           <button type="button" onClick={() => setFolder(folder.split('/').slice(0, -1).join('/'))}>
@@ -68,27 +74,25 @@ export function Files({ open }: { readonly open: OpenConversation }) {
         </label>
         <span class="quiet wide">{dropHere}</span>
       </div>
+      {page?.isCut && (
+        <p class="quiet" role="status">
+          {moreFiles(page.rows.length)}
+        </p>
+      )}
       <WhenLoaded
-        of={list}
-        draw={(items) =>
-          items.length === 0 ? (
-            <Blank text={q.trim() === '' ? emptyFolder : noFile} />
+        of={{ ...list, value: page ?? undefined }}
+        draw={({ rows, isFound }) =>
+          rows.length === 0 ? (
+            <Blank text={isFound ? noFile : emptyFolder} />
           ) : (
-            <ul class="files">
-              {items.map((entry) => (
-                <li key={entry.path}>
-                  <button type="button" class="line" onClick={() => choose(entry)}>
-                    <span class="shape" aria-hidden="true">
-                      {entry.type === 'directory' ? '▸' : '·'}
-                    </span>
-                    <span class="name">{visible(q.trim() === '' ? nameOf(entry) : entry.path)}</span>
-                    {entry.type === 'file' && entry.size !== undefined && (
-                      <span class="quiet number">{size(entry.size)}</span>
-                    )}
-                  </button>
-                </li>
-              ))}
-            </ul>
+            <VirtualRows
+              rows={rows}
+              keyOf={({ path }) => path}
+              estimate={33}
+              label={tabs.files}
+              onEnd={more}
+              draw={(entry) => <Entry entry={entry} isFound={isFound} choose={choose} />}
+            />
           )
         }
       />
@@ -96,8 +100,35 @@ export function Files({ open }: { readonly open: OpenConversation }) {
   )
 }
 
-const listIn = async (open: OpenConversation, path: string, signal: AbortSignal): Promise<ListedFile[]> =>
-  (await open.handle.files.list({ path, limit: 1000 }, { signal })).items
+type EntryProps = {
+  readonly entry: ListedFile
+  readonly isFound: boolean
+  readonly choose: (entry: ListedFile) => void
+}
+
+function Entry({ entry, isFound, choose }: EntryProps) {
+  return (
+    <button type="button" class="line" onClick={() => choose(entry)}>
+      <span class="shape" aria-hidden="true">
+        {entry.type === 'directory' ? '▸' : '·'}
+      </span>
+      <span class="name">{visible(isFound ? entry.path : nameOf(entry))}</span>
+      {entry.type === 'file' && entry.size !== undefined && <span class="quiet number">{size(entry.size)}</span>}
+    </button>
+  )
+}
+
+/** `isCut`: there may be more that were not found. */
+type FilePage = RowPage<ListedFile> & { readonly isFound: boolean; readonly isCut: boolean }
+
+async function listIn(
+  open: OpenConversation,
+  query: { readonly path: string; readonly page_id?: string | undefined },
+  signal?: AbortSignal,
+): Promise<FilePage> {
+  const { items, next_page_id } = await open.handle.files.list({ ...query, limit: 1000 }, { signal })
+  return { rows: items, next: next_page_id ?? undefined, isFound: false, isCut: false }
+}
 
 /** The pause after the last key, milliseconds. */
 const PAUSE_MS = 250
@@ -106,10 +137,11 @@ async function findIn(
   open: OpenConversation,
   query: { readonly q: string; readonly path: string },
   signal: AbortSignal,
-): Promise<ListedFile[]> {
+): Promise<FilePage> {
   await new Promise((resolve) => setTimeout(resolve, PAUSE_MS))
   signal.throwIfAborted()
-  return (await open.handle.files.search({ ...query, limit: 200 }, { signal })).items
+  const { items, truncated } = await open.handle.files.search({ ...query, limit: 200 }, { signal })
+  return { rows: items, isFound: true, isCut: truncated }
 }
 
 type ViewProps = { readonly open: OpenConversation; readonly file: ListedFile; readonly close: () => void }
