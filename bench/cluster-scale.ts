@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Client } from 'pg'
+import { freePort } from '../test/support/free-port.ts'
 import { KEY, startServerProcess } from './server-process.ts'
 import type { AgentServer } from './subjects.ts'
 import type { Row } from './table.ts'
@@ -88,7 +89,7 @@ async function withStarted<T>(
   use: (server: { url: string; readyMs: number }) => Promise<T>,
 ): Promise<T> {
   const home = await mkdtemp(join(tmpdir(), 'bench-instance-'))
-  const server = await startServerProcess(home, { ...settings }, { port: 18_436 })
+  const server = await startServerProcess(home, { ...settings }, { port: await freePort() })
   try {
     return await use(server)
   } finally {

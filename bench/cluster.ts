@@ -7,6 +7,7 @@ import { readFileSync } from 'node:fs'
 import { text } from 'node:stream/consumers'
 import { once } from 'node:events'
 import type { IncomingMessage } from 'node:http'
+import { freePort } from '../test/support/free-port.ts'
 import { benchMany, benchTakeover, startMs } from './cluster-scale.ts'
 import { deliver } from './deltas.ts'
 import type { ModelProcess } from './model-process.ts'
@@ -36,9 +37,9 @@ export async function benchCluster(): Promise<Row[]> {
   const settings = { OPENHANDS_DATABASE_URL: url, OPENHANDS_CLUSTER_LISTEN: '127.0.0.1:0' }
   await using model = await startModel()
   const emptyMs = await startMs(settings)
-  await using files = await startAgentServer(model.url, {}, { port: 18_433 })
-  await using owner = await startAgentServer(model.url, settings, { port: 18_434 })
-  await using other = await startAgentServer(model.url, settings, { port: 18_435 })
+  await using files = await startAgentServer(model.url, {}, { port: await freePort() })
+  await using owner = await startAgentServer(model.url, settings, { port: await freePort() })
+  await using other = await startAgentServer(model.url, settings, { port: await freePort() })
   const sides = { files, owner, other }
   return [
     await steps(sides, model),

@@ -5,10 +5,12 @@ import { existsSync, readFileSync } from 'node:fs'
 import http from 'node:http'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { freePort } from '../test/support/free-port.ts'
 
 export const EXECUTABLE = join(import.meta.dirname, '../dist/agent-server')
 export const KEY = 'bench-master-key-0123456789'
-const PORT = 18_423
+/** One for all servers that a benchmark starts one after the other, so that their URL is the same. */
+const PORT = await freePort()
 export const URL = `http://127.0.0.1:${PORT}`
 
 /** Its model is never asked. */

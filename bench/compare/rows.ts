@@ -6,11 +6,10 @@ import { once } from 'node:events'
 import { mkdtemp, rm } from 'node:fs/promises'
 import http from 'node:http'
 import type { IncomingMessage } from 'node:http'
-import { createServer } from 'node:net'
-import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { freePort } from '../../test/support/free-port.ts'
 import { deliver } from '../deltas.ts'
 import type { ModelProcess } from '../model-process.ts'
 import { KEY, megabytesOf, startUntilCreated } from '../server-process.ts'
@@ -169,13 +168,4 @@ const IDLE_MS = 200
 
 async function untilIdle(pid: number): Promise<void> {
   for (let before = -1; before !== cpuMsOf(pid); await sleep(IDLE_MS)) before = cpuMsOf(pid)
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo // it listens on TCP
-  server.close()
-  await once(server, 'close')
-  return port
 }

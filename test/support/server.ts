@@ -3,12 +3,14 @@ import type { ChildProcess } from 'node:child_process'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtemp, rm } from 'node:fs/promises'
-import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createCgroupFactory } from '../../src/limits/cgroup-factory.ts'
 import type { TestDatabase } from './postgres.ts'
+import { freePort } from './free-port.ts'
 import { until } from './until.ts'
+
+export { freePort }
 
 /** False if the servers of this run have their data in PostgreSQL. */
 export const hasFiles = process.env['TEST_STORAGE'] !== 'postgres'
@@ -171,31 +173,4 @@ async function callApi(
   })
   const text = await response.text()
   return { status: response.status, headers: response.headers, body: text ? JSON.parse(text) : undefined }
-}
-
-/**
- * The ports below those that the system gives to outgoing connections: one of them could take it before the server
- * does.
- */
-const [FIRST_PORT, PORTS] = [10_000, 20_000]
-
-/** A port nobody listens on, in neither family. */
-export async function freePort(): Promise<number> {
-  for (;;) {
-    const port = FIRST_PORT + Math.floor(Math.random() * PORTS)
-    if ((await isFree(port, '127.0.0.1')) && (await isFree(port, '::1'))) return port
-  }
-}
-
-/** Listens on the port for a moment to find out. Where there is no IPv6, nobody has the port in it. */
-async function isFree(port: number, host: string): Promise<boolean> {
-  const listener = createServer().listen(port, host)
-  const fault = await once(listener, 'listening').then(
-    () => undefined,
-    (error: NodeJS.ErrnoException) => error.code,
-  )
-  if (fault !== undefined) return fault !== 'EADDRINUSE'
-  listener.close()
-  await once(listener, 'close')
-  return true
 }
