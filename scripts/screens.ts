@@ -71,6 +71,11 @@ const screensOf = (ids: StageIds): Screen[] => [
   { name: 'files-empty', hash: `#/c/${ids.empty}/files` },
   { name: 'commands', hash: `#/c/${ids.done}/commands` },
   { name: 'timeline', hash: `#/c/${ids.done}/timeline` },
+  {
+    name: 'timeline-range',
+    hash: `#/c/${ids.done}/timeline`,
+    act: (page) => page.locator('input[type=range]').first().fill('60'),
+  },
   { name: 'settings', hash: `#/c/${ids.done}/settings` },
   { name: 'new', hash: '#/new' },
   { name: 'costs', hash: '#/costs' },

@@ -253,6 +253,8 @@ test('a page whose server was killed says so, and misses and doubles nothing aft
 describe('every screen keeps to WCAG 2.2 AA', () => {
   test.each([
     ['light', 1280],
+    ['dark', 1280],
+    ['light', 360],
     ['dark', 360],
   ] as const)('%s, %i px wide', async (colorScheme, width) => {
     const id = await stage.create({ title: 'accessible', permission_mode: 'default' })
@@ -267,16 +269,32 @@ describe('every screen keeps to WCAG 2.2 AA', () => {
       'costs',
       'webhooks',
       'server',
+      ...['', '/changes', '/files', '/commands', '/timeline', '/settings'].map((part) => `c/${id}${part}`),
       'settings',
-      ...['', '/changes', '/files', '/timeline', '/settings'].map((part) => `c/${id}${part}`),
     ]
     const faults: string[] = []
+    const add = async (name: string) => {
+      faults.push(...(await accessibilityFaults(page)).map((fault) => `${name}: ${fault}`))
+    }
     for (const screen of screens) {
       await goTo(page, `#/${screen}`)
       await page.waitForSelector('h1')
       await page.waitForSelector('main >> text=Loading …', { state: 'detached' })
-      faults.push(...(await accessibilityFaults(page)).map((fault) => `${screen}: ${fault}`))
+      await add(screen)
     }
+    for (const [key, name] of [
+      ['?', 'keys'],
+      ['Control+k', 'palette'],
+    ] as const) {
+      await page.keyboard.press(key)
+      await page.waitForSelector('dialog[open]')
+      await add(name)
+      await page.keyboard.press('Escape')
+      await page.waitForSelector('dialog[open]', { state: 'detached' })
+    }
+    await page.click('text=Log out')
+    await page.waitForSelector('[name=password]')
+    await add('login')
     expect(faults).toEqual([])
     await page.context().close()
   })

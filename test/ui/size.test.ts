@@ -46,11 +46,20 @@ test('only the files of the build are served, and without a slash the page is fo
     expect((await fetch(`${server.url}/ui/${path}`)).status).toBe(404)
 })
 
+test('the page can be installed', async () => {
+  const [, name] = /rel="manifest" href="([^"]+)"/.exec(await (await fetch(`${server.url}/ui/`)).text())!
+  const manifest = (await (await fetch(`${server.url}/ui/${name}`)).json()) as Record<string, unknown> & {
+    readonly icons: readonly { readonly src: string }[]
+  }
+  expect(manifest).toMatchObject({ name: 'agent-server', display: 'standalone' })
+  expect((await fetch(new URL(manifest.icons[0]!.src, `${server.url}/ui/`))).status).toBe(200)
+  for (const key of ['start_url', 'scope']) expect(String(manifest[key] ?? '.'), key).toMatch(/^\.\/?$/)
+})
+
 test('the policy of the page allows no code and no connection but its own', async () => {
   const { headers } = await fetch(`${server.url}/ui/`)
-  const policy = headers.get('content-security-policy')
-  expect(policy).toContain("default-src 'none'")
-  expect(policy).toContain("trusted-types 'none'")
-  expect(policy).not.toContain('unsafe')
+  expect(headers.get('content-security-policy')).toBe(
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob: data:; connect-src 'self'; manifest-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'",
+  )
   expect(headers.get('cross-origin-opener-policy')).toBe('same-origin')
 })

@@ -21,10 +21,12 @@ const STATUSES = [
   'running',
   'waiting_for_confirmation',
   'waiting_for_input',
+  'waiting_for_client',
   'paused',
   'error',
   'finished',
   'idle',
+  'cancelled',
 ] as const
 type Filter = (typeof STATUSES)[number]
 

@@ -5,11 +5,11 @@ import { cost } from '../parts/amounts.ts'
 import { RequestCard } from '../parts/request-card.tsx'
 import { useSummaries } from '../parts/summary-pages.ts'
 import { SummaryRow } from '../parts/summary-row.tsx'
-import { forPeople } from '../state/live.ts'
+import { countVersion, forPeople } from '../state/live.ts'
 import { costsOf } from '../state/costs.ts'
 import { texts } from '../state/preferences.ts'
 import { addressOf } from '../state/route.ts'
-import { may } from '../state/session.ts'
+import { client, may } from '../state/session.ts'
 import { short } from '../text/visible.ts'
 
 export function Inbox() {
@@ -68,7 +68,7 @@ function AtWork() {
       draw={(items) =>
         items.length > 0 && (
           <>
-            <h2>{texts.value.running(items.length)}</h2>
+            <h2>{items.length < MOST_AT_WORK ? texts.value.running(items.length) : <AllAtWork />}</h2>
             <div class="rows" role="list">
               {items.map((summary) => (
                 <div role="listitem" key={summary.id}>
@@ -81,4 +81,13 @@ function AtWork() {
       }
     />
   )
+}
+
+/** There are more than the rows below. */
+function AllAtWork() {
+  const { value } = useLoaded(
+    (signal) => client().conversations.count({ status: ['running'] }, { signal }),
+    [countVersion.value],
+  )
+  return <>{texts.value.running(value?.count ?? MOST_AT_WORK)}</>
 }

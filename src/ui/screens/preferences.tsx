@@ -1,5 +1,5 @@
 /** What a person can choose for this page. */
-import { attempt } from '../parts/notices.tsx'
+import { attempt, notify } from '../parts/notices.tsx'
 import type { Signal } from '@preact/signals'
 import {
   hidesContent,
@@ -55,11 +55,7 @@ export function Preferences() {
           </select>
         </label>
         <Switch of={singleKeys} label={texts.value.singleKeys} />
-        <Switch
-          of={notifications}
-          label={texts.value.notifications}
-          onTurn={() => void Notification.requestPermission()}
-        />
+        <Switch of={notifications} label={texts.value.notifications} onTurn={() => attempt(askToNotify)} />
         <Switch of={hidesContent} label={texts.value.hideContent} />
         {session.value?.me.kind === 'master' && (
           <p class="quiet">
@@ -72,6 +68,14 @@ export function Preferences() {
       </div>
     </section>
   )
+}
+
+/** Browsers have no notifications for a page over http from another computer. */
+async function askToNotify(): Promise<void> {
+  const permission = 'Notification' in globalThis ? await Notification.requestPermission() : 'denied'
+  if (permission === 'granted') return
+  notifications.value = 'off'
+  notify(texts.value.notAllowed, { isFault: true })
 }
 
 function Switch({

@@ -1,14 +1,15 @@
 /** How a person who looks elsewhere learns that an agent needs them: the title, the icon, and notifications on wish. */
-import { effect } from '@preact/signals'
+import { effect, untracked } from '@preact/signals'
 import type { WaitingRequest } from '../../contract/request.ts'
-import { visible } from '../text/visible.ts'
-import { forPeople } from './live.ts'
+import { short, visible } from '../text/visible.ts'
+import { forPeople, onRunEnd } from './live.ts'
+import type { RunEnd } from './live.ts'
 import { mutedConversations } from './muted.ts'
 import { hidesContent, notifications, texts } from './preferences.ts'
-import { show } from './route.ts'
+import { notifyOnce, showSight } from './notifications.ts'
+import { client, messageOf } from './session.ts'
 
 const NAME = 'agent-server'
-const MAX_TEXT = 200
 
 const DOTTED = `data:image/svg+xml,${encodeURIComponent(
   '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32"><rect width="32" height="32" rx="7" fill="#3557d6"/><circle cx="23" cy="9" r="8" fill="#ffb14a"/></svg>',
@@ -17,18 +18,19 @@ const DOTTED = `data:image/svg+xml,${encodeURIComponent(
 /** Returns what ends it. */
 export function callForAttention(): () => void {
   let seenIds: ReadonlySet<string> | undefined
-  return effect(() => {
+  const stopRequests = effect(() => {
     const requests = forPeople.value
     document.title = requests && requests.length > 0 ? `(${requests.length}) ${NAME}` : NAME
     if (!requests) return
     const before = seenIds
     seenIds = new Set(requests.map(({ request }) => request.request_id))
     showDot(requests.length > 0)
-    if (notifications.peek() === 'off' || !before || !document.hidden) return
+    if (!before) return
     for (const waiting of requests)
-      if (!before.has(waiting.request.request_id) && !mutedConversations.peek().has(waiting.conversation_id))
-        notifyOf(waiting)
+      if (!before.has(waiting.request.request_id)) untracked(() => notifyOfRequest(waiting))
   })
+  const ends = [stopRequests, onRunEnd(notifyOfEnd), showSight()]
+  return () => ends.forEach((end) => end())
 }
 
 /** The icon of the tab gets a dot. */
@@ -39,19 +41,38 @@ function showDot(isShown: boolean): void {
   link.href = isShown ? DOTTED : link.dataset['plain']
 }
 
-function notifyOf({ conversation_id, title, request }: WaitingRequest): void {
-  if (Notification.permission !== 'granted') return
+function notifyOfRequest({ conversation_id, title, request }: WaitingRequest): void {
   const { needsYou, asks } = texts.value
+  notifyUnlessMuted(request.request_id, conversation_id, needsYou, async () => ({
+    title: title ?? needsYou,
+    body: `${asks[request.kind]}: ${visible(questionOf(request))}`,
+  }))
+}
+
+function notifyOfEnd({ id, conversation_id, status }: RunEnd): void {
+  const words = texts.value.agentEnded(texts.value.status[status])
+  notifyUnlessMuted(id, conversation_id, words, async () => {
+    const { title, preview } = await client().conversation(conversation_id).get()
+    return { title: title ?? preview ?? words, body: words }
+  })
+}
+
+/** `words` say nothing of the conversation: they are all that is shown without content. */
+function notifyUnlessMuted(
+  tag: string,
+  conversationId: string,
+  words: string,
+  describe: () => Promise<{ readonly title: string; readonly body: string }>,
+): void {
+  if (notifications.value === 'off' || mutedConversations.value.has(conversationId)) return
   const isHidden = hidesContent.value === 'on'
-  const body = isHidden ? '' : `${asks[request.kind]}: ${visible(questionOf(request))}`.slice(0, MAX_TEXT)
-  const notification = new Notification(isHidden || title === undefined ? needsYou : visible(title), {
-    body,
-    tag: request.request_id,
-  })
-  notification.addEventListener('click', () => {
-    window.focus()
-    show('c', conversation_id)
-  })
+  const content = async () => {
+    const few = { title: words, body: '' }
+    const { title, body } = isHidden ? few : await describe().catch(() => few)
+    return { tag, conversationId, title: short(title), body }
+  }
+  // Who is not notified finds it in the list.
+  notifyOnce(tag, content).catch((error: unknown) => void messageOf(error))
 }
 
 function questionOf(request: WaitingRequest['request']): string {

@@ -1,7 +1,6 @@
 /** What happens in all conversations: one connection to the firehose, and the lists that it keeps up to date. */
 import { computed, effect, signal } from '@preact/signals'
-import type { EventType } from '../../contract/events/event.ts'
-import type { Status } from '../../contract/events/status.ts'
+import type { EventOf, EventType } from '../../contract/events/event.ts'
 import type { WaitingRequest } from '../../contract/request.ts'
 import { texts } from './preferences.ts'
 import type { SummaryChange } from './summary-rows.ts'
@@ -29,12 +28,28 @@ export function onSummaryChange(listener: (change: SummaryChange) => void): () =
   return () => void listeners.delete(listener)
 }
 
+/** A run that has finished or failed, by the event that says so. */
+export type RunEnd = { readonly id: string; readonly conversation_id: string; readonly status: 'finished' | 'error' }
+
+const endListeners = new Set<(end: RunEnd) => void>()
+
+/** Calls `listener` with each run that ends from now on. Returns a function that ends it. */
+export function onRunEnd(listener: (end: RunEnd) => void): () => void {
+  endListeners.add(listener)
+  return () => void endListeners.delete(listener)
+}
+
 /** What a screen reader says once. */
 export const announcement = signal('')
 
-function announce(status: Status): void {
+/** An agent that has answered is idle: for who waited for it, it has finished. */
+function noticeStatus({ id, conversation_id, status, previous_status }: EventOf<'StatusUpdate'>): void {
   const { status: words, agentEnded } = texts.value
-  announcement.value = agentEnded(words[status])
+  const now = status === 'idle' ? 'finished' : status
+  if (previous_status === 'running') announcement.value = agentEnded(words[now])
+  if (now !== 'finished' && now !== 'error') return
+  if (previous_status !== 'running' && !previous_status.startsWith('waiting')) return
+  for (const listener of endListeners) listener({ id, conversation_id, status: now })
 }
 
 /** Counts that change all the time are read once in that many milliseconds. */
@@ -66,7 +81,7 @@ export async function followServer(signal: AbortSignal): Promise<void> {
       }
       if (isOneOf(REQUEST_TYPES, event.type) || isDeleted) readRequests()
       if (isOneOf(COUNT_TYPES, event.type) || isDeleted) readCounts()
-      if (event.type === 'StatusUpdate' && event.previous_status === 'running') announce(event.status)
+      if (event.type === 'StatusUpdate' && event.status !== event.previous_status) noticeStatus(event)
     }
   } catch (error) {
     if (!signal.aborted) messageOf(error)

@@ -3,7 +3,7 @@ import { computed, effect, signal } from '@preact/signals'
 import type { Texts } from '../texts/english.ts'
 import { ENGLISH } from '../texts/english.ts'
 import { GERMAN } from '../texts/german.ts'
-import { remember, rememberedValue } from './remembered.ts'
+import { onOtherTab, remember, rememberedValue } from './remembered.ts'
 
 export const LANGUAGES = { en: 'English', de: 'Deutsch' } as const
 export type PageLanguage = keyof typeof LANGUAGES
@@ -14,8 +14,9 @@ const isLanguage = (value: string): value is PageLanguage => Object.hasOwn(LANGU
 const isLook = (value: string): value is PageLook => LOOKS.some((look) => look === value)
 
 const choice = <T extends string>(name: string, accept: (value: string) => value is T, otherwise: T) => {
-  const storedValue = rememberedValue(name)
-  const chosenValue = signal<T>(storedValue !== undefined && accept(storedValue) ? storedValue : otherwise)
+  const choiceIn = (value: string | undefined) => (value !== undefined && accept(value) ? value : otherwise)
+  const chosenValue = signal<T>(choiceIn(rememberedValue(name)))
+  onOtherTab(name, (value) => (chosenValue.value = choiceIn(value)))
   effect(() => remember(name, chosenValue.value))
   return chosenValue
 }

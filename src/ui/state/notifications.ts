@@ -1,0 +1,76 @@
+/** Notifications of the desktop: one for each thing that happens, however many tabs of the page are open. */
+import { remember, rememberedValue } from './remembered.ts'
+import { show } from './route.ts'
+
+/** `tag` names what happened. */
+export type DesktopNotice = {
+  readonly tag: string
+  readonly conversationId: string
+  readonly title: string
+  readonly body: string
+}
+
+const MAX_TEXT = 200
+/** Tags of what was told, the newest last, so that other tabs do not tell it again. */
+const TOLD = 'notified'
+const MOST_TOLD = 200
+/** Each tab that somebody can see has this lock, shared with the others. */
+const IN_SIGHT = 'agent-server in sight'
+
+/** Calls `describe` in one tab only, and in none while somebody can see a tab. */
+export async function notifyOnce(tag: string, describe: () => Promise<DesktopNotice>): Promise<void> {
+  if (Notification.permission !== 'granted' || (await isInSight())) return
+  const isFirst = await navigator.locks.request(TOLD, () => {
+    const tags = rememberedValue(TOLD)?.split(' ') ?? []
+    if (tags.includes(tag)) return false
+    remember(TOLD, [...tags, tag].slice(-MOST_TOLD).join(' '))
+    return true
+  })
+  if (isFirst) notifyOf(await describe())
+}
+
+function notifyOf({ tag, conversationId, title, body }: DesktopNotice): void {
+  const notification = new Notification(title, { body: body.slice(0, MAX_TEXT), tag })
+  notification.addEventListener('click', () => {
+    window.focus()
+    show('c', conversationId)
+    notification.close()
+  })
+}
+
+async function isInSight(): Promise<boolean> {
+  if (!document.hidden) return true
+  const { held = [] } = await navigator.locks.query()
+  return held.some(({ name }) => name === IN_SIGHT)
+}
+
+/** Tells the other tabs while this one can be seen. Returns what ends it. */
+export function showSight(): () => void {
+  // There are neither locks nor notifications over http from another computer.
+  if (!('locks' in navigator)) return () => {}
+  const end = new AbortController()
+  const look = async () => {
+    if (document.hidden) return
+    await navigator.locks.request(IN_SIGHT, { mode: 'shared' }, () => untilHidden(end.signal))
+  }
+  const onVisibility = () => void look()
+  document.addEventListener('visibilitychange', onVisibility)
+  void look()
+  return () => {
+    document.removeEventListener('visibilitychange', onVisibility)
+    end.abort()
+  }
+}
+
+const untilHidden = (signal: AbortSignal): Promise<void> =>
+  new Promise((resolve) => {
+    const end = new AbortController()
+    const finish = () => {
+      end.abort()
+      resolve()
+    }
+    const options = { signal: end.signal }
+    if (signal.aborted || document.hidden) return finish()
+    signal.addEventListener('abort', finish, options)
+    document.addEventListener('visibilitychange', () => document.hidden && finish(), options)
+  })
