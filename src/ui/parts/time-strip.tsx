@@ -33,7 +33,7 @@ export function TimeStrip({ spans, range, setRange }: Props) {
             style={{ height: `${heightOf(share)}%` }}
           />
         ))}
-        <span class="chosen" style={{ left: `${100 * from}%`, width: `${100 * (to - from)}%` }} />
+        {range && <span class="chosen" style={{ left: `${100 * from}%`, width: `${100 * (to - from)}%` }} />}
       </div>
       <Ends axis={axis} spans={spans} range={range} setRange={setRange} />
     </div>

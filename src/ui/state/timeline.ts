@@ -114,7 +114,7 @@ export class FoldedAxis {
   }
 }
 
-/** `share`: how much of the bucket is work. */
+/** `share`: how much of the bucket is work. Time in which nothing works is a pause. */
 export type AxisBucket = { readonly kind: SpanKind; readonly share: number; readonly isFailed: boolean }
 
 /** Returns what happens in each of so many equal parts of the axis. */
@@ -134,8 +134,8 @@ export function bucketsOf(spans: readonly TimeSpan[], axis: FoldedAxis, count: n
       sum.isFailed ||= span.isFailed
     }
   }
-  return sums.map(({ model, tool, pause, isFailed }) => {
-    const kind = model + tool === 0 && pause > 0 ? 'pause' : model > tool ? 'model' : 'tool'
-    return { kind, share: Math.min(1, kind === 'pause' ? 0 : model + tool), isFailed }
+  return sums.map(({ model, tool, isFailed }) => {
+    const worked = Math.min(1, model + tool)
+    return { kind: worked === 0 ? 'pause' : model > tool ? 'model' : 'tool', share: worked, isFailed }
   })
 }
