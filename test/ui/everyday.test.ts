@@ -23,6 +23,21 @@ beforeAll(async () => {
     },
     { when: 'wait', turns: [bash('sleep 600'), { text: 'Done.' }] },
     { when: 'lines', turns: [bash('seq 1000 1099'), { text: 'Done.' }] },
+    {
+      when: 'edit',
+      turns: [
+        { calls: [{ name: 'FileEditor', arguments: { command: 'create', path: 'a.txt', file_text: 'one\ntwo\n' } }] },
+        {
+          calls: [
+            {
+              name: 'FileEditor',
+              arguments: { command: 'str_replace', path: 'a.txt', old_str: 'one\ntwo', new_str: 'one\n2' },
+            },
+          ],
+        },
+        { text: 'Done.' },
+      ],
+    },
     { when: 'hello', turns: [{ text: 'Hello there.' }] },
   ]
   stage = await setStage({ replies }, {})
@@ -139,6 +154,22 @@ test('a long output has forty lines until somebody wants all', async () => {
   expect(await card.locator('pre').innerText()).not.toContain('1040')
   await card.locator('button:has-text("Show all")').click()
   await page.waitForSelector('pre:has-text("1099")')
+  await page.context().close()
+})
+
+test('an edit is shown as what it changes, and the conversation is exported as Markdown', async () => {
+  const id = await stage.create({ title: 'edited' })
+  await stage.say(id, 'edit')
+  const { page, misdeeds } = await openTab(browser, stage.server.url, { hash: `#/c/${id}` })
+  await page.locator('.tool .line:has-text("str_replace")').click()
+  await page.waitForSelector('.diff .removed:has-text("-two")')
+  await page.waitForSelector('.diff .added:has-text("+2")')
+  expect(await page.locator('.diff .same').allInnerTexts()).toEqual([expect.stringContaining('one')])
+  await goTo(page, `#/c/${id}/settings`)
+  const [download] = await Promise.all([page.waitForEvent('download'), page.click('text=Export as Markdown')])
+  const text = readFileSync((await download.path())!, 'utf8')
+  for (const part of ['edited', 'FileEditor', 'Done.']) expect(text).toContain(part)
+  expect(misdeeds).toEqual([])
   await page.context().close()
 })
 

@@ -5,8 +5,9 @@ import { join } from 'node:path'
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Stage } from '../support/agent.ts'
+import { makeWorkdir } from '../../bench/dashboard-pages.ts'
 import { setStage } from '../support/agent.ts'
-import { openBrowser, openTab } from './browser.ts'
+import { goTo, openBrowser, openTab } from './browser.ts'
 
 const COUNT = 2500
 
@@ -63,4 +64,27 @@ test('a search that finds more than it shows says so, and more of the name finds
   await page.waitForSelector(`.files button:has-text("many/${nameAt(COUNT - 1)}")`)
   expect(await page.locator('text=there may be more').count()).toBe(0)
   await page.context().close()
+})
+
+test('of a file of 64 MiB and of a diff of 100,000 lines, the page has only what it shows', async () => {
+  const home = mkdtempSync(join(tmpdir(), 'files-large-'))
+  const id = await stage.create({ workdir: makeWorkdir(home) })
+  const { page, misdeeds } = await openTab(browser, stage.server.url, { hash: `#/c/${id}/files` })
+  let bytes = 0
+  page.on('response', (response) => {
+    if (response.url().includes('large.log')) bytes += Number(response.headers()['content-length'] ?? Infinity)
+  })
+  await page.click('.files button:has-text("large.log")')
+  await page.waitForSelector('pre:has-text("yyyy")')
+  await page.waitForSelector('text=This is the beginning of a large file.')
+  expect(bytes).toBeLessThan(1_000_000)
+  await goTo(page, `#/c/${id}/changes`)
+  await page.waitForSelector('.diff-line')
+  expect(await page.evaluate<number>(`document.querySelectorAll('*').length`)).toBeLessThan(1500)
+  await page.evaluate(`document.querySelector('main .scroller').scrollTo(0, 1e9)`)
+  await page.waitForSelector('.file-head:has-text("large.log")')
+  expect(await page.evaluate<number>(`document.querySelectorAll('*').length`)).toBeLessThan(1500)
+  expect(misdeeds).toEqual([])
+  await page.context().close()
+  rmSync(home, { recursive: true })
 })

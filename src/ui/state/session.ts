@@ -42,9 +42,22 @@ function withNotice(source: StreamSource): StreamSource {
   }
 }
 
+/** Ends as soon as the browser knows that it has no network: a socket alone learns that by silence, after a long time. */
+class PageSocket extends WebSocket {
+  constructor(url: string) {
+    super(url)
+    const onOffline = () => {
+      this.dispatchEvent(new Event('error'))
+      this.close()
+    }
+    addEventListener('offline', onOffline)
+    this.addEventListener('close', () => removeEventListener('offline', onOffline))
+  }
+}
+
 const clientWith = (headers: Readonly<Record<string, string>>): AgentServerClient => {
   const options = { baseUrl: BASE_URL, headers }
-  return createClient({ ...options, streamSource: withNotice(webSocketSource(options)) })
+  return createClient({ ...options, streamSource: withNotice(webSocketSource({ ...options, WebSocket: PageSocket })) })
 }
 
 /** Throws an `AgentServerError`. The key is not kept. */
