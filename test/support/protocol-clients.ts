@@ -3,6 +3,7 @@ import type { Message } from '@ag-ui/client'
 import type { UIMessage, UIMessageChunk } from 'ai'
 import { readUIMessageStream } from 'ai'
 import { Page } from './ag-ui-page.ts'
+import type { TestServer } from './server.ts'
 import { KEY } from './server.ts'
 import { plainMessages, storedMessages, transportOf } from './ui-chat.ts'
 
@@ -13,7 +14,8 @@ export type ProtocolClient = {
   readonly leave: () => void
   /** Follows what it has asked for last, and resolves as `say` does. */
   readonly comeBack: () => Promise<void>
-  readonly stop: () => Promise<Response>
+  /** Asks for it in the words of the protocol. Rejects if that is refused. */
+  readonly stop: () => Promise<void>
   /** The messages that it has, without reasoning: that of an answer which was stopped is shown live only. */
   readonly shown: () => readonly unknown[]
   /** The messages that a new client gets, in the same form. */
@@ -22,12 +24,11 @@ export type ProtocolClient = {
   readonly answer: () => string
 }
 
-const post = (url: string, body: object): Promise<Response> =>
-  fetch(url, {
-    method: 'POST',
-    headers: { authorization: `Bearer ${KEY}`, 'content-type': 'application/json' },
-    body: JSON.stringify(body),
-  })
+async function post(url: string, body: object): Promise<void> {
+  const headers = { authorization: `Bearer ${KEY}`, 'content-type': 'application/json' }
+  const { status } = await fetch(url, { method: 'POST', headers, body: JSON.stringify(body) })
+  if (status !== 200) throw new Error(`${url}: ${status}`)
+}
 
 const withoutReasoning = (messages: readonly Message[]): readonly Message[] =>
   messages.filter(({ role }) => role !== 'reasoning')
@@ -55,7 +56,7 @@ async function fetchOrAbort(url: string, init: RequestInit): Promise<Response> {
   return new Response(ReadableStream.from(chunks()), response)
 }
 
-export function agUiClient(url: string, threadId: string): ProtocolClient {
+export function agUiClient({ url }: TestServer, threadId: string): ProtocolClient {
   const page = new Page(url, threadId, KEY)
   page.agent.fetch = fetchOrAbort
   const follow = async (onEvent?: () => void) => {
@@ -84,7 +85,7 @@ export function agUiClient(url: string, threadId: string): ProtocolClient {
   }
 }
 
-export function aiSdkClient(url: string, id: string): ProtocolClient {
+export function aiSdkClient({ url }: TestServer, id: string): ProtocolClient {
   const transport = transportOf({ url, body: { profile: 'coder' } })
   const messages: UIMessage[] = []
   let connection = new AbortController()

@@ -27,6 +27,7 @@ export class EditorV2 implements AsyncDisposable {
   readonly permissions: Asked<RequestPermissionRequest>[] = []
   readonly questions: CreateElicitationRequest[] = []
   info: InitializeResponse | undefined
+  onUpdate: () => void = () => {}
   /** By default nobody answers. */
   onPermission: (asked: Asked<RequestPermissionRequest>) => Promise<RequestPermissionResponse> = async ({ signal }) => {
     await once(signal, 'abort')
@@ -50,7 +51,10 @@ export class EditorV2 implements AsyncDisposable {
         this.questions.push(params)
         return this.onQuestion(params)
       })
-      .onNotification('session/update', ({ params }) => void this.updates.push(params))
+      .onNotification('session/update', ({ params }) => {
+        this.updates.push(params)
+        this.onUpdate()
+      })
       .connect(stream)
   }
 
