@@ -8,83 +8,116 @@ import { TurnChanges } from '../items/turn-changes.ts'
 import { itemsOfInput } from './input-items.ts'
 import { ResponseBuilder } from './response-builder.ts'
 import { invalid } from '../shared/fields.ts'
+import { beginningBefore, placeOfItem } from './item-places.ts'
 
 export type ConversationItem = { readonly id: string; readonly type?: string; readonly [field: string]: unknown }
 
 type PageQuery = { readonly after?: string | undefined; readonly limit: number; readonly order: 'asc' | 'desc' }
 type ItemPage = { readonly items: readonly ConversationItem[]; readonly hasMore: boolean }
+type Items = AsyncGenerator<ConversationItem, void, void>
 
 /** A page of large items is short. */
 const MAX_CHARS = 4 * 1024 * 1024
 const PAGE = { limit: 256, maxBytes: 1024 * 1024 }
 
-export async function findItem(
-  conversation: Conversation,
-  isMeant: (item: ConversationItem) => boolean,
-): Promise<ConversationItem | undefined> {
-  for await (const item of itemsIn(conversation)) if (isMeant(item)) return item
+export async function findItem(conversation: Conversation, id: string): Promise<ConversationItem | undefined> {
+  const seq = await placeOfItem(conversation, id)
+  if (seq === undefined) return undefined
+  for await (const item of itemsIn(conversation, { afterSeq: await beginningBefore(conversation, seq) }))
+    if (item.id === id) return item
   return undefined
 }
 
-/** Throws an `OpenAiError` if no item has the id `after`. */
+/** Reads the turns of the page, and those alone. Throws an `OpenAiError` if no item has the id `after`. */
 export async function pageOfItems(conversation: Conversation, { after, limit, order }: PageQuery): Promise<ItemPage> {
-  const window = new PageWindow(limit, order)
-  let isReached = order === 'asc' && after === undefined
-  for await (const item of itemsIn(conversation)) {
-    if (order === 'desc') {
-      isReached = item.id === after
-      if (isReached) break
-      window.add(item)
-    } else if (isReached) {
-      window.add(item)
-      if (window.isFull) break
-    } else isReached = item.id === after
+  const seq = after === undefined ? undefined : await placeOfItem(conversation, after)
+  if (after !== undefined && seq === undefined) throw notAnItem()
+  const place = after === undefined || seq === undefined ? undefined : { id: after, seq }
+  const found = order === 'asc' ? oldestFirst(conversation, place) : newestFirst(conversation, place, limit)
+  const items: ConversationItem[] = []
+  let room = MAX_CHARS
+  for await (const item of found) {
+    room -= JSON.stringify(item).length
+    if (items.length > 0 && (items.length === limit || room < 0)) return { items, hasMore: true }
+    items.push(item)
   }
-  if (after !== undefined && !isReached) throw invalid('after', 'is not an item of this conversation')
-  return window.page()
+  return { items, hasMore: false }
 }
 
-/** The first items, or the last ones, as many as fit in a page, and whether there are more. */
-class PageWindow {
-  readonly #limit: number
-  readonly #order: PageQuery['order']
-  readonly #items: { readonly item: ConversationItem; readonly chars: number }[] = []
-  #chars = 0
-  #hasMore = false
+/** `seq`: its item is of this event, or a later one. */
+type ItemPlace = { readonly id: string; readonly seq: number }
 
-  constructor(limit: number, order: PageQuery['order']) {
-    this.#limit = limit
-    this.#order = order
+async function* oldestFirst(conversation: Conversation, place: ItemPlace | undefined): Items {
+  const afterSeq = place ? await beginningBefore(conversation, place.seq) : 0
+  let isReached = place === undefined
+  for await (const item of itemsIn(conversation, { afterSeq })) {
+    if (isReached) yield item
+    else isReached = item.id === place?.id
   }
+  if (!isReached) throw notAnItem()
+}
 
-  /** True when a further item would not be on the page, and one was not. */
-  get isFull(): boolean {
-    return this.#hasMore
+async function* newestFirst(conversation: Conversation, place: ItemPlace | undefined, limit: number): Items {
+  let beforeSeq = conversation.log.head + 1
+  let endSeq = beforeSeq
+  for (let until = place; ; until = undefined) {
+    const afterSeq = await beginningBefore(conversation, until?.seq ?? endSeq)
+    const newest = new NewestItems(limit)
+    let isReached = until === undefined
+    for await (const item of itemsIn(conversation, { afterSeq, beforeSeq })) {
+      isReached ||= item.id === until?.id
+      if (until && isReached) break
+      newest.add(item)
+    }
+    if (!isReached) throw notAnItem()
+    yield* newest.items.toReversed()
+    if (afterSeq === 0) return
+    endSeq = afterSeq
+    beforeSeq = endSeq + 1
+  }
+}
+
+/** The newest of a turn, and one more than a page has. */
+class NewestItems {
+  readonly items: ConversationItem[] = []
+  readonly #limit: number
+  readonly #sizes: number[] = []
+  #chars = 0
+
+  constructor(limit: number) {
+    this.#limit = limit
   }
 
   add(item: ConversationItem): void {
-    const chars = JSON.stringify(item).length
-    this.#items.push({ item, chars })
-    this.#chars += chars
-    while (this.#items.length > 1 && (this.#items.length > this.#limit || this.#chars > MAX_CHARS)) {
-      const removedItem = this.#order === 'asc' ? this.#items.pop() : this.#items.shift()
-      this.#chars -= removedItem?.chars ?? 0
-      this.#hasMore = true
+    const size = JSON.stringify(item).length
+    this.items.push(item)
+    this.#sizes.push(size)
+    this.#chars += size
+    while (
+      this.items.length > 2 &&
+      (this.items.length > this.#limit + 1 || this.#chars - this.#oldestSize > MAX_CHARS)
+    ) {
+      this.#chars -= this.#oldestSize
+      this.items.shift()
+      this.#sizes.shift()
     }
   }
 
-  page(): ItemPage {
-    const items = this.#items.map(({ item }) => item)
-    return { items: this.#order === 'asc' ? items : items.toReversed(), hasMore: this.#hasMore }
+  get #oldestSize(): number {
+    return this.#sizes[0] ?? 0
   }
 }
 
-/** What was taken back is not there. */
-async function* itemsIn(conversation: Conversation): AsyncGenerator<ConversationItem, void, void> {
+const notAnItem = () => invalid('after', 'is not an item of this conversation')
+
+type LogRange = { readonly afterSeq: number; readonly beforeSeq?: number }
+
+/** From the beginning of a turn on. What was taken back is not there. */
+async function* itemsIn(conversation: Conversation, range: LogRange): Items {
   const { log, state } = conversation
-  const withdrawn = await withdrawnIn(conversation)
+  const withdrawn = await withdrawnIn(conversation, range.afterSeq)
   let outputs = new OutputItems()
-  for await (const { events } of readPages(log, PAGE))
+  for await (const { events } of readPages(log, { ...range, ...PAGE }))
     for (const { event, seq } of events) {
       if (event.type === 'Rewound') outputs = new OutputItems()
       if (withdrawn.has(seq) || !holds(state.rewound, event)) continue
@@ -122,9 +155,9 @@ const asItem = (item: object): ConversationItem => item as ConversationItem
 
 const WITHDRAWN: ReadonlySet<string> = new Set(['MessageWithdrawn'])
 
-async function withdrawnIn({ log }: Conversation): Promise<ReadonlySet<number>> {
+async function withdrawnIn({ log }: Conversation, afterSeq: number): Promise<ReadonlySet<number>> {
   const withdrawn = new Set<number>()
-  for await (const { events } of readPages(log, { types: WITHDRAWN, ...PAGE }))
+  for await (const { events } of readPages(log, { afterSeq, types: WITHDRAWN, ...PAGE }))
     for (const { event } of events) if (event.type === 'MessageWithdrawn') withdrawn.add(event.message_seq)
   return withdrawn
 }

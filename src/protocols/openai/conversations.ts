@@ -100,7 +100,7 @@ export async function getConversationItem(deps: GatewayDeps, request: FastifyReq
   const conversation = await findConversation(deps, accessOf(request), idIn(request))
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the parameter of the route
   const { item_id: itemId } = request.params as { item_id: string }
-  const item = await findItem(conversation, ({ id }) => id === itemId)
+  const item = await findItem(conversation, itemId)
   if (item) return item
   throw new OpenAiError(404, `There is no item ${itemId.slice(0, 100)}.`, { code: 'not_found', param: 'item_id' })
 }

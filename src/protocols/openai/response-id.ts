@@ -50,6 +50,13 @@ export const plainUuid = (uuid: string): string => uuid.replaceAll('-', '')
 
 const dashedUuid = (hex: string): string => hex.replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-')
 
+/** Returns the UUID in the id of a message, a reasoning or an approval request; undefined for any other text. */
+export function uuidIn(itemId: string): string | undefined {
+  const [, hex] =
+    /^(?:(?:msg|rs)_([0-9a-f]{32})$|mcpr_([0-9a-f]{32})_)/.exec(itemId)?.filter((part) => part !== undefined) ?? []
+  return hex === undefined ? undefined : dashedUuid(hex)
+}
+
 export const formatConversationId = (id: string): string => `conv_${plainUuid(id)}`
 
 /** Undefined for any other text. */
