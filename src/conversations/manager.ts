@@ -38,16 +38,10 @@ import { WaitingRequestPages } from './registry/waiting-requests.ts'
 import { UsageReports } from './usage/usage-reports.ts'
 import { reportLeftProcesses, reportUnclosed } from './registry/stop-report.ts'
 
-/**
- * How long a delete waits for running work to end and data to be removed, in milliseconds. It then returns and
- * continues in the background: a hanging process or file system blocks no client.
- */
+/** Milliseconds that a delete waits. It then continues in the background: a hanging process or file system blocks no client. */
 const DELETE_TIMEOUT_MS = 4500
 
-/**
- * How long a server shutdown waits for its conversations, in milliseconds. Processes that are still running are killed
- * after that.
- */
+/** Milliseconds that a shutdown waits for its conversations. Processes that are still running are killed after that. */
 const CLOSE_TIMEOUT_MS = 6000
 
 export type ManagerDeps = OpenConversationsDeps &
@@ -61,6 +55,8 @@ export type ManagerDeps = OpenConversationsDeps &
     /** Replaces `CLOSE_TIMEOUT_MS`. */
     readonly closeTimeoutMs?: number
   }
+
+type DeleteOptions = { readonly freesKey?: boolean; readonly lastSeq?: number }
 
 export class ConversationManager {
   readonly attendance = new Attendance()
@@ -123,7 +119,7 @@ export class ConversationManager {
     return this.#open.size
   }
 
-  /** Keeps a conversation from being closed as idle until the returned function is called. Does not open it. */
+  /** See `OpenConversations.hold`. */
   readonly hold = (id: string): (() => void) => this.#open.hold(id)
 
   /**
@@ -204,6 +200,9 @@ export class ConversationManager {
     return this.#deps.knownConversations.get(id)
   }
 
+  /** True if there was one with this id. */
+  readonly wasDeleted = (id: string): Promise<boolean> => this.#deps.conversations.storage.deletions.has(id)
+
   /** Returns a redactor for messages about a conversation. Without effect if it is not open: its secrets are not known then. */
   async redactFor(id: string): Promise<(text: string) => string> {
     return (await this.#open.ifOpen(id))?.redact ?? ((text) => text)
@@ -212,9 +211,10 @@ export class ConversationManager {
   /**
    * Deletes the conversation; it cannot be found from now on. When this resolves, its processes are dead and its data
    * is removed, unless that takes longer than `DELETE_TIMEOUT_MS`; then it continues in the background. Removes the
-   * workdir only if the server created it. With `freesKey`, the key of its create creates another one from now on.
+   * workdir only if the server created it. With `freesKey`, the key of its create creates another one from now on. With
+   * `lastSeq` it throws `conversation_changed` if the log has a later event.
    */
-  async delete(id: string, { freesKey = false }: { readonly freesKey?: boolean } = {}): Promise<void> {
+  async delete(id: string, { freesKey = false, lastSeq }: DeleteOptions = {}): Promise<void> {
     const { knownConversations, conversations } = this.#deps
     const { logger, storage } = conversations
     this.#open.refuseWhenClosing()
@@ -222,9 +222,10 @@ export class ConversationManager {
       knownConversations.get(id) ?? ((await knownConversations.seek(id)) ? knownConversations.get(id) : undefined)
     if (!summary) throw await this.#open.missingProblem(id)
     const keys = keyOf(summary)
+    const mark = () => storage.deletions.mark(id, freesKey ? undefined : keys[0])
     const { removed } = await this.#open.delete(
       id,
-      () => storage.deletions.mark(id, freesKey ? undefined : keys[0]),
+      async () => (lastSeq === undefined ? mark() : (await this.open(id)).log.endAt(lastSeq, mark)),
       (openedConversation) => this.#remove(summary, openedConversation),
     )
     await (freesKey ? this.#created.forget(keys) : this.#created.remember(keys))
@@ -276,10 +277,9 @@ export class ConversationManager {
     make: (id: string) => Promise<CreatedConversation>,
     note: (state: State) => void,
   ): Promise<ConversationView> {
-    const { conversations } = this.#deps
     let warnings: readonly string[] = []
     const conversation = await this.#open.create(id, async () => {
-      if (wantedId.id !== undefined && (await conversations.storage.deletions.has(id))) throw deletedProblem(id)
+      if (wantedId.id !== undefined && (await this.wasDeleted(id))) throw deletedProblem(id)
       // A concurrent shutdown closes what was added before it, and nothing that is added later.
       this.#open.refuseWhenClosing()
       const creation = await make(id)

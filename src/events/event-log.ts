@@ -5,6 +5,7 @@
 import type { EventDraft } from '../contract/events/event.ts'
 import type { TransientDraft } from '../contract/events/transient-event.ts'
 import { Problem } from '../contract/problem.ts'
+import { closedProblem } from './closed-problem.ts'
 import type { AppendOptions, EventFilter, LogPage, ReadOptions, StoredEvent, StoredLog } from './event-store.ts'
 import type { Notice } from './firehose/firehose-record.ts'
 import { LiveMessages } from './live-messages.ts'
@@ -50,6 +51,9 @@ export class EventLog {
   readonly #now: () => number
   #guard: AppendGuard | undefined
   #failed = false
+  /** Appends that have begun and are not published. */
+  #appending = 0
+  #isFrozen = false
   #ended: LogEnd | undefined
   #closing: Promise<void> | undefined
   #lastShown: Promise<unknown> = Promise.resolve()
@@ -91,6 +95,7 @@ export class EventLog {
    * `Problem`: `storage_full` and `unavailable` (nothing was stored, try again), `storage_failed` (see `failed`).
    */
   append(drafts: readonly EventDraft[], purpose?: Pick<AppendOptions, 'isForClient'>): Promise<readonly StoredEvent[]> {
+    if (this.#isFrozen) return Promise.reject(closedProblem('deleted'))
     const storing = this.#store(drafts, purpose)
     // Publish in the order of the calls, however the promises of the store are chained. No `Queue`: storing must not
     // wait. What is refused does not wait for those before it, and those after it do.
@@ -100,7 +105,26 @@ export class EventLog {
       return events
     })
     this.#lastShown = showing.catch(() => before)
+    this.#appending++
+    void this.#lastShown.then(() => this.#appending--)
     return showing
+  }
+
+  /**
+   * Calls `remove`, which makes the log unreachable; appends throw `conversation_deleted` from now on, unless it rejects. Throws
+   * `conversation_changed` if the log has an event after this one.
+   */
+  async endAt(seq: number, remove: () => Promise<void>): Promise<void> {
+    while (this.head === seq && this.#appending > 0) await this.#lastShown
+    if (this.head !== seq)
+      throw new Problem('conversation_changed', 'Something has happened in the conversation meanwhile. Try again.')
+    this.#isFrozen = true
+    try {
+      await remove()
+    } catch (error) {
+      this.#isFrozen = false
+      throw error
+    }
   }
 
   /**

@@ -8,15 +8,15 @@ import type { ConversationView, CreateConversation } from '../../contract/conver
 import { Problem } from '../../contract/problem.ts'
 import type { ConversationManager } from '../manager.ts'
 
-/** Conversations with one external id that were deleted, one after the other. */
-const MAX_GENERATIONS = 1000
+/** Conversations with one external id that other requests may delete while this one looks for the next, and ask again. */
+const ATTEMPTS = 100
 
 /** Another instance may be creating the conversation, in milliseconds. */
 const WAIT_MS = 5000
 const CHECK_MS = 100
 
 type ExternalName = Pick<CreateConversation, 'user_id'> & { readonly external_id: string }
-type Manager = Pick<ConversationManager, 'upToDate'> & {
+type Manager = Pick<ConversationManager, 'upToDate' | 'wasDeleted'> & {
   readonly pages: Pick<ConversationManager['pages'], 'viewWithoutOpening'>
 }
 
@@ -28,7 +28,8 @@ export async function findOrCreate(
   externalName: ExternalName,
   create: (id: string) => Promise<ConversationView>,
 ): Promise<FoundOrCreated> {
-  for (let generation = 0; generation < MAX_GENERATIONS; generation++) {
+  let generation = 0
+  for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
     const id = idFor(externalName, generation)
     try {
       return { view: await create(id), isNew: true }
@@ -36,31 +37,50 @@ export async function findOrCreate(
       if (!(error instanceof Problem)) throw error
       if (error.code === 'conversation_deleted') {
         // The other one is what the Idempotency-Key of the request has made: a late retry makes no other one.
-        if (error.details?.['conversation_id'] === id) continue
-        throw error
+        if (error.details?.['conversation_id'] !== id) throw error
+        generation = await firstGeneration(manager, externalName, generation)
+        continue
       }
       if (error.code !== 'conversation_exists') throw error
       const view = await viewOf(manager, id)
       if (view) return { view, isNew: false }
     }
   }
-  throw new Problem(
-    'limit_reached',
-    `${MAX_GENERATIONS} conversations with this external_id were deleted. Use another.`,
-  )
+  throw new Problem('unavailable', 'Conversations with this external_id are being deleted all the time. Try again.')
 }
 
 /** Returns the id of the conversation with this external id, which can be on another instance; undefined if there is none. */
 export async function findExternal(
-  manager: Pick<ConversationManager, 'upToDate' | 'ownerOf'>,
+  manager: Pick<ConversationManager, 'upToDate' | 'ownerOf' | 'wasDeleted'>,
   named: ExternalName,
 ): Promise<string | undefined> {
   await manager.upToDate()
-  for (let generation = 0; generation < MAX_GENERATIONS; generation++) {
-    const id = idFor(named, generation)
-    if (manager.ownerOf(id)) return id
+  const first = idFor(named, 0)
+  if (manager.ownerOf(first)) return first
+  const id = idFor(named, await firstGeneration(manager, named))
+  return manager.ownerOf(id) ? id : undefined
+}
+
+/** Returns the first that was not deleted: all before it were, one after the other. Reads few of them. */
+async function firstGeneration(
+  { wasDeleted }: Pick<ConversationManager, 'wasDeleted'>,
+  named: ExternalName,
+  from = 0,
+): Promise<number> {
+  const isGone = (generation: number) => wasDeleted(idFor(named, generation))
+  if (!(await isGone(from))) return from
+  let [gone, step] = [from, 1]
+  while (await isGone(gone + step)) {
+    gone += step
+    step *= 2
   }
-  return undefined
+  let free = gone + step
+  while (free - gone > 1) {
+    const middle = Math.floor((gone + free) / 2)
+    if (await isGone(middle)) gone = middle
+    else free = middle
+  }
+  return free
 }
 
 /** Undefined: it was deleted meanwhile. Throws a `Problem` while another instance is creating it. */

@@ -3,14 +3,14 @@ import type { Access } from '../../access/access.ts'
 import { Problem } from '../../contract/problem.ts'
 import { UserInput } from '../../contract/values/message.ts'
 import type { Conversation } from '../../conversations/conversation.ts'
-import { createOrFind, otherProfile } from '../../http/guards/create-or-find.ts'
+import { otherProfile } from '../../http/guards/create-or-find.ts'
 import { findEarlier } from '../../state/idempotency.ts'
 import type { Idempotency } from '../../state/idempotency.ts'
 import { beginAlone } from '../shared/begin-alone.ts'
 import { createRequestFor } from '../shared/create-request.ts'
 import { invalid, parseField } from '../shared/fields.ts'
 import { findThread, profileOfThread } from '../shared/find-thread.ts'
-import { settleNew } from '../shared/settle-new.ts'
+import { openTentative, settleNew } from '../shared/settle-new.ts'
 import type { A2aCall, A2aDeps } from './call.ts'
 import { continueTask } from './continue-task.ts'
 import type { SendParams } from './message-request.ts'
@@ -87,8 +87,7 @@ async function contextFor(
   const profile = metadata?.profile ?? (await profileFor(deps, access))
   const fields = { profile, tools: [], metadata: undefined, instructions: undefined, externalId }
   const wish = await createRequestFor(deps, access, fields)
-  const { view, isNew } = await createOrFind(deps.manager, access, wish, { isTentative: true })
-  return { conversation: await deps.manager.open(view.id), isNew }
+  return await openTentative(deps, access, wish)
 }
 
 /** The profile of a message that names none: `default`, or the only one that the key may use. */

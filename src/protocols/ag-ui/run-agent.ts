@@ -4,11 +4,11 @@ import type { Access } from '../../access/access.ts'
 import { Problem } from '../../contract/problem.ts'
 import type { Conversation } from '../../conversations/conversation.ts'
 import { accessOf } from '../../http/guards/authorize.ts'
-import { createOrFind, otherProfile } from '../../http/guards/create-or-find.ts'
+import { otherProfile } from '../../http/guards/create-or-find.ts'
 import { closeSignal } from '../../http/request/close-signal.ts'
 import { problemFor } from '../../http/request/problem-handler.ts'
 import { createRequestFor, mayNotInstruct } from '../shared/create-request.ts'
-import { settleNew } from '../shared/settle-new.ts'
+import { openTentative, settleNew } from '../shared/settle-new.ts'
 import { enterStream } from '../shared/enter-stream.ts'
 import { parseField } from '../shared/fields.ts'
 import { findThread, findThreadId, profileOfThread } from '../shared/find-thread.ts'
@@ -106,8 +106,7 @@ async function threadFor(
     instructions: instructionsOf(input),
     externalId: input.threadId,
   })
-  const { view, isNew } = await createOrFind(deps.manager, access, wish, { isTentative: true })
-  return { conversation: await deps.manager.open(view.id), isNew }
+  return await openTentative(deps, access, wish)
 }
 
 /** The first message says what other keys put in the system prompt. */

@@ -1,13 +1,13 @@
 /** What the routes of the UI message stream do, in one module, which is loaded when it is used. */
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Conversation } from '../../conversations/conversation.ts'
-import { createOrFind, otherProfile } from '../../http/guards/create-or-find.ts'
+import { otherProfile } from '../../http/guards/create-or-find.ts'
 import { accessOf } from '../../http/guards/authorize.ts'
 import { closeSignal } from '../../http/request/close-signal.ts'
 import { problemFor } from '../../http/request/problem-handler.ts'
 import { followTurn, readTurn } from '../items/follow-turn.ts'
 import { createRequestFor } from '../shared/create-request.ts'
-import { settleNew } from '../shared/settle-new.ts'
+import { openTentative, settleNew } from '../shared/settle-new.ts'
 import { enterStream } from '../shared/enter-stream.ts'
 import type { GatewayDeps } from '../shared/gateway-deps.ts'
 import { streamResponse } from '../shared/stream-response.ts'
@@ -83,9 +83,9 @@ async function findOrCreateChat(
   const access = accessOf(request)
   const fields = { profile: profile ?? PROFILE, tools: tools ?? [], metadata: undefined, instructions: undefined }
   const wish = await createRequestFor(deps, access, { ...fields, externalId: id })
-  const { view, isNew } = await createOrFind(deps.manager, access, wish, { isTentative: true })
-  request.conversationId = view.id
-  return { conversation: await deps.manager.open(view.id), isNew }
+  const opened = await openTentative(deps, access, wish)
+  request.conversationId = opened.conversation.id
+  return opened
 }
 
 /** The stream is one of those of its conversation. A lost connection ends it alone. */

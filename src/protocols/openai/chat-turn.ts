@@ -6,7 +6,6 @@ import type { UserPart } from '../../contract/values/message.ts'
 import { REQUESTS } from '../../contract/events/request-kinds.ts'
 import type { Conversation } from '../../conversations/conversation.ts'
 import type { RewindOptions } from '../../conversations/rewind/rewind.ts'
-import { createOrFind } from '../../http/guards/create-or-find.ts'
 import { configureAndRewind } from '../shared/configure-and-rewind.ts'
 import { isAtRest } from '../shared/is-at-rest.ts'
 import { beginAlone } from '../shared/begin-alone.ts'
@@ -29,6 +28,7 @@ import { parseField } from '../shared/fields.ts'
 import { say } from './say.ts'
 import { isTemporaryId, temporaryId } from './temporary-id.ts'
 import { limitedThread } from './chat-thread.ts'
+import { openTentative } from '../shared/settle-new.ts'
 
 /** `start`: seq of the first event of the turn. */
 export type ChatTurn = { readonly conversation: Conversation; readonly start: number; readonly isTemporary: boolean }
@@ -68,8 +68,7 @@ async function threadFor(deps: GatewayDeps, ask: ChatAsk): Promise<ChatPlace> {
   })
   const id = thread === undefined ? { id: temporaryId(hashBody, 'chat') } : {}
   try {
-    const { view, isNew } = await createOrFind(deps.manager, access, { ...request, ...id }, { isTentative: true })
-    return { conversation: await deps.manager.open(view.id), isTemporary: thread === undefined, isNew }
+    return { ...(await openTentative(deps, access, { ...request, ...id })), isTemporary: thread === undefined }
   } catch (error) {
     if (!(error instanceof Problem && error.code === 'conversation_exists')) throw error
     const message = 'The thread cannot be used with this model. Send another X-Conversation-Id.'

@@ -6,6 +6,7 @@ import type { ConversationManager } from '../../conversations/manager.ts'
 import { readPages } from '../../events/read-pages.ts'
 import type { HashBody } from '../../security/body-hash.ts'
 import { beginAlone } from '../shared/begin-alone.ts'
+import { deleteIf } from '../shared/delete-if.ts'
 import { newestIsMarked } from './chat-history.ts'
 import type { LeftoverAges } from './leftover-ages.ts'
 import type { TemporaryKind } from './temporary-id.ts'
@@ -49,7 +50,11 @@ async function remove(manager: Manager, { id, kind, ages }: Leftover): Promise<v
     const conversation = await manager.open(id)
     const { status, updatedAt } = conversation.state
     if (status === 'running' || !ages.isStillOld(id, updatedAt)) return
-    if (await IS_LEFT[kind](conversation)) await manager.delete(id)
+    await deleteIf(
+      manager,
+      conversation,
+      async () => conversation.state.status !== 'running' && (await IS_LEFT[kind](conversation)),
+    )
   } finally {
     release()
   }

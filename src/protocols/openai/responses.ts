@@ -28,6 +28,7 @@ import type { ResponseRequest } from './response-request.ts'
 import { ResponseRequest as RequestSchema, asksApproval, isUnstored, outputSchemaOf } from './response-request.ts'
 import { streamResponse } from '../shared/stream-response.ts'
 import { beginAlone } from '../shared/begin-alone.ts'
+import { deleteIf } from '../shared/delete-if.ts'
 
 /** A response and its conversation. */
 type FoundResponse = { readonly id: ResponseId; readonly conversation: Conversation }
@@ -88,7 +89,7 @@ async function deleteAtEnd(
     const release = beginAlone(conversation.id)
     if (!release) return
     try {
-      if (isAtRest(conversation) && (await isOfOneResponse(conversation))) await manager.delete(conversation.id)
+      await deleteIf(manager, conversation, async () => isAtRest(conversation) && (await isOfOneResponse(conversation)))
     } finally {
       release()
     }
@@ -156,20 +157,15 @@ async function endWaiting(conversation: Conversation): Promise<void> {
 export async function deleteResponse(deps: GatewayDeps, request: FastifyRequest): Promise<object> {
   const response = await find(deps, accessOf(request), idIn(request))
   if (response.id.isOfConversation)
-    throw new OpenAiError(409, 'The response is a part of its conversation. Delete the conversation instead.', {
-      code: 'response_is_used',
-    })
-  if (!(await isLatest(response)))
-    throw new OpenAiError(
-      409,
-      'The conversation was continued after this response. Delete its newest response instead.',
-      {
-        code: 'response_is_used',
-      },
-    )
-  await deps.manager.delete(response.conversation.id)
+    throw isUsed('The response is a part of its conversation. Delete the conversation instead.')
+  await deleteIf(deps.manager, response.conversation, async () => {
+    if (await isLatest(response)) return true
+    throw isUsed('The conversation was continued after this response. Delete its newest response instead.')
+  })
   return { id: idIn(request), object: 'response', deleted: true }
 }
+
+const isUsed = (message: string) => new OpenAiError(409, message, { code: 'response_is_used' })
 
 export async function listInputItems(deps: GatewayDeps, request: FastifyRequest): Promise<object> {
   const { conversation, id } = await find(deps, accessOf(request), idIn(request))

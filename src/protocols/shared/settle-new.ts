@@ -1,15 +1,36 @@
+import type { Access } from '../../access/access.ts'
+import type { CreateConversation } from '../../contract/conversation.ts'
 import type { Event } from '../../contract/events/event.ts'
 import type { Conversation } from '../../conversations/conversation.ts'
 import { findForkedFrom } from '../../conversations/forked-log.ts'
 import type { ConversationManager } from '../../conversations/manager.ts'
-import { endTentative } from '../../http/guards/create-or-find.ts'
+import { createOrFind, endTentative } from '../../http/guards/create-or-find.ts'
 import { beginAlone } from './begin-alone.ts'
+import { deleteIf } from './delete-if.ts'
 import type { GatewayDeps } from './gateway-deps.ts'
 
 /** What a conversation has before somebody uses it. */
 const BEFORE_USE: ReadonlySet<string> = new Set(['SystemInit', 'HookEvent', 'McpServerUpdate'])
 /** What a fork has besides: the ends of what belongs to the original. */
 const AFTER_FORK: ReadonlySet<string> = new Set(['ForkedFrom', 'ToolResult', 'RequestClosed', 'TaskUpdate', 'Result'])
+
+/**
+ * Opens the conversation of a client that chooses its id, or makes it tentatively: `settleNew` must follow for a new one. Throws a
+ * `Problem`.
+ */
+export async function openTentative(
+  { manager }: Pick<GatewayDeps, 'manager'>,
+  access: Access,
+  wish: CreateConversation,
+): Promise<{ readonly conversation: Conversation; readonly isNew: boolean }> {
+  const { view, isNew } = await createOrFind(manager, access, wish, { isTentative: true })
+  try {
+    return { conversation: await manager.open(view.id), isNew }
+  } catch (error) {
+    endTentative(view.id)
+    throw error
+  }
+}
 
 /**
  * Call it for a conversation that a request has made tentatively. Deletes it if its first message was refused, unless another
@@ -36,11 +57,15 @@ export async function settleNew(
  */
 export async function deleteUnused(
   manager: Pick<ConversationManager, 'delete'>,
-  { id, log }: Pick<Conversation, 'id' | 'log'>,
+  conversation: Pick<Conversation, 'id' | 'log'>,
   options?: { readonly freesKey: true },
 ): Promise<void> {
+  await deleteIf(manager, conversation, () => isUnused(conversation), options)
+}
+
+async function isUnused({ log }: Pick<Conversation, 'log'>): Promise<boolean> {
   const fork = await findForkedFrom(log)
-  const { events } = await log.read({ afterSeq: fork ? fork.seq - 1 : 0, limit: 1000 })
+  const { events, scannedTo } = await log.read({ afterSeq: fork ? fork.seq - 1 : 0, limit: 1000 })
   const withdrawn = new Set(
     events.flatMap(({ event }) => (event.type === 'MessageWithdrawn' ? [event.message_seq] : [])),
   )
@@ -48,5 +73,5 @@ export async function deleteUnused(
     !BEFORE_USE.has(event.type) &&
     !(event.type === 'MessageWithdrawn' || withdrawn.has(event.seq)) &&
     !(fork && (AFTER_FORK.has(event.type) || (event.type === 'StatusUpdate' && event.reason === 'forked')))
-  if (!events.some(({ event }) => isUse(event))) await manager.delete(id, options)
+  return scannedTo === undefined && !events.some(({ event }) => isUse(event))
 }
