@@ -93,7 +93,7 @@ test('an external id is used again however often its conversations were deleted,
   }
   const named = { external_id: 'order-17', user_id: undefined }
   const make = () =>
-    findOrCreate(directory as unknown as ConversationManager, named, async (id) => {
+    findOrCreate(directory, named, async (id) => {
       if (deleted.has(id)) throw new Problem('conversation_deleted', 'gone', { details: { conversation_id: id } })
       known.add(id)
       return { id } as never
@@ -102,7 +102,7 @@ test('an external id is used again however often its conversations were deleted,
     looks = 0
     const { view, isNew } = await make()
     expect(isNew).toBe(true)
-    expect(await findExternal(directory as unknown as ConversationManager, named)).toBe(view.id)
+    expect(await findExternal(directory, named)).toBe(view.id)
     expect(looks).toBeLessThan(60)
     known.delete(view.id)
     deleted.add(view.id)

@@ -6,6 +6,7 @@ import type { EventType } from '../../contract/events/event.ts'
 import type { OpenRequestOf } from '../../contract/request.ts'
 import { AnswerRequest } from '../../contract/request.ts'
 import { UserInput } from '../../contract/values/message.ts'
+import { DECLINE } from '../../contract/values/question.ts'
 import type { Conversation } from '../../conversations/conversation.ts'
 import { accessOf } from '../../http/guards/authorize.ts'
 import { mayCreate, ownKey } from '../../http/guards/limited-requests.ts'
@@ -184,15 +185,14 @@ async function forkAt(
   return await manager.open(fork.id)
 }
 
-type Waiting = OpenRequestOf<'permission'> | OpenRequestOf<'client_tool'> | OpenRequestOf<'network'>
+/** A question is closed by the next message, and hooks are not for clients of this protocol. */
+const ANSWERED_KINDS = ['permission', 'client_tool', 'network', 'elicitation'] as const
+type Waiting = OpenRequestOf<(typeof ANSWERED_KINDS)[number]>
 
 const waitingIn = (conversation: Conversation): Waiting[] =>
   conversation.requests
     .list()
-    .filter(
-      (request): request is Waiting =>
-        request.kind === 'permission' || request.kind === 'client_tool' || request.kind === 'network',
-    )
+    .filter((request): request is Waiting => ANSWERED_KINDS.some((kind) => kind === request.kind))
 
 /** Answers everything that waits, or nothing: a call is never decided because it is not named. */
 function answersTo(conversation: Conversation, input: ResponseInput): readonly GivenAnswer[] {
@@ -220,7 +220,11 @@ function answersTo(conversation: Conversation, input: ResponseInput): readonly G
   return answers
 }
 
-function answerTo(request: Waiting, { approvals, outputs }: ResponseInput): AnswerRequest {
+function answerTo(request: Waiting, { parts, approvals, outputs }: ResponseInput): AnswerRequest {
+  if (request.kind === 'elicitation') {
+    if (parts.length === 0) throw stillWaits('A form of an MCP server waits. Send a message, which declines it.')
+    return { kind: 'elicitation', answers: { '0': DECLINE } }
+  }
   if (request.kind === 'network')
     throw stillWaits('The agent waits for a decision about a host. Decide with the API of the server.')
   if (request.kind === 'client_tool') {

@@ -261,6 +261,7 @@ function wordsFor({ request_id, kind, payload }: EventOf<'RequestOpened'>): stri
   if ('questions' in payload)
     return payload.questions
       .map(({ question, options }) => [question, ...options.map(({ label }, at) => `${at + 1}. ${label}`)].join('\n'))
+      .concat(kind === 'elicitation' ? [`(The next message declines this form: request ${request_id}.)`] : [])
       .join('\n\n')
   const calls = 'tool_uses' in payload ? payload.tool_uses.map(({ name, input }) => `${name} ${jsonOf(input)}`) : [kind]
   return `The agent waits for a decision: ${calls.join('; ')}. Decide about request ${request_id} with the API of the server.`
