@@ -80,12 +80,14 @@ function fromNpm(): Recipe {
   }
 }
 
-/** Installs what is not in the cache yet. Throws when an installation fails. */
-export async function provideToolchain(name: ToolchainName): Promise<Toolchain> {
+/** Installs what is not in the cache yet. Throws when an installation fails. `pins`: a folder with nothing but the pinned versions. */
+export async function provideToolchain(
+  name: ToolchainName,
+  pins = join(import.meta.dirname, name),
+): Promise<Toolchain> {
   const { commands, install, env } = RECIPES[name]
   const missing = commands.filter((command) => findCommand([command]) === undefined)
   if (missing.length > 0) return { missing: missing.join(', ') }
-  const pins = join(import.meta.dirname, name)
   const directory = join(cacheDirectory(), `${name}-${hashOf(pins)}`)
   const mark = join(directory, '.complete')
   if (!existsSync(mark)) {

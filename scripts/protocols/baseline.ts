@@ -1,0 +1,31 @@
+/** The known failures of clients, each with its reason. The list may only become shorter. */
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { z } from 'zod'
+import type { CaseResult } from './run-program.ts'
+
+/** The name of a client -> the name of a case -> why it fails. */
+const Baseline = z.record(z.string(), z.record(z.string(), z.string().min(1)))
+export type Baseline = z.infer<typeof Baseline>
+
+export const readBaseline = (): Baseline =>
+  Baseline.parse(JSON.parse(readFileSync(join(import.meta.dirname, 'baseline.json'), 'utf8')))
+
+/** What the check says of the cases of one client. It is good if all have passed, or are known to fail. */
+export type Judgement = { readonly passed: number; readonly known: number; readonly faults: readonly string[] }
+
+/** A known failure that passes, or that is no case, is a fault, too: its entry must go. */
+export function judge(results: readonly CaseResult[], known: Readonly<Record<string, string>> = {}): Judgement {
+  const failed = results.filter(({ fault }) => fault !== undefined)
+  const isFailed = (name: string) => failed.some((each) => each.case === name)
+  return {
+    passed: results.length - failed.length,
+    known: failed.filter((each) => each.case in known).length,
+    faults: [
+      ...failed.filter((each) => !(each.case in known)).map((each) => `FAILS ${each.case}\n${each.fault}`),
+      ...Object.keys(known)
+        .filter((name) => !isFailed(name))
+        .map((name) => `NOT KNOWN TO FAIL ${name}: it passes or does not exist. Remove it from the baseline.`),
+    ],
+  }
+}

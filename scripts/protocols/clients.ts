@@ -1,0 +1,44 @@
+/** Which clients are checked, in which versions, and how. */
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type { CaseResult, ProgramPlace } from './run-program.ts'
+import { runProgram } from './run-program.ts'
+
+/** The folders of `scripts/protocols/pins`. */
+export type PinsName = 'npm' | 'python'
+
+export type ClientUnderCheck = {
+  readonly name: string
+  readonly version: string
+  /** What it is installed with; undefined if this project has it. */
+  readonly pins?: PinsName
+  readonly run: (place: ProgramPlace) => Promise<CaseResult[]>
+}
+
+const ROOT = join(import.meta.dirname, '../..')
+
+const program = (file: string) => (place: ProgramPlace) => runProgram(file, place)
+
+export const PROTOCOL_CLIENTS: readonly ClientUnderCheck[] = [
+  { name: 'openai (npm)', version: ownVersion('openai'), run: program('openai.ts') },
+  {
+    name: 'ai, @ai-sdk/react',
+    version: `${ownVersion('ai')}, ${ownVersion('@ai-sdk/react')}`,
+    run: program('ai-sdk.ts'),
+  },
+  { name: '@ag-ui/client', version: ownVersion('@ag-ui/client'), run: program('ag-ui.ts') },
+  { name: '@agentclientprotocol/sdk', version: ownVersion('@agentclientprotocol/sdk'), run: program('acp.ts') },
+  { name: '@a2a-js/sdk', version: ownVersion('@a2a-js/sdk'), run: program('a2a.ts') },
+]
+
+/** Of a package that this project has. */
+function ownVersion(name: string): string {
+  const { dependencies, devDependencies } = readManifest(join(ROOT, 'package.json'))
+  return dependencies?.[name] ?? devDependencies?.[name] ?? 'unknown'
+}
+
+type Manifest = Readonly<Partial<Record<'dependencies' | 'devDependencies', Record<string, string>>>>
+
+function readManifest(path: string): Manifest {
+  return JSON.parse(readFileSync(path, 'utf8')) as Manifest
+}
