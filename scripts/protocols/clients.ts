@@ -29,12 +29,37 @@ export const PROTOCOL_CLIENTS: readonly ClientUnderCheck[] = [
   { name: '@ag-ui/client', version: ownVersion('@ag-ui/client'), run: program('ag-ui.ts') },
   { name: '@agentclientprotocol/sdk', version: ownVersion('@agentclientprotocol/sdk'), run: program('acp.ts') },
   { name: '@a2a-js/sdk', version: ownVersion('@a2a-js/sdk'), run: program('a2a.ts') },
+  { name: 'openai (PyPI)', version: pinnedInPython('openai'), pins: 'python', run: program('openai_client.py') },
+  {
+    name: 'openai-agents (PyPI)',
+    version: pinnedInPython('openai-agents'),
+    pins: 'python',
+    run: program('openai_agents.py'),
+  },
+  {
+    name: 'agent-client-protocol (PyPI)',
+    version: pinnedInPython('agent-client-protocol'),
+    pins: 'python',
+    run: program('acp_client.py'),
+  },
+  {
+    name: 'ag-ui-protocol (PyPI)',
+    version: pinnedInPython('ag-ui-protocol'),
+    pins: 'python',
+    run: program('ag_ui_client.py'),
+  },
+  { name: 'a2a-sdk (PyPI)', version: pinnedInPython('a2a-sdk'), pins: 'python', run: program('a2a_client.py') },
 ]
 
 /** Of a package that this project has. */
 function ownVersion(name: string): string {
   const { dependencies, devDependencies } = readManifest(join(ROOT, 'package.json'))
   return dependencies?.[name] ?? devDependencies?.[name] ?? 'unknown'
+}
+
+function pinnedInPython(name: string, pins: PinsName = 'python'): string {
+  const lines = readFileSync(join(import.meta.dirname, 'pins', pins, 'requirements.txt'), 'utf8').split('\n')
+  return lines.find((line) => line.startsWith(`${name}==`))?.slice(name.length + 2) ?? 'unknown'
 }
 
 type Manifest = Readonly<Partial<Record<'dependencies' | 'devDependencies', Record<string, string>>>>

@@ -17,17 +17,31 @@ const COMPUTES: ScriptedTurn = {
 const LOOKS_UP: ScriptedTurn = { calls: [{ name: 'look_up', arguments: { number: '17' } }] }
 const ENDLESS: ScriptedTurn = { text: 'word '.repeat(500), chunk_delay_ms: 60 }
 
-/** Selects by the last message, and what the agent says of a result begins with `Read: `. */
+const WORDS: ScriptedTurn = {
+  reasoning: 'They count.',
+  text: 'one two three four five six seven eight nine ten eleven twelve',
+  chunk_delay_ms: 100,
+}
+
+const GREETS: ScriptedTurn = { reasoning: 'They greet.', text: 'Hello there, I am the agent.' }
+
+const TURNS: Readonly<Record<string, ScriptedTurn>> = {
+  Hello: GREETS,
+  plan: PLANS,
+  compute: COMPUTES,
+  'look up': LOOKS_UP,
+  'which one': ASKS,
+  slowly: WORDS,
+  endless: ENDLESS,
+}
+
+/** Selects by the last of the words: a message may begin with earlier ones. What the agent says of a result begins with `Read: `. */
 export function agentTurn({ messages }: ScriptedQuestion): ScriptedTurn {
   const last = messages.at(-1)
   const said = last ? textIn(last) : ''
   if (last?.role === 'tool') return { text: `Read: ${said.slice(0, 300)}` }
-  if (said.includes('plan')) return PLANS
-  if (said.includes('compute')) return COMPUTES
-  if (said.includes('look up')) return LOOKS_UP
-  if (said.includes('which one')) return ASKS
-  if (said.includes('endless')) return ENDLESS
-  return { reasoning: 'They greet.', text: 'Hello there, I am the agent.' }
+  const [word = ''] = Object.keys(TURNS).toSorted((one, other) => said.lastIndexOf(other) - said.lastIndexOf(one))
+  return said.includes(word) ? (TURNS[word] ?? GREETS) : GREETS
 }
 
 const textIn = ({ content }: ScriptedMessage): string =>

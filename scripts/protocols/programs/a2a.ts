@@ -25,11 +25,11 @@ async function decide(binding: Binding, behavior: 'allow' | 'deny'): Promise<str
 const casesOf = (binding: Binding): Record<string, () => Promise<void>> => ({
   async [`${binding}: text`]() {
     const client = await connect(binding)
-    const { task, count } = await follow(client.sendMessageStream(says({ text: cases.HELLO })))
+    const { task, count } = await follow(client.sendMessageStream(says({ text: cases.SLOWLY })))
     assert.equal(task.status?.state, TaskState.TASK_STATE_COMPLETED)
-    assert.equal(answerIn(task), cases.GREETING)
+    assert.equal(answerIn(task), cases.WORDS)
     assert.ok(count > 2)
-    assert.equal(answerIn(await client.getTask({ tenant: '', id: task.id })), cases.GREETING)
+    assert.equal(answerIn(await client.getTask({ tenant: '', id: task.id })), cases.WORDS)
   },
   async [`${binding}: tool`]() {
     assert.match(answerIn(await say(await connect(binding), { text: cases.PLAN })), /^Read: /)

@@ -102,8 +102,8 @@ function casesOf(name: string, open: Open): Record<string, () => Promise<void>> 
   const all: Record<string, () => Promise<void>> = {
     async text() {
       await using session = await open()
-      assert.equal(await session.prompt(cases.HELLO), 'end_turn')
-      assert.equal(session.said(), cases.GREETING)
+      assert.equal(await session.prompt(cases.SLOWLY), 'end_turn')
+      assert.equal(session.said(), cases.WORDS)
     },
     async tool() {
       await using session = await open()

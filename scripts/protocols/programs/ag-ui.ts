@@ -52,8 +52,8 @@ async function decide(approved: boolean): Promise<string> {
 await cases.runCases({
   async text() {
     const page = new Page()
-    assert.equal((await page.say(cases.HELLO)).outcome?.['type'], 'success')
-    assert.equal(page.answer, cases.GREETING)
+    assert.equal((await page.say(cases.SLOWLY)).outcome?.['type'], 'success')
+    assert.equal(page.answer, cases.WORDS)
     assert.ok(page.events.filter(({ type }) => type === EventType.TEXT_MESSAGE_CONTENT).length > 1)
     assert.ok(page.agent.messages.some(({ role }) => role === 'reasoning'))
   },

@@ -64,7 +64,7 @@ async function decide(approved: boolean): Promise<Chat<UIMessage>> {
 
 await cases.runCases({
   async 'transport: text'() {
-    assert.equal(textOf(await lastOf(await send(cases.HELLO, crypto.randomUUID()))), cases.GREETING)
+    assert.equal(textOf(await lastOf(await send(cases.SLOWLY, crypto.randomUUID()))), cases.WORDS)
   },
   async 'transport: reconnect'() {
     const id = crypto.randomUUID()
@@ -79,9 +79,9 @@ await cases.runCases({
   },
   async 'useChat: text'() {
     const chat = chatWith()
-    await chat.sendMessage({ text: cases.HELLO })
+    await chat.sendMessage({ text: cases.SLOWLY })
     assert.equal(chat.error, undefined)
-    assert.equal(textOf(chat.messages.at(-1)), cases.GREETING)
+    assert.equal(textOf(chat.messages.at(-1)), cases.WORDS)
     assert.ok(chat.messages.at(-1)!.parts.some(({ type }) => type === 'reasoning'))
   },
   async 'useChat: tool'() {

@@ -19,6 +19,9 @@ export const WRONG_KEY = 'wrong-key-0123456789'
 /** What the client says, and what the agent answers. `scripts/protocols/scripted-agent.ts` has the other side. */
 export const HELLO = 'Hello'
 export const GREETING = 'Hello there, I am the agent.'
+/** An answer in so many pieces that no client gets it as one. */
+export const SLOWLY = 'slowly'
+export const WORDS = 'one two three four five six seven eight nine ten eleven twelve'
 /** A call of TaskTracker, which needs no decision. */
 export const PLAN = 'plan'
 /** A call of Bash, which waits. */

@@ -29,16 +29,16 @@ async function decide(approve: boolean): Promise<string> {
 
 await cases.runCases({
   async 'responses: text'() {
-    const stream = openai.responses.stream({ model, input: cases.HELLO })
+    const stream = openai.responses.stream({ model, input: cases.SLOWLY })
     const events: ResponseStreamEvent[] = []
     for await (const event of stream) events.push(event)
     const final = await stream.finalResponse()
-    assert.equal(final.output_text, cases.GREETING)
+    assert.equal(final.output_text, cases.WORDS)
     assert.equal(final.status, 'completed')
     const deltas = events.flatMap((event) => (event.type === 'response.output_text.delta' ? [event.delta] : []))
     assert.ok(deltas.length > 1)
-    assert.equal(deltas.join(''), cases.GREETING)
-    assert.equal((await openai.responses.retrieve(final.id)).output_text, cases.GREETING)
+    assert.equal(deltas.join(''), cases.WORDS)
+    assert.equal((await openai.responses.retrieve(final.id)).output_text, cases.WORDS)
   },
   async 'responses: tool'() {
     const { output } = await openai.responses.create({ model, input: cases.PLAN })
@@ -72,10 +72,10 @@ await cases.runCases({
     await assert.rejects(asked, (error) => error instanceof AuthenticationError && error.code === 'invalid_api_key')
   },
   async 'chat: text'() {
-    const stream = openai.chat.completions.stream({ model, messages: [{ role: 'user', content: cases.HELLO }] })
+    const stream = openai.chat.completions.stream({ model, messages: [{ role: 'user', content: cases.SLOWLY }] })
     const pieces: string[] = []
     stream.on('content.delta', ({ delta }) => pieces.push(delta))
-    assert.equal(await stream.finalContent(), cases.GREETING)
+    assert.equal(await stream.finalContent(), cases.WORDS)
     assert.ok(pieces.length > 1)
   },
   async 'chat: tool'() {
