@@ -4,8 +4,8 @@ import { join } from 'node:path'
 import { z } from 'zod'
 import type { CaseResult } from './run-program.ts'
 
-/** The name of a client -> the name of a case -> why it fails. */
-const Baseline = z.record(z.string(), z.record(z.string(), z.string().min(1)))
+/** The name of a client -> why cases fail -> their names. */
+const Baseline = z.record(z.string(), z.record(z.string().min(1), z.array(z.string()).min(1)))
 export type Baseline = z.infer<typeof Baseline>
 
 export const readBaseline = (): Baseline =>
@@ -15,16 +15,20 @@ export const readBaseline = (): Baseline =>
 export type Judgement = { readonly passed: number; readonly known: number; readonly faults: readonly string[] }
 
 /** A known failure that passes, or that is no case, is a fault, too: its entry must go. */
-export function judge(results: readonly CaseResult[], known: Readonly<Record<string, string>> = {}): Judgement {
+export function judge(
+  results: readonly CaseResult[],
+  reasons: Readonly<Record<string, readonly string[]>> = {},
+): Judgement {
+  const known = new Set(Object.values(reasons).flat())
   const failed = results.filter(({ fault }) => fault !== undefined)
-  const isFailed = (name: string) => failed.some((each) => each.case === name)
+  const failedNames = new Set(failed.map((each) => each.case))
   return {
     passed: results.length - failed.length,
-    known: failed.filter((each) => each.case in known).length,
+    known: failed.filter((each) => known.has(each.case)).length,
     faults: [
-      ...failed.filter((each) => !(each.case in known)).map((each) => `FAILS ${each.case}\n${each.fault}`),
-      ...Object.keys(known)
-        .filter((name) => !isFailed(name))
+      ...failed.filter((each) => !known.has(each.case)).map((each) => `FAILS ${each.case}\n${each.fault}`),
+      ...[...known]
+        .filter((name) => !failedNames.has(name))
         .map((name) => `NOT KNOWN TO FAIL ${name}: it passes or does not exist. Remove it from the baseline.`),
     ],
   }

@@ -1,6 +1,7 @@
 /** Which clients are checked, in which versions, and how. */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { runMcpConformance } from './mcp-conformance.ts'
 import type { CaseResult, ProgramPlace } from './run-program.ts'
 import { runProgram } from './run-program.ts'
 
@@ -15,6 +16,7 @@ export type ClientUnderCheck = {
   readonly run: (place: ProgramPlace) => Promise<CaseResult[]>
 }
 
+const PINS = join(import.meta.dirname, 'pins')
 const ROOT = join(import.meta.dirname, '../..')
 
 const program = (file: string) => (place: ProgramPlace) => runProgram(file, place)
@@ -29,6 +31,20 @@ export const PROTOCOL_CLIENTS: readonly ClientUnderCheck[] = [
   { name: '@ag-ui/client', version: ownVersion('@ag-ui/client'), run: program('ag-ui.ts') },
   { name: '@agentclientprotocol/sdk', version: ownVersion('@agentclientprotocol/sdk'), run: program('acp.ts') },
   { name: '@a2a-js/sdk', version: ownVersion('@a2a-js/sdk'), run: program('a2a.ts') },
+  { name: '@openai/agents', version: pinnedInNpm('@openai/agents'), pins: 'npm', run: program('openai-agents.mjs') },
+  {
+    name: '@ai-sdk/open-responses',
+    version: pinnedInNpm('@ai-sdk/open-responses'),
+    pins: 'npm',
+    run: program('open-responses.mjs'),
+  },
+  { name: 'acpx', version: pinnedInNpm('acpx'), pins: 'npm', run: program('acpx.mjs') },
+  {
+    name: '@modelcontextprotocol/conformance',
+    version: pinnedInNpm('@modelcontextprotocol/conformance'),
+    pins: 'npm',
+    run: runMcpConformance,
+  },
   { name: 'openai (PyPI)', version: pinnedInPython('openai'), pins: 'python', run: program('openai_client.py') },
   {
     name: 'openai-agents (PyPI)',
@@ -57,8 +73,12 @@ function ownVersion(name: string): string {
   return dependencies?.[name] ?? devDependencies?.[name] ?? 'unknown'
 }
 
+function pinnedInNpm(name: string): string {
+  return readManifest(join(PINS, 'npm/package.json')).dependencies?.[name] ?? 'unknown'
+}
+
 function pinnedInPython(name: string, pins: PinsName = 'python'): string {
-  const lines = readFileSync(join(import.meta.dirname, 'pins', pins, 'requirements.txt'), 'utf8').split('\n')
+  const lines = readFileSync(join(PINS, pins, 'requirements.txt'), 'utf8').split('\n')
   return lines.find((line) => line.startsWith(`${name}==`))?.slice(name.length + 2) ?? 'unknown'
 }
 

@@ -27,9 +27,9 @@ def agent_with(api=OpenAIResponsesModel, tools=(), key=cases.KEY) -> Agent:
     return Agent(name="remote", model=api(model="default", openai_client=client), tools=list(tools))
 
 
-async def answer_of(agent: Agent, text: str) -> str:
+async def answer_of(agent: Agent, text: str, **options) -> str:
     """Reads the stream of the run to its end."""
-    run = Runner.run_streamed(agent, text, auto_previous_response_id=True)
+    run = Runner.run_streamed(agent, text, **{"auto_previous_response_id": True, **options})
     async for _ in run.stream_events():
         pass
     return run.final_output
@@ -68,6 +68,12 @@ async def responses_function() -> None:
     assert await answer_of(agent_with(tools=[look_up]), cases.LOOK_UP) == f"Read: {cases.SHIPPED}"
 
 
+async def responses_function_as_input() -> None:
+    agent = agent_with(tools=[look_up])
+    answer = await answer_of(agent, cases.LOOK_UP, auto_previous_response_id=False)
+    assert answer == f"Read: {cases.SHIPPED}", answer
+
+
 async def responses_session() -> None:
     """Two runs, of which the second gets the first one as input, and not by its id."""
     agent = agent_with()
@@ -104,6 +110,7 @@ cases.run_cases(
         "responses: allow": responses_allow,
         "responses: deny": responses_deny,
         "responses: function": responses_function,
+        "responses: function, with all items as input": responses_function_as_input,
         "responses: history as input": responses_session,
         "chat: text": chat_text,
         "chat: function": chat_function,
