@@ -68,6 +68,7 @@ async function startEverything(): Promise<Record<string, string>> {
     LLM_API_KEY: 'none-needed',
     OPENHANDS_PROTOCOLS: 'openai,ai-sdk,ag-ui,mcp,acp,a2a',
     OPENHANDS_WORKDIR_BASE: home,
+    OPENHANDS_CALLBACK_ALLOW: '127.0.0.1',
   }
   const server = stack.use(await startServer({ env }))
   const tools = ['Bash', 'FileEditor', 'TaskTracker', 'AskUserQuestion']

@@ -1,12 +1,13 @@
 /** Which clients are checked, in which versions, and how. */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { runA2aProof } from './a2a-proof.ts'
 import { runMcpConformance } from './mcp-conformance.ts'
 import type { CaseResult, ProgramPlace } from './run-program.ts'
 import { runProgram } from './run-program.ts'
 
 /** The folders of `scripts/protocols/pins`. */
-export type PinsName = 'npm' | 'python'
+export type PinsName = 'npm' | 'python' | 'a2a-proof'
 
 export type ClientUnderCheck = {
   readonly name: string
@@ -65,6 +66,13 @@ export const PROTOCOL_CLIENTS: readonly ClientUnderCheck[] = [
     run: program('ag_ui_client.py'),
   },
   { name: 'a2a-sdk (PyPI)', version: pinnedInPython('a2a-sdk'), pins: 'python', run: program('a2a_client.py') },
+  {
+    name: 'a2a-proof (PyPI)',
+    version: pinnedInPython('a2a-proof', 'a2a-proof'),
+    // Its packages exclude those of the other clients.
+    pins: 'a2a-proof',
+    run: runA2aProof,
+  },
 ]
 
 /** Of a package that this project has. */
