@@ -2,7 +2,7 @@
 import { access } from 'node:fs/promises'
 import { join } from 'node:path'
 import OpenAI from 'openai'
-import type { Response, ResponseStreamEvent } from 'openai/resources/responses/responses'
+import type { Response, ResponseInput, ResponseStreamEvent } from 'openai/resources/responses/responses'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { ScriptedQuestion, ScriptedTurn } from '../../src/llm/scripted/script.ts'
 import { ASKS } from '../support/asked-question.ts'
@@ -302,6 +302,42 @@ test('a function of the client is called by the client', async () => {
   expect((await openai.responses.retrieve(asked.id)).output).toEqual(asked.output)
   const items = await Array.fromAsync(await openai.responses.inputItems.list(response.id))
   expect(items).toMatchObject([{ type: 'function_call_output', call_id: call.call_id, output: 'shipped' }])
+})
+
+test('a client that sends all items each time continues by the calls that it answers, and earlier ones are history', async () => {
+  const user = { role: 'user', content: 'look up' } as const
+  const asked = await ask('look up', { tools: [LOOK_UP] })
+  const call = asked.output.find((item) => item.type === 'function_call')!
+  const output = { type: 'function_call_output', call_id: call.call_id, output: 'shipped' } as const
+  const items = [user, ...asked.output, output]
+  const answer = await openai.responses.create({ model: 'coder', tools: [LOOK_UP], input: items as ResponseInput })
+  expect(answer.output_text).toContain('shipped')
+  expect(conversationOf(answer)).toBe(conversationOf(asked))
+  const later = [...items, ...answer.output, { role: 'user', content: 'Hello' }]
+  const next = await openai.responses.create({ model: 'coder', tools: [LOOK_UP], input: later as ResponseInput })
+  expect(next.status).toBe('completed')
+  expect(stage.model.requests.at(-1)!.text).toMatch(/user: look up.*assistant: Read: shipped.*user: Hello/s)
+
+  const waiting = await ask('touch whole', { tools: [APPROVES] })
+  const { id } = waiting.output.find((item) => item.type === 'mcp_approval_request')!
+  const approval = { type: 'mcp_approval_response', approval_request_id: id, approve: true } as const
+  const approvals = [{ role: 'user', content: 'touch whole' }, ...waiting.output, approval]
+  const approved = await openai.responses.create({
+    model: 'coder',
+    tools: [APPROVES],
+    input: approvals as ResponseInput,
+  })
+  expect(approved.output).toMatchObject([{ type: 'mcp_call', status: 'completed' }, { type: 'message' }])
+  expect(await exists(join(await workdirOf(waiting), 'whole'))).toBe(true)
+
+  // Nobody answers for another user, or by another model.
+  const other = await ask('look up', { tools: [LOOK_UP] })
+  const { call_id } = other.output.find((item) => item.type === 'function_call')!
+  const stolen = [{ type: 'function_call_output' as const, call_id, output: 'mine' }]
+  const fields = { name: 'a test', scopes: ['read', 'write'], user_id: 'user-19' }
+  const stranger = clientWith((await server.call('POST', '/keys', fields)).body.key)
+  for (const [client, model] of [[stranger, 'coder'] as const, [openai, 'free'] as const])
+    await expect(client.responses.create({ model, input: stolen })).rejects.toThrow(/no conversation waits for/)
 })
 
 test('a question is a message, and the next text closes it once, also if the client repeats it', async () => {

@@ -43,7 +43,7 @@ async function inConversation(agent, text) {
   return await answerOf(agent, text, { conversationId: id })
 }
 
-async function decide(approve) {
+async function decide(approve, isNamed = true) {
   const asked = []
   const approvals = hostedMcpTool({
     serverLabel: 'agent-server',
@@ -54,7 +54,8 @@ async function decide(approve) {
       return approve ? { approve } : { approve, reason: cases.REASON }
     },
   })
-  const answer = await inConversation(agentWith({ tools: [approvals] }), cases.COMPUTE)
+  const agent = agentWith({ tools: [approvals] })
+  const answer = await (isNamed ? inConversation(agent, cases.COMPUTE) : answerOf(agent, cases.COMPUTE))
   assert.deepEqual(asked.map(JSON.parse), [{ command: cases.COMMAND }])
   return answer
 }
@@ -71,6 +72,9 @@ await cases.runCases({
   },
   async 'responses: deny'() {
     cases.assertDenied(await decide(false), cases.REASON)
+  },
+  async 'responses: allow, with all items as input'() {
+    assert.match(await decide(true, false), cases.RESULT)
   },
   async 'responses: function'() {
     assert.equal(await inConversation(agentWith({ tools: [lookUp] }), cases.LOOK_UP), `Read: ${cases.SHIPPED}`)

@@ -20,10 +20,11 @@ import { beginAlone } from '../shared/begin-alone.ts'
 import { deleteUnused } from '../shared/settle-new.ts'
 import { isAtRest } from '../shared/is-at-rest.ts'
 import { toolsUpdate, useTools } from '../shared/use-tools.ts'
+import { parseCallId } from './call-id.ts'
 import { OpenAiError } from './openai-error.ts'
 import { parseApprovalId } from './response-id.ts'
 import type { ResponseInput, ResponseRequest } from './response-request.ts'
-import { clientToolsOf, isUnstored, outputSchemaOf, readInput } from './response-request.ts'
+import { clientToolsOf, isUnstored, outputSchemaOf, readInput, sinceModel } from './response-request.ts'
 import { creationOf, earlierResponse, responseMark, retryOf } from './response-retries.ts'
 import { say } from './say.ts'
 import { temporaryId } from './temporary-id.ts'
@@ -47,7 +48,8 @@ export async function createConversationFor(
   body: ResponseRequest,
 ): Promise<BegunTurn> {
   const input = readInput(body.input, true)
-  if (input.outputs.length + input.approvals.length > 0)
+  const { outputs, approvals } = readInput(sinceModel(body.input), false)
+  if (outputs.length + approvals.length > 0)
     throw invalid('input', 'answers something that no conversation waits for; send previous_response_id')
   if (input.parts.length === 0) throw invalid('input', 'has no text and no image; send a message')
   const access = accessOf(request)
@@ -185,6 +187,9 @@ async function forkAt(
   return await manager.open(fork.id)
 }
 
+/** The request has said which conversation it is. */
+const toolUseIdIn = (callId: string): string => parseCallId(callId)?.toolUseId ?? callId
+
 /** A question is closed by the next message, and hooks are not for clients of this protocol. */
 const ANSWERED_KINDS = ['permission', 'client_tool', 'network', 'elicitation'] as const
 type Waiting = OpenRequestOf<(typeof ANSWERED_KINDS)[number]>
@@ -212,11 +217,11 @@ function answersTo(conversation: Conversation, input: ResponseInput): readonly G
   )
   refuseTwice(
     'call_id',
-    input.outputs.map(({ callId }) => callId),
+    input.outputs.map(({ callId }) => toolUseIdIn(callId)),
   )
   const calls = new Set(open.flatMap(({ tool_use_ids }) => tool_use_ids))
   for (const { callId } of input.outputs)
-    if (!calls.has(callId)) throw invalid('call_id', `${callId.slice(0, 200)} does not wait for an output`)
+    if (!calls.has(toolUseIdIn(callId))) throw invalid('call_id', `${callId.slice(0, 200)} does not wait for an output`)
   return answers
 }
 
@@ -229,7 +234,7 @@ function answerTo(request: Waiting, { parts, approvals, outputs }: ResponseInput
     throw stillWaits('The agent waits for a decision about a host. Decide with the API of the server.')
   if (request.kind === 'client_tool') {
     const [id = ''] = request.tool_use_ids
-    const answer = outputs.find(({ callId }) => callId === id)
+    const answer = outputs.find(({ callId }) => toolUseIdIn(callId) === id)
     if (!answer) throw new OpenAiError(400, `No tool output found for function call ${id}.`, { param: 'input' })
     return parseField(AnswerRequest, { kind: 'client_tool', output: answer.output })
   }

@@ -4,6 +4,7 @@ import type { Usage } from '../../contract/values/message.ts'
 import { NO_USAGE, addUsage } from '../../contract/values/message.ts'
 import type { TurnStep } from '../items/follow-turn.ts'
 import type { TurnChange } from '../items/turn-changes.ts'
+import { formatCallId } from './call-id.ts'
 import { TAKEN_BACK, STOPPED, jsonOf, lineOf, waitingWords } from './chat-words.ts'
 import { OpenAiError } from './openai-error.ts'
 
@@ -168,21 +169,6 @@ export class ChatBuilder {
   #textOf(kind: Kind): string {
     return this.#blocks[kind].map(({ text }) => text).join(BETWEEN[kind])
   }
-}
-
-type CallId = { readonly conversationId: string; readonly toolUseId: string }
-
-/** The id of a call names its conversation: its result may come without the header. */
-function formatCallId({ conversationId, toolUseId }: CallId): string {
-  return `call_${conversationId.replaceAll('-', '')}_${toolUseId}`
-}
-
-/** Undefined for any other text. */
-export function parseCallId(text: string): CallId | undefined {
-  const [, hex, toolUseId] = /^call_([0-9a-f]{32})_(.+)$/s.exec(text) ?? []
-  if (hex === undefined || toolUseId === undefined) return undefined
-  const conversationId = hex.replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-')
-  return { conversationId, toolUseId }
 }
 
 const STOPS: ReadonlySet<string> = new Set(['paused', 'cancelled', 'superseded', 'rejected'])

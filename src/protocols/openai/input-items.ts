@@ -3,6 +3,7 @@ import type { Event } from '../../contract/events/event.ts'
 import type { UserPart } from '../../contract/values/message.ts'
 import type { EventLog } from '../../events/event-log.ts'
 import { textOf } from '../../contract/events/output-text.ts'
+import { formatCallId } from './call-id.ts'
 import { approvalId, plainUuid } from './response-id.ts'
 
 type InputItem = { readonly id: string; readonly [field: string]: unknown }
@@ -32,11 +33,11 @@ export function itemsOfInput(event: Event): InputItem[] {
     ]
   if (event.type !== 'RequestAnswered') return []
   if (event.kind === 'client_tool')
-    return event.tool_use_ids.map((call_id) => {
+    return event.tool_use_ids.map((toolUseId) => {
       return {
         type: 'function_call_output',
-        id: `fco_${call_id}`,
-        call_id,
+        id: `fco_${toolUseId}`,
+        call_id: formatCallId({ conversationId: event.conversation_id, toolUseId }),
         output: textOf(event.answer.output),
         status: 'completed',
       }
@@ -45,7 +46,11 @@ export function itemsOfInput(event: Event): InputItem[] {
   return event.answer.decisions.map(({ tool_use_id, behavior, message }) => ({
     type: 'mcp_approval_response',
     id: `mcpa_${tool_use_id}`,
-    approval_request_id: approvalId(event.request_id, tool_use_id),
+    approval_request_id: approvalId({
+      conversationId: event.conversation_id,
+      requestId: event.request_id,
+      toolUseId: tool_use_id,
+    }),
     approve: behavior === 'allow',
     reason: message ?? null,
   }))

@@ -11,6 +11,7 @@ import { NO_USAGE, addUsage } from '../../contract/values/message.ts'
 import type { TextKind, TurnChange } from '../items/turn-changes.ts'
 import type { ErrorObject } from './openai-error.ts'
 import type { ResponseId } from './response-id.ts'
+import { formatCallId } from './call-id.ts'
 import { approvalId, plainUuid } from './response-id.ts'
 import { SERVER_LABEL } from './response-request.ts'
 
@@ -136,7 +137,7 @@ export class ResponseBuilder {
   #result(call: EventOf<'ToolUse'>, result: EventOf<'ToolResult'>): void {
     const { tool_use_id: id, name } = call
     if (this.#ofClient.has(id)) return
-    const askedId = this.#askedIds.get(id)
+    const requestId = this.#askedIds.get(id)
     const output = outputText(result.output)
     const item: ResponseOutputItem.McpCall = {
       type: 'mcp_call',
@@ -144,7 +145,10 @@ export class ResponseBuilder {
       server_label: SERVER_LABEL,
       name,
       arguments: jsonOf(result.ran_input ?? call.input),
-      ...(askedId !== undefined && this.#flags.asksApproval && { approval_request_id: approvalId(askedId, id) }),
+      ...(requestId !== undefined &&
+        this.#flags.asksApproval && {
+          approval_request_id: approvalId({ conversationId: call.conversation_id, requestId, toolUseId: id }),
+        }),
       output: result.is_error ? null : output,
       ...(result.is_error && {
         error: { type: 'mcp_tool_execution_error', content: result.error_message ?? output },
@@ -173,7 +177,7 @@ export class ResponseBuilder {
       const item = {
         type: 'function_call',
         id: `fc_${id}`,
-        call_id: id,
+        call_id: formatCallId({ conversationId: request.conversation_id, toolUseId: id }),
         name,
         arguments: jsonOf(input),
         status: 'completed',
@@ -186,7 +190,8 @@ export class ResponseBuilder {
     }
     if (request.kind === 'permission' && this.#flags.asksApproval) {
       for (const { tool_use_id, name, input } of request.payload.tool_uses) {
-        const id = approvalId(request_id, tool_use_id)
+        const { conversation_id: conversationId } = request
+        const id = approvalId({ conversationId, requestId: request_id, toolUseId: tool_use_id })
         this.#add({ type: 'mcp_approval_request', id, server_label: SERVER_LABEL, name, arguments: jsonOf(input) })
       }
       return

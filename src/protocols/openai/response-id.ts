@@ -65,12 +65,16 @@ export function parseConversationId(text: string): string | undefined {
   return hex === undefined ? undefined : dashedUuid(hex)
 }
 
-export const approvalId = (requestId: string, toolUseId: string): string => `mcpr_${plainUuid(requestId)}_${toolUseId}`
+export type ApprovalId = { readonly conversationId: string; readonly requestId: string; readonly toolUseId: string }
+
+export const approvalId = ({ conversationId, requestId, toolUseId }: ApprovalId): string =>
+  `mcpr_${plainUuid(conversationId)}_${plainUuid(requestId)}_${toolUseId}`
 
 /** Undefined for any other text. */
-export function parseApprovalId(text: string): { readonly requestId: string; readonly toolUseId: string } | undefined {
-  const [, hex, toolUseId] = /^mcpr_([0-9a-f]{32})_(.+)$/.exec(text) ?? []
-  return hex === undefined || toolUseId === undefined ? undefined : { requestId: dashedUuid(hex), toolUseId }
+export function parseApprovalId(text: string): ApprovalId | undefined {
+  const [, conversation = '', request, toolUseId] = /^mcpr_([0-9a-f]{32})_([0-9a-f]{32})_(.+)$/.exec(text) ?? []
+  if (request === undefined || toolUseId === undefined) return undefined
+  return { conversationId: dashedUuid(conversation), requestId: dashedUuid(request), toolUseId }
 }
 
 /** What is before the `Idempotency-Key` of a request in the key of the conversation that it makes. */

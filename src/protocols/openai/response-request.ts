@@ -47,6 +47,14 @@ const ApprovalItem = z.object({ approval_request_id: z.string(), approve: z.bool
 const OutputItem = z.object({ call_id: z.string(), output: z.union([z.string(), Parts]) })
 const MessageItem = z.looseObject({ role: z.string(), content: z.union([z.string(), Parts]) })
 
+const OF_MODEL: ReadonlySet<string> = new Set(['function_call', 'mcp_approval_request', 'mcp_call', 'reasoning'])
+
+/** The items after the last one of the model: a client that names no earlier response sends all that it has. */
+export function sinceModel(input: ResponseRequest['input']): ResponseRequest['input'] {
+  if (typeof input !== 'object') return input
+  return input.slice(input.findLastIndex(({ type, role }) => role === 'assistant' || OF_MODEL.has(type ?? '')) + 1)
+}
+
 /** Answers of the model are items that a client sends back: the log has them. Throws a `Problem`. */
 export function readInput(input: ResponseRequest['input'], isNew: boolean): ResponseInput {
   if (input === undefined) return { parts: [], approvals: [], outputs: [] }

@@ -8,7 +8,8 @@ import { accessOf } from '../../http/guards/authorize.ts'
 import { closeSignal } from '../../http/request/close-signal.ts'
 import { followTurn, readTurn } from '../items/follow-turn.ts'
 import type { TurnStep } from '../items/follow-turn.ts'
-import { continueConversation, createConversationFor, isContinuedAfter } from './begin-turn.ts'
+import { beginByInput } from './begin-by-input.ts'
+import { continueConversation, isContinuedAfter } from './begin-turn.ts'
 import { requireModel } from './models.ts'
 import { continueNamed, namedIn } from './named-conversation-turn.ts'
 import { OpenAiError, errorObject } from './openai-error.ts'
@@ -43,11 +44,8 @@ export async function createResponse(
   const { id: profile } = await requireModel(deps, access, body.model)
   const schema = outputSchemaOf(body)
   if (schema) await checkOutputSchema(schema)
-  const flags = {
-    asksApproval: asksApproval(body),
-    isBackground: body.background === true,
-    isStructured: schema !== undefined,
-  }
+  const isBackground = body.background === true
+  const flags = { asksApproval: asksApproval(body), isBackground, isStructured: schema !== undefined }
   const { previous_response_id: previous } = body
   request.conversationId = previous ? parseResponseId(previous)?.conversationId : undefined
   const name = namedIn(body)
@@ -56,7 +54,7 @@ export async function createResponse(
       ? await continueNamed(deps, request, { name, profile, body })
       : previous
         ? await continueConversation(deps, request, await beforeOf(deps, access, previous), body)
-        : await createConversationFor(deps, request, profile, body)
+        : await beginByInput(deps, request, profile, body)
   const { conversation, start } = turn
   const before = previous ? parseResponseId(previous) : undefined
   const isOfConversation =
