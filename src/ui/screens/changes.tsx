@@ -1,5 +1,5 @@
 /** What has changed in the files, by git or by the snapshots of the server, with comments that become one message. */
-import { useEffect, useMemo, useState } from 'preact/hooks'
+import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
 import { AgentServerError } from '../../client/client.ts'
 import { useAtMost } from '../parts/at-most.ts'
 import { Blank } from '../parts/blank.tsx'
@@ -152,12 +152,18 @@ function placesOf(all: readonly LineComment[], rows: readonly DiffRow[]) {
 
 type DiffPage = RowPage<DiffRow> & { readonly hasGit: boolean }
 
+/** The first rows are there before git has compared many files. */
+const FIRST_FILES = 5
+
 /** Reads the diff again when something may have changed files. */
 function useDiff(open: OpenConversation, base: Base) {
   const lastChange = useAtMost(open.rows.value.findLast(changesFiles)?.seq, REFRESH_MS)
-  const diff = useLoaded((signal) => readDiff(open.id, base, signal), [open.id, base, lastChange])
+  const shownFiles = useRef(0)
+  const diff = useLoaded((signal) => readDiff(open.id, base, shownFiles.current, signal), [open.id, base, lastChange])
   const newFiles = useLoaded((signal) => readNewFiles(open.id, signal), [open.id, lastChange])
   const { page, more } = useFurtherPages(diff.value, (before) => readPage(open.id, base, before))
+  // Who has scrolled down stays there when the diff is read again.
+  shownFiles.current = page?.rows.filter(({ file }) => file).length ?? 0
   const rows = useMemo(() => page && [...page.rows, ...(newFiles.value ?? [])], [page, newFiles.value])
   return { diff, rows, more, isWhole: page?.next === undefined && newFiles.value !== undefined }
 }
@@ -171,10 +177,10 @@ const changesFiles = (row: ChatRow): boolean =>
   row.kind === 'call' ? row.result !== undefined : row.kind === 'event' && CHANGING.has(row.event.type)
 
 /** Asks git, or the snapshots where there is no repository. Null where there is neither. */
-async function readDiff(id: string, base: Base, signal: AbortSignal): Promise<DiffPage | null> {
+async function readDiff(id: string, base: Base, files: number, signal: AbortSignal): Promise<DiffPage | null> {
   for (const hasGit of [true, false]) {
     try {
-      return await readPage(id, base, { rows: [], hasGit }, signal)
+      return await readPage(id, base, { rows: [], hasGit }, { files: Math.max(files, FIRST_FILES), signal })
     } catch (error) {
       if (!isUnknown(error)) throw error
     }
@@ -182,14 +188,22 @@ async function readDiff(id: string, base: Base, signal: AbortSignal): Promise<Di
   return null
 }
 
+type PageOptions = { readonly files?: number; readonly signal?: AbortSignal }
+
 /** Returns the page after `before`, or the first one. */
-async function readPage(id: string, base: Base, before: DiffPage, signal?: AbortSignal): Promise<DiffPage> {
-  const { hasGit, next: page_id } = before
+async function readPage(
+  id: string,
+  base: Base,
+  { hasGit, next: page_id }: DiffPage,
+  { files = Infinity, signal }: PageOptions = {},
+): Promise<DiffPage> {
   const { items, next_page_id } = hasGit
-    ? await client().conversation(id).git.diff({ base, limit: 1000, page_id }, { signal })
+    ? await client()
+        .conversation(id)
+        .git.diff({ base, limit: Math.min(files, 1000), page_id }, { signal })
     : await client().api.call(
         'getDiff',
-        { params: { id }, query: { from: base === 'run' ? 'run' : 'start', limit: 500, page_id } },
+        { params: { id }, query: { from: base === 'run' ? 'run' : 'start', limit: Math.min(files, 500), page_id } },
         { signal },
       )
   return { rows: items.flatMap(rowsOfFile), next: next_page_id ?? undefined, hasGit }
