@@ -72,7 +72,12 @@ export class Channel extends Duplex {
     let at = 0
     const frames: Buffer[] = []
     for (; at < chunk.length; at += MAX_FRAME_BYTES) frames.push(this.#frame(chunk.subarray(at, at + MAX_FRAME_BYTES)))
-    this.#socket.write(Buffer.concat(frames), callback)
+    this.#socket.write(frames.length === 1 && frames[0] ? frames[0] : Buffer.concat(frames), callback)
+  }
+
+  /** What waits behind a write becomes one frame: HTTP writes the length, the data and the end of each chunk apart. */
+  override _writev(chunks: { readonly chunk: Buffer }[], callback: (error?: Error | null) => void): void {
+    this._write(Buffer.concat(chunks.map(({ chunk }) => chunk)), 'buffer', callback)
   }
 
   override _final(callback: (error?: Error | null) => void): void {

@@ -52,3 +52,17 @@ test.each([
   here.write('text of a request')
   expect(await ended(there)).toBe('destroyed')
 })
+
+test('writes that wait behind another one are one frame', async () => {
+  let writes = 0
+  const { asked, asking } = await meet({ change: (chunk) => (writes++, chunk) })
+  const [there, here] = await Promise.all([asked, asking])
+  const before = writes
+  here.write('5\r\n')
+  for (const piece of ['hello', '\r\n', '0\r\n', '\r\n']) here.write(piece)
+  here.end()
+  there.end()
+  expect(String(await buffer(here))).toBe('')
+  expect(String(await buffer(there))).toBe('5\r\nhello\r\n0\r\n\r\n')
+  expect(writes - before).toBe(2)
+})
