@@ -1,38 +1,61 @@
 /** Builds the dashboard, `src/ui`, to `dist/ui`: hashed files, each also compressed, and the page that loads them. */
 import { createHash } from 'node:crypto'
-import { globSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import {
+  existsSync,
+  globSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
+import { dirname, join } from 'node:path'
 import { brotliCompressSync, constants, gzipSync } from 'node:zlib'
 import { rolldown } from 'rolldown'
 import { pageFolder } from '../../src/http/assets.ts'
 
 const ROOT = join(import.meta.dirname, '../..')
-const PAGE_FOLDER = pageFolder()
 const INDEX = 'index.html'
 /** The file is next to the page, because the server serves all that is in its folder. */
-const MODULES = `${PAGE_FOLDER}-modules.json`
+const modulesOf = (folder: string) => `${folder}-modules.json`
 /** What the page is made of. */
 const PARTS = ['src/{ui,client,contract,lib}/**/*', 'scripts/ui/*.ts', 'package-lock.json']
 
 /** Builds the page unless it is newer than its sources. Returns the files that its scripts are made of. */
-export async function provideDashboard(): Promise<string[]> {
-  if (isStale()) await buildDashboard()
-  return JSON.parse(readFileSync(MODULES, 'utf8')) as string[]
+export async function provideDashboard(folder = pageFolder()): Promise<string[]> {
+  if (isStale(folder)) await buildDashboard(folder)
+  return JSON.parse(readFileSync(modulesOf(folder), 'utf8')) as string[]
 }
 
-async function buildDashboard(): Promise<void> {
-  rmSync(PAGE_FOLDER, { recursive: true, force: true })
-  mkdirSync(PAGE_FOLDER, { recursive: true })
-  const style = write(hashed('page.css', readFileSync(join(ROOT, 'src/ui/page.css'))))
-  const icon = write(hashed('icon.svg', readFileSync(join(ROOT, 'src/ui/icon.svg'))))
-  const manifest = write(hashed('manifest.webmanifest', Buffer.from(JSON.stringify(manifestWith(icon)))))
-  const script = await bundle()
-  // Written last: a page without its files would be served as if it were complete.
-  write({ name: INDEX, content: Buffer.from(pageWith({ style, icon, manifest, script })) })
+/** Builds it next to its place and then puts it there: others may serve the former page, or build the same one. */
+async function buildDashboard(folder: string): Promise<void> {
+  mkdirSync(dirname(folder), { recursive: true })
+  const place = mkdtempSync(`${folder}-`)
+  try {
+    const built = join(place, 'page')
+    mkdirSync(built)
+    const write = writeTo(built)
+    const style = write(hashed('page.css', readFileSync(join(ROOT, 'src/ui/page.css'))))
+    const icon = write(hashed('icon.svg', readFileSync(join(ROOT, 'src/ui/icon.svg'))))
+    const manifest = write(hashed('manifest.webmanifest', Buffer.from(JSON.stringify(manifestWith(icon)))))
+    const { script, modules } = await bundle(write)
+    write({ name: INDEX, content: Buffer.from(pageWith({ style, icon, manifest, script })) })
+    writeFileSync(join(place, 'modules'), JSON.stringify(modules))
+    renameSync(join(place, 'modules'), modulesOf(folder))
+    if (existsSync(folder)) renameSync(folder, join(place, 'former'))
+    renameSync(built, folder)
+  } catch (error) {
+    // Another builder has put the same page there meanwhile.
+    if (isStale(folder)) throw error
+  } finally {
+    rmSync(place, { recursive: true, force: true })
+  }
 }
 
-/** Returns the name of the script that begins. Parts that it loads later have their own files. */
-async function bundle(): Promise<string> {
+/** Returns the name of the script that begins, and the files that all scripts are made of. Parts that it loads later have their own files. */
+async function bundle(write: Write): Promise<{ readonly script: string; readonly modules: readonly string[] }> {
   const bundler = await rolldown({
     input: { main: join(ROOT, 'src/ui/main.tsx') },
     platform: 'browser',
@@ -49,9 +72,8 @@ async function bundle(): Promise<string> {
   })
   await bundler.close()
   const modules = output.flatMap((file) => (file.type === 'chunk' ? file.moduleIds : []))
-  writeFileSync(MODULES, JSON.stringify(modules))
   for (const file of output) if (file.type === 'chunk') write({ name: file.fileName, content: Buffer.from(file.code) })
-  return output.find((file) => file.type === 'chunk' && file.isEntry)?.fileName ?? ''
+  return { script: output.find((file) => file.type === 'chunk' && file.isEntry)?.fileName ?? '', modules }
 }
 
 const manifestWith = (icon: string) => ({
@@ -91,15 +113,20 @@ function hashed(name: string, content: Buffer): NewFile {
   return { name: name.replace('.', `-${hash}.`), content }
 }
 
-function write({ name, content }: NewFile): string {
-  const path = join(PAGE_FOLDER, name)
-  writeFileSync(path, content)
-  writeFileSync(`${path}.gz`, gzipSync(content, { level: 9 }))
-  writeFileSync(`${path}.br`, brotliCompressSync(content, { params: { [constants.BROTLI_PARAM_QUALITY]: 11 } }))
-  return name
-}
+type Write = (file: NewFile) => string
 
-function isStale(): boolean {
-  const built = statSync(join(PAGE_FOLDER, INDEX), { throwIfNoEntry: false })?.mtimeMs ?? 0
+/** Returns what writes a file to the folder, also compressed, and returns its name. */
+const writeTo =
+  (folder: string): Write =>
+  ({ name, content }) => {
+    const path = join(folder, name)
+    writeFileSync(path, content)
+    writeFileSync(`${path}.gz`, gzipSync(content, { level: 9 }))
+    writeFileSync(`${path}.br`, brotliCompressSync(content, { params: { [constants.BROTLI_PARAM_QUALITY]: 11 } }))
+    return name
+  }
+
+function isStale(folder: string): boolean {
+  const built = statSync(join(folder, INDEX), { throwIfNoEntry: false })?.mtimeMs ?? 0
   return globSync(PARTS, { cwd: ROOT }).some((part) => statSync(join(ROOT, part)).mtimeMs > built)
 }

@@ -167,7 +167,7 @@ test('an edit is shown as what it changes, and the conversation is exported as M
   expect(await page.locator('.diff .same').allInnerTexts()).toEqual([expect.stringContaining('one')])
   await goTo(page, `#/c/${id}/settings`)
   const [download] = await Promise.all([page.waitForEvent('download'), page.click('text=Export as Markdown')])
-  const text = readFileSync((await download.path())!, 'utf8')
+  const text = readFileSync(await download.path(), 'utf8')
   for (const part of ['edited', 'FileEditor', 'Done.']) expect(text).toContain(part)
   expect(misdeeds).toEqual([])
   await page.context().close()
