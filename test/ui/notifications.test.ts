@@ -69,7 +69,7 @@ async function ask(title: string): Promise<string> {
   return id
 }
 
-test('a request and the end of a run are told once, whatever the number of tabs, with what they are about', async () => {
+test('a request and the end of a run are shown once, whatever the number of tabs, with what they are about', async () => {
   const { tabs, notices } = await openDesktop()
   const expected: string[] = []
   await run('hello', { title: 'first' })
@@ -90,7 +90,7 @@ test('a request and the end of a run are told once, whatever the number of tabs,
   await tabs[0].context().close()
 })
 
-test('nothing is told of a muted conversation, and without content nothing but that something happened', async () => {
+test('nothing is shown of a muted conversation, and without content only that something happened', async () => {
   const { tabs, notices } = await openDesktop()
   const [page] = tabs
   const muted = await stage.create({ title: 'muted' })
@@ -107,7 +107,7 @@ test('nothing is told of a muted conversation, and without content nothing but t
   await page.context().close()
 })
 
-test('nothing is told while somebody can see a tab, or after the switch was turned off in one', async () => {
+test('nothing is shown while somebody can see a tab, or after the switch was turned off in one', async () => {
   const { tabs, notices } = await openDesktop()
   const [page, other] = tabs
   const announced = async (text: string) => {

@@ -44,21 +44,21 @@ const heightOf = (share: number) => Math.max(8, 100 * share)
 
 /** The way of the mouse, or of a finger, from one end of a range to the other. */
 function useDrag(axis: FoldedAxis, setRange: Props['setRange']) {
-  const begun = useRef<number>(undefined)
+  const startX = useRef<number>(undefined)
   const timeAt = ({ clientX, currentTarget }: { readonly clientX: number; readonly currentTarget: HTMLElement }) => {
     const { left, width } = currentTarget.getBoundingClientRect()
     return axis.timeAt((clientX - left) / Math.max(1, width))
   }
   type Move = PointerEvent & { readonly currentTarget: HTMLElement }
-  const end = () => void (begun.current = undefined)
+  const end = () => void (startX.current = undefined)
   return {
     onPointerDown(event: Move) {
-      begun.current = event.clientX
+      startX.current = event.clientX
       event.currentTarget.setPointerCapture(event.pointerId)
       setRange(undefined)
     },
     onPointerMove(event: Move) {
-      const start = begun.current
+      const start = startX.current
       if (start === undefined || Math.abs(event.clientX - start) < LEAST_PX) return
       const { currentTarget } = event
       const times = [timeAt({ clientX: start, currentTarget }), timeAt(event)]
@@ -99,7 +99,7 @@ function Ends({ axis, spans, range, setRange }: Props & { readonly axis: FoldedA
 type SliderProps = {
   readonly name: string
   readonly time: number
-  /** From 0 to 1. */
+  /** A part of the axis, 0 to 1. */
   readonly place: number
   readonly set: (place: number) => void
 }

@@ -19,8 +19,8 @@ export function Timeline({ open }: { readonly open: OpenConversation }) {
   const until = hasOpenSpan(rows) ? now.value : 0
   const spans = useMemo(() => spansOf(rows, until, (kind) => asks[kind]), [rows, until, asks])
   const inRange = range ? spans.filter((span) => isInRange(span, range)) : spans
-  const shown = hasFailed ? inRange.filter(({ isFailed }) => isFailed) : inRange
-  const longest = Math.max(1, ...shown.filter(({ kind }) => kind !== 'pause').map(({ ms }) => ms))
+  const shownSpans = hasFailed ? inRange.filter(({ isFailed }) => isFailed) : inRange
+  const longest = Math.max(1, ...shownSpans.filter(({ kind }) => kind !== 'pause').map(({ ms }) => ms))
   // A list of few rows is always near its start: it would read the whole conversation.
   const isFiltered = range !== undefined || hasFailed
   if (!open.view.value) return <p class="quiet page loading">{texts.value.loading}</p>
@@ -29,11 +29,11 @@ export function Timeline({ open }: { readonly open: OpenConversation }) {
       <Sums spans={inRange} hasFailed={hasFailed} setFailed={setFailed} />
       {spans.length > 0 && <TimeStrip spans={spans} range={range} setRange={setRange} />}
       {isFiltered && open.hasOlder.value && <Older open={open} first={spans[0]} />}
-      {shown.length === 0 ? (
+      {shownSpans.length === 0 ? (
         <Blank text={hasFailed ? nothingFailed : nothingTimed} />
       ) : (
         <VirtualRows
-          rows={shown}
+          rows={shownSpans}
           keyOf={({ key }) => key}
           estimate={29}
           label={tabs.timeline}

@@ -71,7 +71,7 @@ function notifyUnlessMuted(
     const { title, body } = isHidden ? few : await describe().catch(() => few)
     return { tag, conversationId, title: short(title), body }
   }
-  // Who is not notified finds it in the list.
+  // Without a notification, it is still in the list.
   notifyOnce(tag, content).catch((error: unknown) => void messageOf(error))
 }
 

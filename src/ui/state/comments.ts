@@ -31,7 +31,7 @@ export class Comments {
     return onOtherTab(this.#name, () => (this.#all.value = storedComments(this.#name)))
   }
 
-  /** An empty comment is none. */
+  /** An empty text removes the comment. */
   set(anchor: LineAnchor, base: string, comment: string): void {
     const { path, side, number, text } = anchor
     const key = keyOfAnchor(anchor)
@@ -42,8 +42,8 @@ export class Comments {
   }
 
   /** Removes what was sent. A comment that was changed since stays. */
-  remove(sent: readonly LineComment[]): void {
-    const sentKeys = new Set(sent.map(wholeKeyOf))
+  remove(sentComments: readonly LineComment[]): void {
+    const sentKeys = new Set(sentComments.map(wholeKeyOf))
     this.#write(this.#all.peek().filter((comment) => !sentKeys.has(wholeKeyOf(comment))))
   }
 
@@ -64,7 +64,7 @@ function storedComments(name: string): readonly LineComment[] {
   }
 }
 
-/** Only this file writes it, but maybe a version of another day. */
+/** Returns false for what another version of this file has written. */
 function isComment(value: unknown): value is LineComment {
   if (typeof value !== 'object' || value === null) return false
   const { path, side, number, text, base, comment } = value as Partial<Record<keyof LineComment, unknown>>

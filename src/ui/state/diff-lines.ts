@@ -13,9 +13,9 @@ export type LineAnchor = {
 export type DiffRow = {
   readonly key: string
   readonly path: string
-  /** As git writes it, with its mark. */
+  /** The line as git writes it, with its mark. */
   readonly text: string
-  /** Absent for what is no line of a file. */
+  /** Absent for heads of files and of parts. */
   readonly anchor?: LineAnchor
   readonly file?: FileDiff
   readonly isNewFile?: boolean

@@ -11,19 +11,19 @@ export type DesktopNotice = {
 }
 
 const MAX_TEXT = 200
-/** Tags of what was told, the newest last, so that other tabs do not tell it again. */
-const TOLD = 'notified'
-const MOST_TOLD = 200
+/** Tags of former notifications, the newest last, so that other tabs do not show them again. */
+const NOTIFIED = 'notified'
+const MOST_TAGS = 200
 /** Each tab that somebody can see has this lock, shared with the others. */
 const IN_SIGHT = 'agent-server in sight'
 
 /** Calls `describe` in one tab only, and in none while somebody can see a tab. */
 export async function notifyOnce(tag: string, describe: () => Promise<DesktopNotice>): Promise<void> {
   if (Notification.permission !== 'granted' || (await isInSight())) return
-  const isFirst = await navigator.locks.request(TOLD, () => {
-    const tags = rememberedValue(TOLD)?.split(' ') ?? []
+  const isFirst = await navigator.locks.request(NOTIFIED, () => {
+    const tags = rememberedValue(NOTIFIED)?.split(' ') ?? []
     if (tags.includes(tag)) return false
-    remember(TOLD, [...tags, tag].slice(-MOST_TOLD).join(' '))
+    remember(NOTIFIED, [...tags, tag].slice(-MOST_TAGS).join(' '))
     return true
   })
   if (isFirst) notifyOf(await describe())

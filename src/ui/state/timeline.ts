@@ -1,4 +1,4 @@
-/** Where the time of a conversation went: spans of work and waiting, on an axis on which waiting is folded. Pure. */
+/** Spans of work and waiting of a conversation, on an axis on which waiting is folded. Pure. */
 import { titleOf } from '../../contract/events/call-title.ts'
 import { short, visible } from '../text/visible.ts'
 import { hasCallFailed } from './call-result.ts'
@@ -71,17 +71,17 @@ export class FoldedAxis {
   readonly #length: number
 
   constructor(spans: readonly TimeSpan[]) {
-    const merged: { start: number; end: number }[] = []
+    const mergedWork: { start: number; end: number }[] = []
     for (const span of spans.filter(({ kind }) => kind !== 'pause').toSorted((a, b) => a.start - b.start)) {
-      const last = merged.at(-1)
+      const last = mergedWork.at(-1)
       if (last && span.start <= last.end) last.end = Math.max(last.end, endOfSpan(span))
-      else merged.push({ start: span.start, end: endOfSpan(span) })
+      else mergedWork.push({ start: span.start, end: endOfSpan(span) })
     }
-    const worked = merged.reduce((sum, { start, end }) => sum + end - start, 0)
-    this.#fold = Math.max(SECOND, worked * FOLDED_PART)
+    const workMs = mergedWork.reduce((sum, { start, end }) => sum + end - start, 0)
+    this.#fold = Math.max(SECOND, workMs * FOLDED_PART)
     let at = 0
-    this.#work = merged.map(({ start, end }, index) => {
-      const before = merged[index - 1]
+    this.#work = mergedWork.map(({ start, end }, index) => {
+      const before = mergedWork[index - 1]
       if (before) at += before.end - before.start + Math.min(this.#fold, start - before.end)
       return { start, end, at }
     })
@@ -95,9 +95,9 @@ export class FoldedAxis {
     const work = this.#work[index]
     if (!work) return 0
     const next = this.#work[index + 1]
-    const done = work.at + Math.min(time, work.end) - work.start
-    if (time <= work.end || !next) return done / this.#length
-    return (done + ((time - work.end) / (next.start - work.end)) * (next.at - done)) / this.#length
+    const workEnd = work.at + Math.min(time, work.end) - work.start
+    if (time <= work.end || !next) return workEnd / this.#length
+    return (workEnd + ((time - work.end) / (next.start - work.end)) * (next.at - workEnd)) / this.#length
   }
 
   /** Returns the time at a place: the reverse of `placeOf`. */
@@ -135,7 +135,7 @@ export function bucketsOf(spans: readonly TimeSpan[], axis: FoldedAxis, count: n
     }
   }
   return sums.map(({ model, tool, isFailed }) => {
-    const worked = Math.min(1, model + tool)
-    return { kind: worked === 0 ? 'pause' : model > tool ? 'model' : 'tool', share: worked, isFailed }
+    const share = Math.min(1, model + tool)
+    return { kind: share === 0 ? 'pause' : model > tool ? 'model' : 'tool', share, isFailed }
   })
 }
