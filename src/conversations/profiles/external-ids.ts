@@ -64,23 +64,23 @@ export async function findExternal(
 /** Returns the first that was not deleted: all before it were, one after the other. Reads few of them. */
 async function firstGeneration(
   { wasDeleted }: Pick<ConversationManager, 'wasDeleted'>,
-  named: ExternalName,
+  externalName: ExternalName,
   from = 0,
 ): Promise<number> {
-  const isGone = (generation: number) => wasDeleted(idFor(named, generation))
+  const isGone = (generation: number) => wasDeleted(idFor(externalName, generation))
   if (!(await isGone(from))) return from
-  let [gone, step] = [from, 1]
-  while (await isGone(gone + step)) {
-    gone += step
+  let [deletedNumber, step] = [from, 1]
+  while (await isGone(deletedNumber + step)) {
+    deletedNumber += step
     step *= 2
   }
-  let free = gone + step
-  while (free - gone > 1) {
-    const middle = Math.floor((gone + free) / 2)
-    if (await isGone(middle)) gone = middle
-    else free = middle
+  let freeNumber = deletedNumber + step
+  while (freeNumber - deletedNumber > 1) {
+    const middle = Math.floor((deletedNumber + freeNumber) / 2)
+    if (await isGone(middle)) deletedNumber = middle
+    else freeNumber = middle
   }
-  return free
+  return freeNumber
 }
 
 /** Undefined: it was deleted meanwhile. Throws a `Problem` while another instance is creating it. */

@@ -2,7 +2,9 @@
 import type { ConversationView, ListConversations } from '../../contract/conversation.ts'
 import type { ConversationSummaries, ConversationSummary } from '../../contract/conversations/summary.ts'
 import { mapBounded } from '../../lib/map-bounded.ts'
+import type { LogView } from '../../events/event-store.ts'
 import { readSnapshot } from '../../state/snapshot.ts'
+import type { State } from '../../state/state.ts'
 import { viewOf } from '../../state/view.ts'
 import type { ConversationDeps } from '../dependencies.ts'
 import { withContextSize } from './context-size.ts'
@@ -10,6 +12,7 @@ import type { OpenConversations } from '../open-conversations.ts'
 import type { Attendance } from './attendance.ts'
 import type { KnownConversations } from './known-conversations.ts'
 import type { IsVisible } from './listing.ts'
+import { foldLog } from './read-state.ts'
 import { damagedView } from './resting-views.ts'
 import { liveSummaryRow, summaryRow } from './summary-rows.ts'
 
@@ -21,6 +24,13 @@ type Sources = {
   readonly open: OpenConversations
   readonly attendance: Attendance
   readonly conversations: ConversationDeps
+}
+
+/** A conversation as it is stored: it is not opened, and another instance may write it. */
+export type ReadOnlyConversation = AsyncDisposable & {
+  readonly id: string
+  readonly log: LogView
+  readonly state: Pick<State, 'rewound' | 'settings'>
 }
 
 export type ViewPage = { items: ConversationView[]; next_page_id: string | null }
@@ -59,6 +69,20 @@ export class ConversationPages {
       return [conversation ? liveSummaryRow(conversation, isAttended) : summaryRow(summary, isAttended)]
     })
     return rows.flat()
+  }
+
+  /** Throws the `Problem` of its log. */
+  async stored(id: string): Promise<ReadOnlyConversation> {
+    const { registry, open, conversations } = this.#sources
+    const log = await conversations.storage.view(id)
+    try {
+      const state =
+        (await open.ifOpen(id))?.state ?? (await registry.stateAtRest(id)) ?? (await foldLog(log, undefined))
+      return { id, log, state, [Symbol.asyncDispose]: () => log[Symbol.asyncDispose]() }
+    } catch (error) {
+      await log[Symbol.asyncDispose]()
+      throw error
+    }
   }
 
   /** Undefined if it does not exist. */

@@ -1,6 +1,7 @@
 /** Lists tasks that a key may see: all of a context, or the newest of each conversation, in the order of their last change. */
 import { z } from 'zod'
 import { ListConversations } from '../../contract/conversation.ts'
+import type { ProblemCode } from '../../contract/problem.ts'
 import { Problem } from '../../contract/problem.ts'
 import type { Status } from '../../contract/events/status.ts'
 import { visibleTo } from '../../http/guards/authorize.ts'
@@ -148,22 +149,25 @@ async function newestTasks({ deps, access }: A2aCall, params: ListParams, pageSi
   return { tasks: page.tasks, nextPageToken: page_id ?? '', totalSize: manager.count(filter, visibleTo(access)) }
 }
 
-/** Undefined without any, and for a conversation that is deleted meanwhile, or damaged. Throws a `Problem` if another instance has it. */
+/**
+ * Reads it as it is stored: another instance may have it. Undefined without any, and for a conversation that is deleted meanwhile, or
+ * damaged.
+ */
 async function newestTask({ manager }: Pick<A2aDeps, 'manager'>, id: string): Promise<TaskProjection | undefined> {
   try {
-    const conversation = await manager.open(id)
+    await using conversation = await manager.pages.stored(id)
     for await (const { seq: start } of beginnings(conversation))
       return (await readTask({ conversation, start })).projection
   } catch (error) {
     if (!(error instanceof Problem)) throw error
-    if (error.code === 'storage_unavailable')
-      throw new Problem(
-        error.code,
-        'A conversation cannot be read here. If another instance has it, send a contextId.',
-        {
-          cause: error,
-        },
-      )
+    if (!GONE.has(error.code)) throw error
   }
   return undefined
 }
+
+const GONE: ReadonlySet<ProblemCode> = new Set([
+  'conversation_not_found',
+  'conversation_deleted',
+  'conversation_damaged',
+  'message_not_found',
+])

@@ -12,9 +12,11 @@ export async function pushBody(
   seq: number,
 ): Promise<string | undefined> {
   const projection = new TaskProjection({ conversationId: log.conversationId, start }, context)
+  let isRequest = false
   try {
     for await (const step of readTurn(log, start, 'all')) {
       if ((step.seq ?? 0) > seq) break
+      isRequest ||= step.seq === seq && step.change?.type === 'asked'
       projection.add(step)
     }
   } catch (error) {
@@ -22,6 +24,8 @@ export async function pushBody(
     if (error instanceof Problem) return undefined
     throw error
   }
-  const { isAtRest, endSeq = seq } = projection
+  const { isAtRest, hasEnded, endSeq = seq } = projection
+  // A status follows the requests of a run.
+  if (isRequest && !hasEnded) return undefined
   return isAtRest && endSeq === seq ? JSON.stringify({ task: projection.task() }) : undefined
 }

@@ -14,8 +14,8 @@ import { contextOf, findTask, readTask } from './tasks.ts'
 import type { FoundTask } from './tasks.ts'
 
 const PROTOCOL = 'a2a'
-/** The only events after which a task is at rest. */
-const EVENTS: NonNullable<CreateCallback['events']> = ['StatusUpdate', 'Result']
+/** The only events after which a task is at rest. A subagent in the background may ask after the end. */
+const EVENTS: NonNullable<CreateCallback['events']> = ['StatusUpdate', 'Result', 'RequestOpened']
 
 const TaskParams = z.looseObject({ taskId: z.string().max(200) })
 const ConfigParams = TaskParams.extend({ id: z.string().min(1).max(2000) })

@@ -54,6 +54,11 @@ export class TaskProjection {
     return this.#end !== undefined && !this.#waits
   }
 
+  /** True after a run, also while a subagent of it asks. */
+  get hasEnded(): boolean {
+    return this.#end !== undefined
+  }
+
   /** True if nothing that follows belongs to it: a run that no message begins would. */
   get isClosed(): boolean {
     return this.#end !== undefined && this.#isFollowed

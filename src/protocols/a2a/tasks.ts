@@ -6,6 +6,7 @@ import type { Conversation } from '../../conversations/conversation.ts'
 import type { GatewayDeps } from '../shared/gateway-deps.ts'
 import { userMessages } from '../shared/user-messages.ts'
 import { readTurn } from '../items/follow-turn.ts'
+import type { TurnLog } from '../items/follow-turn.ts'
 import { taskNotFound } from './a2a-error.ts'
 import { parseTaskId } from './task-id.ts'
 import { TaskProjection } from './task-projection.ts'
@@ -36,14 +37,23 @@ export async function findTask(
   return { conversation, start: id.start, runId: first.event.run_id }
 }
 
-export const contextOf = ({ id, state }: Conversation): string => state.settings.external_id ?? id
+/** A conversation, or what is stored of one. */
+export type ReadConversation = {
+  readonly id: string
+  readonly log: TurnLog
+  readonly state: Pick<Conversation['state'], 'rewound' | 'settings'>
+}
+type ReadTask = { readonly conversation: ReadConversation; readonly start: number }
 
-export const projectionOf = ({ conversation, start }: Pick<FoundTask, 'conversation' | 'start'>): TaskProjection =>
+export const contextOf = ({ id, state }: Pick<ReadConversation, 'id' | 'state'>): string =>
+  state.settings.external_id ?? id
+
+export const projectionOf = ({ conversation, start }: ReadTask): TaskProjection =>
   new TaskProjection({ conversationId: conversation.id, start }, contextOf(conversation))
 
 /** The task as far as it is stored, and the seq of the last event of the log. */
 export async function readTask(
-  task: Pick<FoundTask, 'conversation' | 'start'>,
+  task: ReadTask,
 ): Promise<{ readonly projection: TaskProjection; readonly head: number }> {
   const { log } = task.conversation
   const { head } = log
@@ -57,7 +67,7 @@ export async function readTask(
 }
 
 /** The messages that tasks begin with, the newest first: an agent at work reads further ones within its task. */
-export async function* beginnings(conversation: Conversation): AsyncGenerator<EventOf<'UserMessage'>, void, void> {
+export async function* beginnings(conversation: ReadConversation): AsyncGenerator<EventOf<'UserMessage'>, void, void> {
   let first: EventOf<'UserMessage'> | undefined
   for await (const event of userMessages(conversation)) {
     if (!event.run) continue

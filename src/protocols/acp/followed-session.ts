@@ -5,6 +5,7 @@ import type { Event, EventOf } from '../../contract/events/event.ts'
 import type { RewoundSpan } from '../../contract/events/rewound.ts'
 import { holds, withRewind } from '../../contract/events/rewound.ts'
 import type { TransientEvent } from '../../contract/events/transient-event.ts'
+import { shareNext } from '../../lib/lazily.ts'
 import type { EditorEdge } from './editor-edge.ts'
 import type { EditorHost } from './editor-host.ts'
 import { EditorRequests } from './editor-requests.ts'
@@ -82,11 +83,11 @@ export class FollowedSession {
     await this.#edge.send([{ sessionUpdate: 'available_commands_update', availableCommands }])
   }
 
-  /** Interrupts what runs, also if another client has started it. Nothing is approved by it. */
-  async pause(): Promise<void> {
+  /** Interrupts what runs, also if another client has started it. Nothing is approved by it. Calls while one works share the next. */
+  readonly pause = shareNext(async () => {
     this.#requests.withdrawAll()
     await this.conversation.pause({ interrupt: true })
-  }
+  })
 
   /** Throws a `RequestError` for an option that does not exist. Returns the options after the change. */
   async setOption(id: string, value: unknown) {

@@ -83,9 +83,9 @@ async function findOrCreateChat(
   const access = accessOf(request)
   const fields = { profile: profile ?? PROFILE, tools: tools ?? [], metadata: undefined, instructions: undefined }
   const wish = await createRequestFor(deps, access, { ...fields, externalId: id })
-  const opened = await openTentative(deps, access, wish)
-  request.conversationId = opened.conversation.id
-  return opened
+  const tentativeChat = await openTentative(deps, access, wish)
+  request.conversationId = tentativeChat.conversation.id
+  return tentativeChat
 }
 
 /** The stream is one of those of its conversation. A lost connection ends it alone. */

@@ -22,7 +22,7 @@ const PAGE = 256
 const IDLE_MS = 15_000
 const IDLE: TurnStep = { seq: undefined, change: undefined, event: undefined, isOfBefore: false }
 
-export type TurnLog = EventLog
+export type TurnLog = Pick<EventLog, 'head' | 'read'>
 
 /** `all`: the turn continues past its ends and rests, and its reader says where it is over. Otherwise the seq up to which it has rested. */
 export type Through = number | 'all'
@@ -47,7 +47,7 @@ export async function* readTurn(
  * or the reader lags. The signal ends it without an error. It continues where the turn rested up to `restedThrough`.
  */
 export async function* followTurn(
-  log: TurnLog,
+  log: EventLog,
   start: number,
   signal: AbortSignal,
   restedThrough: Through = 0,

@@ -33,10 +33,10 @@ export async function pageOfItems(conversation: Conversation, { after, limit, or
   const seq = after === undefined ? undefined : await placeOfItem(conversation, after)
   if (after !== undefined && seq === undefined) throw notAnItem()
   const place = after === undefined || seq === undefined ? undefined : { id: after, seq }
-  const found = order === 'asc' ? oldestFirst(conversation, place) : newestFirst(conversation, place, limit)
+  const foundItems = order === 'asc' ? oldestFirst(conversation, place) : newestFirst(conversation, place, limit)
   const items: ConversationItem[] = []
   let room = MAX_CHARS
-  for await (const item of found) {
+  for await (const item of foundItems) {
     room -= JSON.stringify(item).length
     if (items.length > 0 && (items.length === limit || room < 0)) return { items, hasMore: true }
     items.push(item)
@@ -112,7 +112,7 @@ const notAnItem = () => invalid('after', 'is not an item of this conversation')
 
 type LogRange = { readonly afterSeq: number; readonly beforeSeq?: number }
 
-/** From the beginning of a turn on. What was taken back is not there. */
+/** Yields those from the beginning of a turn on, without what was taken back. */
 async function* itemsIn(conversation: Conversation, range: LogRange): Items {
   const { log, state } = conversation
   const withdrawn = await withdrawnIn(conversation, range.afterSeq)

@@ -1,13 +1,18 @@
 import type { EventOf } from '../../contract/events/event.ts'
 import { holds } from '../../contract/events/rewound.ts'
-import type { Conversation } from '../../conversations/conversation.ts'
+import type { ReadOnlyConversation } from '../../conversations/registry/conversation-pages.ts'
 import { readPages } from '../../events/read-pages.ts'
 
 const PAGE = 64
 const MESSAGES: ReadonlySet<string> = new Set(['UserMessage', 'MessageWithdrawn'])
 
+type ReadLog = {
+  readonly log: Pick<ReadOnlyConversation['log'], 'head' | 'read'>
+  readonly state: Pick<ReadOnlyConversation['state'], 'rewound'>
+}
+
 /** Yields the messages of users that hold, the newest first. Keeps one page of the log at a time. */
-export async function* userMessages({ log, state }: Conversation): AsyncGenerator<EventOf<'UserMessage'>, void, void> {
+export async function* userMessages({ log, state }: ReadLog): AsyncGenerator<EventOf<'UserMessage'>, void, void> {
   const withdrawn = new Set<number>()
   for await (const { events } of readPages(log, {
     beforeSeq: log.head + 1,

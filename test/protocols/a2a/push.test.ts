@@ -6,14 +6,19 @@ import { a2aClient, answerIn, askedIn, say, says, sendRaw } from '../../support/
 import { bash, setStage } from '../../support/agent.ts'
 import type { Received } from '../../support/receiver.ts'
 import { startReceiver } from '../../support/receiver.ts'
+import { task } from '../../support/subagents.ts'
 
+const IN_BACKGROUND = task('touch it', { run_in_background: true, description: 'a file' })
 const stage = await setStage(
-  ({ body: { messages } }) =>
-    JSON.stringify(messages.at(-1)?.content).includes('never stop')
+  ({ body: { messages } }) => {
+    const last = messages.at(-1)
+    if (last?.role !== 'tool' && JSON.stringify(last?.content).includes('delegate')) return { calls: [IN_BACKGROUND] }
+    return JSON.stringify(messages.at(-1)?.content).includes('never stop')
       ? { text: 'and so on '.repeat(300), chunk_delay_ms: 60 }
       : messages.at(-1)?.role !== 'tool' && JSON.stringify(messages.at(-1)?.content).includes('touch')
         ? bash('touch it')
-        : { text: 'It is done.' },
+        : { text: 'It is done.' }
+  },
   { env: { OPENHANDS_PROTOCOLS: 'a2a', OPENHANDS_CALLBACK_ALLOW: '127.0.0.1' } },
 )
 afterAll(() => stage[Symbol.asyncDispose]())
@@ -21,7 +26,8 @@ const { server } = stage
 
 beforeAll(async () => {
   const llm_config = { model: 'scripted', base_url: stage.model.baseUrl, api_key: 'scripted-model-key' }
-  await server.call('PUT', '/profiles/default', { tools: ['Bash'], llm_config })
+  const agents = { worker: { description: 'Works.', prompt: 'You are a worker.' } }
+  await server.call('PUT', '/profiles/default', { tools: ['Bash'], agents, llm_config })
 })
 
 const configOf = (url: string, more: Partial<TaskPushNotificationConfig> = {}): TaskPushNotificationConfig => ({
@@ -163,4 +169,30 @@ test('the config of a task whose message was withdrawn is removed for the next o
   await client.createTaskPushNotificationConfig(configOf('http://127.0.0.1:9/', { taskId: id }))
   expect((await server.call('GET', `${path}/callbacks`)).body.items).toHaveLength(1)
   await client.cancelTask({ tenant: '', id, metadata: undefined })
+})
+
+test('a client learns once of what a subagent asks after the end of the task, and of the end after the decision', async () => {
+  await using receiver = await startReceiver()
+  const client = await a2aClient(server.url)
+  const message = says({ text: 'delegate' })
+  const begun = await client.sendMessage({
+    ...message,
+    configuration: { ...message.configuration!, taskPushNotificationConfig: configOf(receiver.url) },
+  })
+  if (!('artifacts' in begun)) throw new Error('no task')
+  // A notification is JSON as it is sent, which the client of the protocol has not parsed.
+  const asked = () =>
+    receiver.received.flatMap((one) => taskIn(one).status.message?.parts ?? []).filter(({ data }) => data)
+  await receiver.untilReceived(() => asked().length > 0)
+  const [
+    {
+      data: { request_id, kind, tool_uses },
+    },
+  ] = asked()
+  const decisions = tool_uses.map(({ tool_use_id, input_hash }: Record<string, string>) => {
+    return { tool_use_id, input_hash, behavior: 'deny' }
+  })
+  await client.sendMessage(says({ taskId: begun.id, data: { request_id, kind, decisions } }))
+  await receiver.untilReceived((all) => all.length > 2 && statesIn(all).at(-1) === 'TASK_STATE_COMPLETED')
+  expect(asked()).toHaveLength(1)
 })

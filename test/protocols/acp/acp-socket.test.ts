@@ -221,6 +221,40 @@ test('too large a frame, too many sessions and too many connections are refused'
   await Promise.all(sockets.map(({ closed }) => closed))
 })
 
+test('many cancels at once are few requests, and the next prompt is answered', async () => {
+  const requests = async () =>
+    Number(/^agent_server_http_requests_total\{status="2.*\} (\d+)/m.exec(await client().metrics())![1])
+  await using editor = await second()
+  const id = await editor.begin(newDirectory())
+  const before = await requests()
+  await Promise.all(Array.from({ length: 500 }, () => editor.agent.notify('session/cancel', { sessionId: id })))
+  // The cancels are read before the prompt.
+  expect(await editor.prompt(id, 'hello')).toMatchObject({ stopReason: 'end_turn' })
+  expect((await requests()) - before).toBeLessThan(100)
+})
+
+test('the sessions of a directory are listed in pages, each once, and a cursor of nobody is refused', async () => {
+  await using editor = await second()
+  const [mine, other] = [newDirectory(), newDirectory()]
+  const make = async (workdir: string) => (await client().conversations.create({ workdir })).id
+  const expected = new Set<string>()
+  for (let at = 0; at < 104; at++) {
+    expected.add(await make(mine))
+    if (at % 2 === 0) await make(other)
+  }
+  const listed: string[] = []
+  let pages = 0
+  for (let cursor: string | undefined; pages === 0 || cursor !== undefined; pages++) {
+    const page = await editor.agent.request('session/list', { cwd: mine, ...(cursor !== undefined && { cursor }) })
+    listed.push(...page.sessions.map(({ sessionId }) => sessionId))
+    expect(page.sessions.every(({ cwd }) => cwd === mine)).toBe(true)
+    cursor = page.nextCursor ?? undefined
+  }
+  expect(pages).toBeGreaterThan(1)
+  expect(listed.toSorted()).toEqual([...expected].toSorted())
+  await expect(editor.agent.request('session/list', { cursor: 'nobody' })).rejects.toMatchObject({ code: -32_602 })
+})
+
 test('a server that stops closes the connection, and the session is resumed on the next one', async () => {
   const cwd = newDirectory()
   const before = await second()

@@ -6,7 +6,7 @@ import { makeDirectories } from '../../../files/make-directories.ts'
 import { Problem } from '../../../contract/problem.ts'
 import { codeOf } from '../../../lib/error-code.ts'
 import { replaceFile } from '../../../lib/durable-file.ts'
-import { shareNext } from '../log/shared-calls.ts'
+import { shareNext } from '../../../lib/lazily.ts'
 import type { Database } from './sqlite.ts'
 import { isBusy, isDamaged, loadSqlite } from './sqlite.ts'
 

@@ -8,7 +8,7 @@ import { z } from 'zod'
 import { codeOf } from '../../../lib/error-code.ts'
 import { syncDirectory } from '../../../lib/durable-file.ts'
 import type { Marks } from '../../storage.ts'
-import { shareNext } from '../log/shared-calls.ts'
+import { shareNext } from '../../../lib/lazily.ts'
 
 /** `directory` exists and is durable. */
 export class MarkFiles implements Marks {

@@ -10,7 +10,7 @@ import { pathToFileURL } from 'node:url'
 import { Problem } from '../../../contract/problem.ts'
 import type { Database } from '../directory/sqlite.ts'
 import { causeOfFailedWrite, errorFor, failureOf, loadSqlite } from '../directory/sqlite.ts'
-import { shareNext } from '../log/shared-calls.ts'
+import { shareNext } from '../../../lib/lazily.ts'
 import type { Row, TableStep, Value } from './table-thread.ts'
 import { TableThread } from './table-thread.ts'
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { shareNext } from '../../src/storage/files/log/shared-calls.ts'
+import { shareNext } from '../../src/lib/lazily.ts'
 
 /** Work that ends when the test lets it, with the number of times that it began. */
 function setWork() {
