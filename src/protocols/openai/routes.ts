@@ -1,9 +1,13 @@
 /** The routes of the OpenAI API. What they do is loaded with the first request: a server without them pays for their names only. */
-import type { FastifyContextConfig, FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyContextConfig, FastifyInstance, FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
+import { z } from 'zod'
+import { socketRoute } from '../../http/socket/socket-route.ts'
+import { ClientSockets } from '../shared/client-sockets.ts'
 import type * as Loaded from './gateway.ts'
 import type { GatewayDeps } from '../shared/gateway-deps.ts'
 import { redactorOf } from '../shared/redactor-of.ts'
 import { CREATION_PREFIX, parseConversationId, parseResponseId } from './response-id.ts'
+import type { ResponsesSocketDeps } from './responses-socket.ts'
 import type { LeftoverDeps } from './watch-leftovers.ts'
 import { watchLeftovers } from './watch-leftovers.ts'
 
@@ -18,7 +22,8 @@ const asking = { scopes: ['read', 'write'], ofProfiles: 'free' } as const
 
 type AddRoute = (route: readonly [Method, string], access: RouteAccess, handle: Handler) => unknown
 
-export const openAiRoutes: FastifyPluginAsync<GatewayDeps & LeftoverDeps> = async (app, deps) => {
+export const openAiRoutes: FastifyPluginAsync<GatewayDeps & LeftoverDeps & ResponsesSocketDeps> = async (app, deps) => {
+  addSocket(app, deps)
   watchLeftovers(app, deps)
   const load = () => import('./gateway.ts')
   app.setErrorHandler(async (error, request, reply) => {
@@ -42,7 +47,7 @@ export const openAiRoutes: FastifyPluginAsync<GatewayDeps & LeftoverDeps> = asyn
   add(['GET', '/v1/models'], reading, (gateway, request) => gateway.models(deps, request))
   add(['GET', '/v1/models/:model'], reading, (gateway, request) => gateway.model(deps, request))
   const creating = { ...asking, conversationInBody: conversationContinued, creationPrefix: CREATION_PREFIX }
-  add(['POST', '/v1/responses'], creating, (gateway, request, reply) => gateway.createResponse(deps, request, reply))
+  add(['POST', RESPONSES], creating, (gateway, request, reply) => gateway.createResponse(deps, request, reply))
   const chat = '/v1/chat/completions'
   const chatting = {
     ...asking,
@@ -60,6 +65,31 @@ export const openAiRoutes: FastifyPluginAsync<GatewayDeps & LeftoverDeps> = asyn
   addConversations(add, deps)
   add(['GET', `${one}/input_items`], readingOne, (gateway, request) => gateway.listInputItems(deps, request))
 }
+
+/** Responses over a WebSocket. */
+function addSocket(app: FastifyInstance, deps: GatewayDeps & ResponsesSocketDeps): void {
+  const sockets = new ClientSockets(app, { path: RESPONSES, metrics: deps.metrics, lastWords })
+  app.route({
+    url: RESPONSES,
+    ...socketRoute(app.firstFrameKey, {
+      config: asking,
+      schema: { querystring: z.looseObject({}) },
+      errorFrame: lastWords,
+      check: async ({ request }) => sockets.check(request),
+      async serve(socket, { request }) {
+        await sockets.serve(socket, request, async () => {
+          const { serveResponses } = await import('./responses-socket.ts')
+          await serveResponses(socket, request, deps)
+        })
+      },
+    }),
+  })
+}
+
+const RESPONSES = '/v1/responses'
+
+/** Clients read it as an error. */
+const lastWords = (body: object) => ({ type: 'error', code: Object(body).error, ...body })
 
 function addConversations(add: AddRoute, deps: GatewayDeps): void {
   const all = '/v1/conversations'
