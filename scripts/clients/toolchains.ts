@@ -80,7 +80,7 @@ function fromNpm(): Recipe {
   }
 }
 
-/** Installs what is not in the cache yet. Throws when an installation fails. `pins`: a folder with nothing but the pinned versions. */
+/** Installs what is not in the cache yet. Throws when an installation fails. `pins`: a folder that has only the pinned versions. */
 export async function provideToolchain(
   name: ToolchainName,
   pins = join(import.meta.dirname, name),

@@ -14,7 +14,7 @@ export const readBaseline = (): Baseline =>
 /** What the check says of the cases of one client. It is good if all have passed, or are known to fail. */
 export type Judgement = { readonly passed: number; readonly known: number; readonly faults: readonly string[] }
 
-/** A known failure that passes, or that is no case, is a fault, too: its entry must go. */
+/** A known failure that passes, or does not exist, is a fault, too: its entry must go. */
 export function judge(
   results: readonly CaseResult[],
   reasons: Readonly<Record<string, readonly string[]>> = {},

@@ -1,4 +1,4 @@
-/** Which clients are checked, in which versions, and how. */
+/** Defines which clients are checked, in which versions, and how. */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { runA2aProof } from './a2a-proof.ts'
@@ -75,7 +75,7 @@ export const PROTOCOL_CLIENTS: readonly ClientUnderCheck[] = [
   },
 ]
 
-/** Of a package that this project has. */
+/** Returns the version of a package that this project has. */
 function ownVersion(name: string): string {
   const { dependencies, devDependencies } = readManifest(join(ROOT, 'package.json'))
   return dependencies?.[name] ?? devDependencies?.[name] ?? 'unknown'
