@@ -69,15 +69,19 @@ export class Channel extends Duplex {
   }
 
   override _write(chunk: Buffer, _: BufferEncoding, callback: (error?: Error | null) => void): void {
-    let at = 0
-    const frames: Buffer[] = []
-    for (; at < chunk.length; at += MAX_FRAME_BYTES) frames.push(this.#frame(chunk.subarray(at, at + MAX_FRAME_BYTES)))
-    this.#socket.write(frames.length === 1 && frames[0] ? frames[0] : Buffer.concat(frames), callback)
+    this.#send(chunk, callback)
   }
 
   /** What waits behind a write becomes one frame: HTTP writes the length, the data and the end of each chunk apart. */
   override _writev(chunks: { readonly chunk: Buffer }[], callback: (error?: Error | null) => void): void {
-    this._write(Buffer.concat(chunks.map(({ chunk }) => chunk)), 'buffer', callback)
+    this.#send(Buffer.concat(chunks.map(({ chunk }) => chunk)), callback)
+  }
+
+  #send(data: Buffer, callback: (error?: Error | null) => void): void {
+    const frames: Buffer[] = []
+    for (let at = 0; at < data.length; at += MAX_FRAME_BYTES)
+      frames.push(this.#frame(data.subarray(at, at + MAX_FRAME_BYTES)))
+    this.#socket.write(frames.length === 1 && frames[0] ? frames[0] : Buffer.concat(frames), callback)
   }
 
   override _final(callback: (error?: Error | null) => void): void {
