@@ -3,7 +3,7 @@ import { effect, untracked } from '@preact/signals'
 import type { WaitingRequest } from '../../contract/request.ts'
 import { short, visible } from '../text/visible.ts'
 import { forPeople, onRunEnd } from './live.ts'
-import type { RunEnd } from './live.ts'
+import type { EndedRun } from './live.ts'
 import { mutedConversations } from './muted.ts'
 import { hidesContent, notifications, texts } from './preferences.ts'
 import { notifyOnce, showSight } from './notifications.ts'
@@ -49,7 +49,7 @@ function notifyOfRequest({ conversation_id, title, request }: WaitingRequest): v
   }))
 }
 
-function notifyOfEnd({ id, conversation_id, status }: RunEnd): void {
+function notifyOfEnd({ id, conversation_id, status }: EndedRun): void {
   const words = texts.value.agentEnded(texts.value.status[status])
   notifyUnlessMuted(id, conversation_id, words, async () => {
     const { title, preview } = await client().conversation(conversation_id).get()

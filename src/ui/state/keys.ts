@@ -46,9 +46,17 @@ function singleKey({ key, repeat }: KeyboardEvent): boolean {
   return true
 }
 
+/** The screen with the search may need some frames until it is there. */
+const MOST_FRAMES = 120
+
 function focusSearch(): void {
   if (route.value.path[0] !== 'conversations') show('conversations')
-  requestAnimationFrame(() => document.querySelector<HTMLElement>('[data-search]')?.focus())
+  const look = (framesLeft: number) => {
+    const field = document.querySelector<HTMLElement>('[data-search]')
+    if (field) field.focus()
+    else if (framesLeft > 0) requestAnimationFrame(() => look(framesLeft - 1))
+  }
+  requestAnimationFrame(() => look(MOST_FRAMES))
 }
 
 /** Keys decide only the card that has the focus, and only if the whole card is in sight. */

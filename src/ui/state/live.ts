@@ -29,12 +29,12 @@ export function onSummaryChange(listener: (change: SummaryChange) => void): () =
 }
 
 /** A run that has finished or failed, by the event that says so. */
-export type RunEnd = { readonly id: string; readonly conversation_id: string; readonly status: 'finished' | 'error' }
+export type EndedRun = { readonly id: string; readonly conversation_id: string; readonly status: 'finished' | 'error' }
 
-const endListeners = new Set<(end: RunEnd) => void>()
+const endListeners = new Set<(end: EndedRun) => void>()
 
 /** Calls `listener` with each run that ends from now on. Returns a function that ends it. */
-export function onRunEnd(listener: (end: RunEnd) => void): () => void {
+export function onRunEnd(listener: (end: EndedRun) => void): () => void {
   endListeners.add(listener)
   return () => void endListeners.delete(listener)
 }

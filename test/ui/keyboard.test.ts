@@ -1,0 +1,87 @@
+/** The whole work of a person with the keyboard alone, and what a screen reader has of it. */
+import type { Browser } from 'playwright-core'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import type { Stage } from '../support/agent.ts'
+import { bash, setStage } from '../support/agent.ts'
+import { PATIENCE_MS } from '../support/patience.ts'
+import { KEY } from '../support/server.ts'
+import { openBrowser } from './browser.ts'
+
+let browser: Browser
+let stage: Stage
+beforeAll(async () => {
+  browser = await openBrowser()
+  stage = await setStage({ replies: [{ when: 'decide', turns: [bash('touch made'), { text: 'It is made.' }] }] }, {})
+})
+afterAll(async () => {
+  await browser.close()
+  await stage[Symbol.asyncDispose]()
+})
+
+test('a person logs in, finds a conversation, writes, decides, reads and goes on without a mouse', async () => {
+  const id = await stage.create({ title: 'by keyboard', permission_mode: 'default' })
+  const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, locale: 'en-US' })
+  context.setDefaultTimeout(PATIENCE_MS)
+  const page = await context.newPage()
+  const press = async (...keys: readonly string[]) => {
+    for (const key of keys) await page.keyboard.press(key)
+  }
+  const tree = (selector: string) => page.locator(selector).ariaSnapshot()
+  /** Presses Tab until the element has the focus. */
+  const tabTo = async (selector: string) => {
+    await expect
+      .poll(async () => {
+        await press('Tab')
+        return await page.evaluate(`document.activeElement.matches(${JSON.stringify(selector)})`)
+      })
+      .toBe(true)
+  }
+  await page.goto(`${stage.server.url}/ui/`)
+  await page.waitForSelector('[name=password]:focus')
+  expect(await tree('main')).toMatch(/textbox "API key or master key"[^]*checkbox "Only read"[^]*button "Log in"/)
+  await page.keyboard.type(KEY)
+  await press('Enter')
+  await page.waitForSelector('h1:has-text("Inbox")')
+  expect(await tree('nav')).toMatch(/link "Inbox"[^]*link "Conversations"[^]*link "Settings"/)
+
+  await press('Control+k')
+  await page.waitForSelector('dialog[open]')
+  await page.keyboard.type('by keyboard')
+  await page.waitForSelector('[role=option]:has-text("by keyboard")')
+  await press('Enter')
+  await page.waitForSelector('h1:has-text("by keyboard")')
+  await tabTo('.composer textarea')
+  await page.keyboard.type('decide')
+  await press('Control+Enter')
+
+  await page.waitForSelector('[data-request] button[data-key=a]:enabled')
+  expect(await tree('[data-request]')).toMatch(/Permission[^]*touch made[^]*button "Allow"[^]*button "Deny"/)
+  await page.waitForSelector('.unseen:text-is("The agent: needs a decision")', { state: 'attached' })
+  await tabTo('nav.places *')
+  await expect
+    .poll(async () => {
+      await press('n', 'a')
+      return (await stage.server.call('GET', `/conversations/${id}/requests`)).body.items.length
+    })
+    .toBe(0)
+  await page.waitForSelector('.said:has-text("It is made.")')
+  await page.waitForSelector('.unseen:text-is("The agent: finished")', { state: 'attached' })
+  // What is written all the time is not read out.
+  expect(
+    await page.locator('.conversation [aria-live], .conversation [role=status], .conversation [role=log]').count(),
+  ).toBe(0)
+
+  await tabTo('.tool .line')
+  expect(await tree('.tool .line')).toMatch(/button "[^"]*Bash touch made/)
+  await press('Enter')
+  await page.waitForSelector('.tool .line[aria-expanded=true]')
+  await press('g', 's')
+  await page.waitForSelector('h1:has-text("Server")')
+  await press('?')
+  expect(await tree('dialog')).toContain('Allow, deny the request that has the focus')
+  await press('Escape')
+  await page.waitForSelector('dialog[open]', { state: 'detached' })
+  await press('/')
+  await page.waitForSelector('[data-search]:focus')
+  await context.close()
+})
