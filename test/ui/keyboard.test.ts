@@ -18,7 +18,7 @@ afterAll(async () => {
   await stage[Symbol.asyncDispose]()
 })
 
-test('a person logs in, finds a conversation, writes, decides, reads and goes on without a mouse', async () => {
+test('a person logs in, finds a conversation, writes, decides, reads and moves without a mouse', async () => {
   const id = await stage.create({ title: 'by keyboard', permission_mode: 'default' })
   const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, locale: 'en-US' })
   context.setDefaultTimeout(PATIENCE_MS)
