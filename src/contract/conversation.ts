@@ -1,5 +1,6 @@
 /** Conversations on the wire: creation, configuration and views. */
 import { z } from 'zod'
+import { EarlierMessages } from './conversations/history.ts'
 import { Label, MAX_LABELS, Title } from './conversations/given-fields.ts'
 import { METADATA_FILTERS, MetadataFilter } from './conversations/metadata-filter.ts'
 import { ForkedFiles } from './events/forked-files.ts'
@@ -31,6 +32,7 @@ export const CreateFields = z.strictObject({
   system_prompt: z.string().min(1).optional().describe('Replaces the default prompt of the server.'),
   system_prompt_extensions: z.array(z.string().min(1)).optional(),
   initial_message: MessageInput.optional().describe('Stored as the first message, or its text.'),
+  history: EarlierMessages.optional(),
   // No defaults: they would be a part of the body that an `Idempotency-Key` of an earlier version names.
   run: z.boolean().optional().describe('Start the agent. Needs `initial_message`. Default: false.'),
   wait: z
@@ -61,6 +63,10 @@ export const CreateConversation = CreateFields.refine(
     error: 'needs initial_message: without a message the agent has nothing to do',
   },
 )
+  .refine(({ history, initial_message }) => !history || initial_message !== undefined, {
+    path: ['history'],
+    error: 'needs initial_message, which the agent is to answer',
+  })
   .refine(({ wait, run }) => !wait || run, { path: ['wait'], error: 'needs run: true' })
   .refine(({ id, external_id }) => id === undefined || external_id === undefined, {
     path: ['external_id'],

@@ -17,6 +17,7 @@ const ConversationFields = CreateFields.omit({
   external_id: true,
   user_id: true,
   initial_message: true,
+  history: true,
   run: true,
   wait: true,
   timeout: true,

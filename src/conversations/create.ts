@@ -30,6 +30,7 @@ import type { Idempotency } from '../state/idempotency.ts'
 import { keptOf } from '../state/idempotency.ts'
 import type { State } from '../state/state.ts'
 import { EMPTY_STATE } from '../state/state.ts'
+import { withHistory } from './earlier-messages.ts'
 import { checkAgents } from './subagents/check-agents.ts'
 import { credentialsOf } from './hooks/hook-settings.ts'
 import { joinHooks } from './hooks/join-hooks.ts'
@@ -56,7 +57,8 @@ export type CreatedConversation = { readonly conversation: Conversation; readonl
 
 /** Removes everything it created if it throws. */
 export async function createConversation(deps: ConversationDeps, options: CreateOptions): Promise<CreatedConversation> {
-  const { id, request, idempotency, mayUse, mayConnect, signal, onChange } = options
+  const { id, idempotency, mayUse, mayConnect, signal, onChange } = options
+  const request = withHistory(options.request)
   const own = deps.storage.conversation(id)
   const { llm, tools: askedTools, mcp } = await checkRequest(deps, request)
   const keptSecrets = secretsIn(request, llm, mcp)

@@ -1,5 +1,6 @@
 /** The earlier messages that a client sends to a conversation that has none, as marked and bounded text before the last one. */
 import type { UserPart } from '../../contract/values/message.ts'
+import { earlierMessage, textOfEarlier } from '../../conversations/earlier-messages.ts'
 
 /** `calls`: how an earlier answer called functions, as text. */
 export type ChatMessage = {
@@ -24,15 +25,13 @@ export function importOf(before: readonly ChatMessage[]): UserPart[] {
     room -= text.length
   }
   const droppedCount = before.length - keptTexts.length
-  const about = `Earlier messages, as the client has sent them${droppedCount > 0 ? `, without the oldest ${droppedCount}` : ''}:`
   const images = before.flatMap(({ parts }) => parts.filter(({ type }) => type === 'image')).slice(-MAX_IMAGES)
-  const text = [`<earlier_messages>\n${about}`, ...keptTexts, '</earlier_messages>'].join('\n\n')
-  return [{ type: 'text', text }, ...images]
+  return [{ type: 'text', text: textOfEarlier(keptTexts, droppedCount) }, ...images]
 }
 
 function textOf({ role, parts, calls }: ChatMessage): string {
   const texts = [...parts.map(textIn), ...calls.map((call) => `(called ${call})`)]
-  return `${role}: ${texts.join('\n').replaceAll('</earlier_messages>', '<\\/earlier_messages>')}`
+  return earlierMessage(role, texts.join('\n'))
 }
 
 export const textIn = (part: UserPart): string => (part.type === 'text' ? part.text : '[image]')
