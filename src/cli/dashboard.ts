@@ -1,8 +1,9 @@
-/** `agent-server dashboard`: prints a link that logs a browser in once, so that no key is typed or kept there. */
+/** `agent-server dashboard`: prints a link that logs a browser in once, and opens it on a desktop, so that no key is typed or kept there. */
 import { createClient } from '../client/client.ts'
 import { createReader } from '../config/environment.ts'
 import type { DashboardInvocation } from './command-line/read-arguments.ts'
 import { keyOfThisMachine } from './master-key.ts'
+import { openOnDesktop } from './open-on-desktop.ts'
 import { givenServerKey } from './settings/run-settings.ts'
 import { say, sayError } from './terminal/terminal.ts'
 
@@ -14,6 +15,8 @@ export async function dashboard({ server, apiKey: givenKey }: DashboardInvocatio
   const baseUrl = server ?? `http://127.0.0.1:${port}`
   const apiKey = (await givenServerKey(givenKey)) ?? (await keyOfThisMachine())
   const { code } = await createClient({ baseUrl, apiKey, maxRetries: 0 }).logins.createCode()
-  say(`${baseUrl.replace(/(?<!\/)\/+$/, '')}/ui/#login=${code}\n`)
+  const link = `${baseUrl.replace(/(?<!\/)\/+$/, '')}/ui/#login=${code}`
+  say(`${link}\n`)
+  openOnDesktop(link)
   sayError('The link works once, and for a minute.\n')
 }

@@ -3,7 +3,6 @@ import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Stage } from '../support/agent.ts'
 import { bash, setStage } from '../support/agent.ts'
-import { runCommand } from '../support/command.ts'
 import { KEY } from '../support/server.ts'
 import { until } from '../support/until.ts'
 import { accessibilityFaults, goTo, openBrowser, openTab } from './browser.ts'
@@ -214,23 +213,6 @@ test('a login outlives the tab and a reload, and the page keeps nothing that wor
   await page.reload()
   await page.waitForSelector('[name=password]')
   await page.context().close()
-})
-
-test('a one-time code in a link logs in once', async () => {
-  const settings = { OPENHANDS_MASTER_KEY: KEY, HOME: stage.server.home }
-  const printed = await runCommand(['dashboard', '--server', stage.server.url], { env: settings })
-  const link = printed.stdout.trim()
-  expect(link, printed.stderr).toMatch(/\/ui\/#login=asc_/)
-  const context = await browser.newContext()
-  const page = await context.newPage()
-  await page.goto(link)
-  await page.waitForSelector('nav.places')
-  expect(page.url()).not.toContain('asc_')
-  const other = await (await browser.newContext()).newPage()
-  await other.goto(link)
-  await other.waitForSelector('[role=alert]')
-  await other.context().close()
-  await context.close()
 })
 
 test('a page whose server was killed says so, and misses and doubles nothing afterwards', async () => {

@@ -159,7 +159,7 @@ export const COMMANDS = {
   },
   dashboard: {
     usage: ['dashboard [--server URL]'],
-    about: 'Prints a link that logs a browser in to the dashboard, once.',
+    about: 'Prints a link that logs a browser in to the dashboard, once, and opens it on a desktop.',
     details: ['Without --server it is that of the server on this machine. The link is valid for a minute.'],
     options: ['server', 'api-key'],
   },
