@@ -20,9 +20,16 @@ export type ClientUnderCheck = {
 const PINS = join(import.meta.dirname, 'pins')
 const ROOT = join(import.meta.dirname, '../..')
 
+const PROTOCOL_SDKS = ['openai', '@ai-sdk/react', '@ag-ui/client', '@agentclientprotocol/sdk', '@a2a-js/sdk']
+
 const program = (file: string) => (place: ProgramPlace) => runProgram(file, place)
 
 export const PROTOCOL_CLIENTS: readonly ClientUnderCheck[] = [
+  {
+    name: 'one conversation by each protocol',
+    version: PROTOCOL_SDKS.map(ownVersion).join(', '),
+    run: program('one-conversation.ts'),
+  },
   { name: 'openai (npm)', version: ownVersion('openai'), run: program('openai.ts') },
   {
     name: 'ai, @ai-sdk/react',
