@@ -22,6 +22,7 @@ import { agentTurn } from './protocols/scripted-agent.ts'
 
 /** The machines of CI have so many cores. */
 const CONCURRENCY = 2
+const MAX_FAULT_CHARACTERS = 1000
 
 useOwnTemporary()
 const { values: flags, positionals: only } = parseArgs({
@@ -44,11 +45,13 @@ for (const pins of new Set(clients.flatMap((client) => client.pins ?? []))) tool
 const settings = await startEverything()
 finish(await mapBounded(clients, CONCURRENCY, check))
 
+/** Packages that the registry does not have are missing, too. */
 async function provide(pins: PinsName): Promise<Toolchain> {
-  const toolchain = await provideToolchain(
-    pins === 'npm' ? 'npm' : 'python',
-    join(import.meta.dirname, 'protocols/pins', pins),
-  )
+  const folder = join(import.meta.dirname, 'protocols/pins', pins)
+  const providing = provideToolchain(pins === 'npm' ? 'npm' : 'python', folder)
+  const toolchain = await providing.catch((error: { stderr?: string; message: string }) => ({
+    missing: (error.stderr || error.message).slice(0, MAX_FAULT_CHARACTERS),
+  }))
   if ('missing' in toolchain) say(`MISSING ${pins}: not found: ${toolchain.missing}. Its clients are not tested.`)
   return toolchain
 }
