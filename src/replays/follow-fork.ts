@@ -1,5 +1,7 @@
 /** Follows the run of one fork to its end, and measures what it did. */
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { StopReason } from '../contract/events/status.ts'
+import { Problem } from '../contract/problem.ts'
 import type { ReplayPlan, ReplayRow } from '../contract/replay.ts'
 import type { UsageByModel } from '../contract/values/message.ts'
 import { RunCommand } from '../contract/values/command.ts'
@@ -20,16 +22,30 @@ const CHECK_SESSION = 'replay-check'
  * replay. Rejects with the reason of the signal.
  */
 export async function followFork(manager: Opens, id: string, signal: AbortSignal): Promise<Conversation> {
-  let conversation = await manager.open(id)
+  let conversation = await openWhenPossible(manager, id, signal)
   await startForkRun(conversation)
   for (;;) {
     await untilSettled(conversation, signal)
     signal.throwIfAborted()
     if (conversation.log.ended === undefined && !conversation.log.failed) return conversation
     // Its log has failed, and the conversation was opened again; or it was deleted, and this throws.
-    conversation = await manager.open(id)
+    conversation = await openWhenPossible(manager, id, signal)
   }
 }
+
+/** Another instance has continued the fork while this one was stopped, until it rests; or the database is away. */
+async function openWhenPossible(manager: Opens, id: string, signal: AbortSignal): Promise<Conversation> {
+  for (;;) {
+    try {
+      return await manager.open(id)
+    } catch (error) {
+      if (!(error instanceof Problem && error.code === 'storage_unavailable')) throw error
+      await sleep(LOOK_AGAIN_MS, undefined, { signal, ref: false }).catch(() => signal.throwIfAborted())
+    }
+  }
+}
+
+const LOOK_AGAIN_MS = 1000
 
 async function untilSettled(conversation: Conversation, signal: AbortSignal): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>()

@@ -289,7 +289,7 @@ test('a function of the client is called by the client', async () => {
   const call = asked.output.find((item) => item.type === 'function_call')!
   expect(call).toMatchObject({ name: 'look_up', arguments: '{"number":"17"}', status: 'completed' })
   await expect(ask('Hello', { previous_response_id: asked.id, tools: [LOOK_UP] })).rejects.toThrow(
-    /No tool output found/,
+    `No tool output found for function call ${call.call_id}.`,
   )
   const response = await openai.responses.create({
     model: 'coder',
@@ -395,6 +395,20 @@ test('a response that is not stored, or is deleted, is gone', async () => {
   await expect(openai.responses.delete(first.id)).rejects.toMatchObject({ status: 409 })
   await openai.responses.delete(second.id)
   await expect(openai.responses.retrieve(first.id)).rejects.toMatchObject({ status: 404 })
+})
+
+test('of a client that sends all items each time, and wants nothing stored, nothing is left', async () => {
+  const { count: before } = (await server.call('GET', '/conversations/count')).body
+  const asked = await ask('look up', { tools: [LOOK_UP], store: false })
+  const call = asked.output.find((item) => item.type === 'function_call')!
+  const output = { type: 'function_call_output', call_id: call.call_id, output: 'shipped' } as const
+  const input = [{ role: 'user', content: 'look up' } as const, call, output]
+  const wrong = [...input.slice(0, -1), { ...output, call_id: `${call.call_id}-other` }]
+  const request = { model: 'coder', tools: [LOOK_UP], store: false }
+  await expect(openai.responses.create({ ...request, input: wrong })).rejects.toThrow(/does not wait|No tool output/)
+  const { output_text: text } = await openai.responses.create({ ...request, input })
+  expect(text).toContain('shipped')
+  await expect.poll(async () => (await server.call('GET', '/conversations/count')).body.count).toBe(before)
 })
 
 test('a fork that is not to be stored is deleted with its answer, and the original stays', async () => {

@@ -18,6 +18,7 @@ import { until } from '../support/until.ts'
 
 const script = {
   replies: [
+    { when: 'Look it up', turns: [{ calls: [{ name: 'look_up', arguments: {} }] }, { text: 'Done.' }] },
     { when: 'long', turns: [bash('sleep 1000'), { text: 'Done.' }] },
     { turns: [bash('echo one > note.txt; cat note.txt'), { text: 'Done.' }] },
   ],
@@ -93,6 +94,18 @@ test('responses of the OpenAI API are read, continued and deleted through anothe
   expect(cancelled.body.status).toBe('completed')
   expect((await asked.call('DELETE', `/v1/responses/${last}`)).body).toMatchObject({ deleted: true })
   expect((await owner.call('GET', path)).status).toBe(404)
+})
+
+test('an output that only names its call is taken to the owner, whichever instance gets it', async () => {
+  const llm_config = { model: 'scripted', base_url: stage.model.baseUrl, api_key: 'scripted-model-key' }
+  await owner.call('PUT', '/profiles/calling', { llm_config, permission_mode: 'bypass' })
+  const tools = [{ type: 'function', name: 'look_up', parameters: { type: 'object' } }]
+  const request = { model: 'calling', tools }
+  const begun = await owner.call('POST', '/v1/responses', { ...request, input: 'Look it up.' })
+  const call = begun.body.output.find(({ type }: { type: string }) => type === 'function_call')
+  const output = { type: 'function_call_output', call_id: call?.call_id, output: 'found' }
+  const answered = await asked.call('POST', '/v1/responses', { ...request, input: [...begun.body.output, output] })
+  expect([answered.status, answered.body.status], JSON.stringify(answered.body)).toEqual([200, 'completed'])
 })
 
 test('a conversation of the OpenAI API is continued, read and deleted through another instance', async () => {

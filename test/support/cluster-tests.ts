@@ -13,4 +13,6 @@ export const STORIES_OF_ONE_STORAGE = [
 ]
 
 /** The stories that run in `npm run test:cluster` alone: several instances with a database of their own, which stops. */
-export const CLUSTER_TESTS = ['test/stories/{failing-instances,failed-over-database,killed-owner,stopped-owners}.test.ts']
+export const CLUSTER_TESTS = [
+  'test/stories/{failing-instances,failed-over-database,killed-owner,stopped-owners}.test.ts',
+]

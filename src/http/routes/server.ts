@@ -1,4 +1,5 @@
 /** Routes for the server itself: liveness, readiness, information. */
+import { accessOf } from '../guards/authorize.ts'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { Alive, Info, Readiness, ServerActivity } from '../../contract/server.ts'
@@ -53,7 +54,12 @@ export const serverRoutes: FastifyPluginAsyncZod<ServerRouteDeps> = async (app, 
         response: { 200: ServerActivity },
       },
     },
-    async () => metrics.activity,
+    (request) => {
+      const access = accessOf(request)
+      // They are about the conversations of everybody.
+      if (access.isLimited) access.require('admin')
+      return metrics.activity
+    },
   )
 
   let exposition: Exposition | undefined

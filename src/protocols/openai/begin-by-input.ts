@@ -8,8 +8,8 @@ import type { BegunTurn } from './begin-turn.ts'
 import { continueConversation, createConversationFor } from './begin-turn.ts'
 import { parseCallId } from './call-id.ts'
 import { parseApprovalId } from './response-id.ts'
-import type { ResponseRequest } from './response-request.ts'
-import { readInput, sinceModel } from './response-request.ts'
+import type { ResponseInput } from './response-request.ts'
+import { ResponseRequest, readInput, sinceModel } from './response-request.ts'
 
 /** Throws an `OpenAiError`. */
 export async function beginByInput(
@@ -25,6 +25,21 @@ export async function beginByInput(
   return await continueConversation(deps, request, earlier, { ...body, input })
 }
 
+/** Returns the conversation whose calls the request answers, if that says which one it continues. */
+export function conversationAnswered(body: unknown): string | undefined {
+  const parsedRequest = ResponseRequest.safeParse(body)
+  if (!parsedRequest.success) return undefined
+  try {
+    return idAnswered(readInput(sinceModel(parsedRequest.data.input), false))
+  } catch {
+    // The request will be refused, by any instance.
+    return undefined
+  }
+}
+
+const idAnswered = ({ outputs, approvals }: ResponseInput): string | undefined =>
+  (parseCallId(outputs[0]?.callId ?? '') ?? parseApprovalId(approvals[0]?.id ?? ''))?.conversationId
+
 /** A conversation that the key does not see, or of another profile, is as one that does not exist. */
 async function answeredBy(
   { manager }: GatewayDeps,
@@ -32,12 +47,11 @@ async function answeredBy(
   { input }: ResponseRequest,
   profile: string,
 ): Promise<Conversation | undefined> {
-  const { outputs, approvals } = readInput(input, false)
-  const id = parseCallId(outputs[0]?.callId ?? '') ?? parseApprovalId(approvals[0]?.id ?? '')
-  if (!id) return undefined
+  const id = idAnswered(readInput(input, false))
+  if (id === undefined) return undefined
   await manager.upToDate()
-  const owner = manager.ownerOf(id.conversationId)
+  const owner = manager.ownerOf(id)
   if (!owner || !access.sees(owner)) return undefined
-  const conversation = await manager.open(id.conversationId)
+  const conversation = await manager.open(id)
   return conversation.state.settings.profile === profile ? conversation : undefined
 }

@@ -20,7 +20,7 @@ import { beginAlone } from '../shared/begin-alone.ts'
 import { deleteUnused } from '../shared/settle-new.ts'
 import { isAtRest } from '../shared/is-at-rest.ts'
 import { toolsUpdate, useTools } from '../shared/use-tools.ts'
-import { parseCallId } from './call-id.ts'
+import { formatCallId, parseCallId } from './call-id.ts'
 import { OpenAiError } from './openai-error.ts'
 import { parseApprovalId } from './response-id.ts'
 import type { ResponseInput, ResponseRequest } from './response-request.ts'
@@ -202,7 +202,10 @@ const waitingIn = (conversation: Conversation): Waiting[] =>
 /** Answers everything that waits, or nothing: a call is never decided because it is not named. */
 function answersTo(conversation: Conversation, input: ResponseInput): readonly GivenAnswer[] {
   const open = waitingIn(conversation)
-  const answers = open.map((request) => ({ requestId: request.request_id, answer: answerTo(request, input) }))
+  const answers = open.map((request) => ({
+    requestId: request.request_id,
+    answer: answerTo(conversation.id, request, input),
+  }))
   const callIds = new Set(
     open.flatMap(({ request_id, tool_use_ids }) => tool_use_ids.map((id) => `${request_id} ${id}`)),
   )
@@ -225,7 +228,11 @@ function answersTo(conversation: Conversation, input: ResponseInput): readonly G
   return answers
 }
 
-function answerTo(request: Waiting, { parts, approvals, outputs }: ResponseInput): AnswerRequest {
+function answerTo(
+  conversationId: string,
+  request: Waiting,
+  { parts, approvals, outputs }: ResponseInput,
+): AnswerRequest {
   if (request.kind === 'elicitation') {
     if (parts.length === 0) throw stillWaits('A form of an MCP server waits. Send a message, which declines it.')
     return { kind: 'elicitation', answers: { '0': DECLINE } }
@@ -235,7 +242,8 @@ function answerTo(request: Waiting, { parts, approvals, outputs }: ResponseInput
   if (request.kind === 'client_tool') {
     const [id = ''] = request.tool_use_ids
     const answer = outputs.find(({ callId }) => toolUseIdIn(callId) === id)
-    if (!answer) throw new OpenAiError(400, `No tool output found for function call ${id}.`, { param: 'input' })
+    const callId = formatCallId({ conversationId, toolUseId: id })
+    if (!answer) throw new OpenAiError(400, `No tool output found for function call ${callId}.`, { param: 'input' })
     return parseField(AnswerRequest, { kind: 'client_tool', output: answer.output })
   }
   const waitingCalls = request.payload.tool_uses.filter(({ decision }) => decision === undefined)

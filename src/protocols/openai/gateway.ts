@@ -3,12 +3,14 @@ import type { FastifyRequest } from 'fastify'
 import { accessOf } from '../../http/guards/authorize.ts'
 import { listModels, requireModel } from './models.ts'
 import type { GatewayDeps } from '../shared/gateway-deps.ts'
+import { conversationAnswered as answered } from './begin-by-input.ts'
 import * as chat from './chat-completions.ts'
 import * as conversations from './conversations.ts'
 import * as responses from './responses.ts'
 import { sendError as send } from './openai-error.ts'
 
 export const sendError = send
+export const conversationAnswered = answered
 export const { createChatCompletion, conversationOfChat } = chat
 export const { createResponse, getResponse, cancelResponse, deleteResponse, listInputItems } = responses
 

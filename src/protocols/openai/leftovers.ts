@@ -1,4 +1,5 @@
 /** Removes conversations that were to go with their answer and outlived it: the server stopped before, or no result of a function came. */
+import type { FastifyRequest } from 'fastify'
 import type { StopReason } from '../../contract/events/status.ts'
 import type { Conversation } from '../../conversations/conversation.ts'
 import { findForkedFrom } from '../../conversations/forked-log.ts'
@@ -7,8 +8,12 @@ import { readPages } from '../../events/read-pages.ts'
 import type { HashBody } from '../../security/body-hash.ts'
 import { beginAlone } from '../shared/begin-alone.ts'
 import { deleteIf } from '../shared/delete-if.ts'
+import type { GatewayDeps } from '../shared/gateway-deps.ts'
+import { isAtRest } from '../shared/is-at-rest.ts'
+import { followTurn } from '../items/follow-turn.ts'
 import { newestIsMarked } from './chat-history.ts'
 import type { LeftoverAges } from './leftover-ages.ts'
+import type { ResponseId } from './response-id.ts'
 import type { TemporaryKind } from './temporary-id.ts'
 import { isTemporaryId } from './temporary-id.ts'
 
@@ -64,7 +69,7 @@ async function remove(manager: Manager, { id, kind, ages }: Leftover): Promise<v
 const IS_LEFT: Readonly<Record<TemporaryKind, (conversation: Conversation) => Promise<boolean>>> = {
   // The request of a chat that had ended by itself would have removed it: somebody else has continued it.
   chat: async (conversation) => (await newestIsMarked(conversation)) && !(await hasEndedByItself(conversation)),
-  response: isOfOneResponse,
+  response: (conversation) => isOfOneResponse(conversation),
 }
 
 async function hasEndedByItself({ log, requests }: Conversation): Promise<boolean> {
@@ -78,11 +83,46 @@ async function hasEndedByItself({ log, requests }: Conversation): Promise<boolea
 const ENDS: ReadonlySet<string> = new Set(['Result'])
 const CUT_OFF: ReadonlySet<string> = new Set<StopReason>(['server_restart', 'owner_lost'])
 
-/** A client that answers or continues it wants to have it. What a fork has of its original does not count. */
-export async function isOfOneResponse({ log, requests }: Conversation): Promise<boolean> {
-  const fork = await findForkedFrom(log)
-  const { events } = await log.read({ types: SAID, limit: 2, ...(fork && { afterSeq: fork.seq }) })
-  return requests.list().length === 0 && events.length < 2
+/**
+ * A client that answers or continues it wants to have it. What a fork has of its original does not count, nor what was said
+ * through `knownThrough`.
+ */
+export async function isOfOneResponse({ log, requests }: Conversation, knownThrough?: number): Promise<boolean> {
+  const afterSeq = knownThrough ?? (await findForkedFrom(log))?.seq
+  const { events } = await log.read({ types: SAID, limit: 2, ...(afterSeq !== undefined && { afterSeq }) })
+  return requests.list().length === 0 && events.length < (knownThrough === undefined ? 2 : 1)
 }
 
 const SAID: ReadonlySet<string> = new Set(['UserMessage', 'RequestAnswered'])
+
+type UnstoredResponse = {
+  readonly id: ResponseId
+  readonly conversation: Conversation
+  /** Of a turn that continues one: the head when it began. */
+  readonly knownThrough: number | undefined
+}
+
+/** Deletes the conversation when the turn has ended, unless it waits for the client or somebody continues it. Never rejects. */
+export async function deleteAtEnd(
+  { manager }: GatewayDeps,
+  { conversation, id, knownThrough }: UnstoredResponse,
+  { log }: Pick<FastifyRequest, 'log'>,
+): Promise<void> {
+  try {
+    for await (const _ of followTurn(conversation.log, id.start, new AbortController().signal));
+    // Somebody who continues it now wants to have it.
+    const release = beginAlone(conversation.id)
+    if (!release) return
+    try {
+      await deleteIf(
+        manager,
+        conversation,
+        async () => isAtRest(conversation) && (await isOfOneResponse(conversation, knownThrough)),
+      )
+    } finally {
+      release()
+    }
+  } catch (err) {
+    log.warn({ err, conversation_id: conversation.id }, 'a conversation that was not to be stored could not be deleted')
+  }
+}

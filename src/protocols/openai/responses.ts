@@ -20,15 +20,14 @@ import type { ResponseId } from './response-id.ts'
 import { formatResponseId, parseResponseId } from './response-id.ts'
 import { enterStream } from '../shared/enter-stream.ts'
 import type { GatewayDeps } from '../shared/gateway-deps.ts'
-import { isAtRest } from '../shared/is-at-rest.ts'
-import { isOfOneResponse } from './leftovers.ts'
+import { deleteAtEnd } from './leftovers.ts'
+import { isTemporaryId } from './temporary-id.ts'
 import { inputItems } from './input-items.ts'
 import { responseObject } from './response-object.ts'
 import type { Echo, ResponseObject } from './response-object.ts'
 import type { ResponseRequest } from './response-request.ts'
 import { ResponseRequest as RequestSchema, asksApproval, isUnstored, outputSchemaOf } from './response-request.ts'
 import { streamResponse } from '../shared/stream-response.ts'
-import { beginAlone } from '../shared/begin-alone.ts'
 import { deleteIf } from '../shared/delete-if.ts'
 
 /** A response and its conversation. */
@@ -61,38 +60,21 @@ export async function createResponse(
     name !== undefined || (before?.isOfConversation === true && before.conversationId === conversation.id)
   const response = { conversation, id: { conversationId: conversation.id, start, ...flags, isOfConversation } }
   const release = deps.manager.hold(conversation.id)
-  let isDecided = !isUnstored(body) || !turn.isNew
+  // A client that sends all items each time continues what it did not want to be stored.
+  const isAnswered =
+    !previous && name === undefined && isTemporaryId(conversation.id, request.server.hashBody, 'response')
+  const ending = { ...response, knownThrough: turn.isNew ? undefined : conversation.log.head }
+  let isDecided = !isUnstored(body) || !(turn.isNew || isAnswered)
   try {
     const answer = await answerWith(deps, response, body, { request, reply })
     if (isDecided || answer === undefined || answer.status === 'in_progress') return answer
     isDecided = true
-    await deleteAtEnd(deps, response, request)
+    await deleteAtEnd(deps, ending, request)
     return answer
   } finally {
     // Otherwise the client has left, and the agent still works.
     if (isDecided) release()
-    else void deleteAtEnd(deps, response, request).finally(release)
-  }
-}
-
-/** Deletes the conversation when the turn has ended, unless it waits for the client or somebody continues it. Never rejects. */
-async function deleteAtEnd(
-  { manager }: GatewayDeps,
-  { conversation, id }: FoundResponse,
-  { log }: FastifyRequest,
-): Promise<void> {
-  try {
-    for await (const _ of followTurn(conversation.log, id.start, new AbortController().signal));
-    // Somebody who continues it now wants to have it.
-    const release = beginAlone(conversation.id)
-    if (!release) return
-    try {
-      await deleteIf(manager, conversation, async () => isAtRest(conversation) && (await isOfOneResponse(conversation)))
-    } finally {
-      release()
-    }
-  } catch (err) {
-    log.warn({ err, conversation_id: conversation.id }, 'a conversation that was not to be stored could not be deleted')
+    else void deleteAtEnd(deps, ending, request).finally(release)
   }
 }
 

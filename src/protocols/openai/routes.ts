@@ -46,7 +46,9 @@ export const openAiRoutes: FastifyPluginAsync<GatewayDeps & LeftoverDeps & Respo
 
   add(['GET', '/v1/models'], reading, (gateway, request) => gateway.models(deps, request))
   add(['GET', '/v1/models/:model'], reading, (gateway, request) => gateway.model(deps, request))
-  const creating = { ...asking, conversationInBody: conversationContinued, creationPrefix: CREATION_PREFIX }
+  const conversationInBody = async (body: unknown) =>
+    conversationInFields(body) ?? (await load()).conversationAnswered(body)
+  const creating = { ...asking, conversationInBody, creationPrefix: CREATION_PREFIX }
   add(['POST', RESPONSES], creating, (gateway, request, reply) => gateway.createResponse(deps, request, reply))
   const chat = '/v1/chat/completions'
   const chatting = {
@@ -124,7 +126,7 @@ const idOf = (text: unknown) => (typeof text === 'string' ? parseResponseId(text
 // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the parameter of the route
 const conversationOfResponse = (params: unknown) => idOf((params as { response_id: string }).response_id)
 
-function conversationContinued(body: unknown): string | undefined {
+function conversationInFields(body: unknown): string | undefined {
   if (typeof body !== 'object' || body === null) return undefined
   if ('previous_response_id' in body && body.previous_response_id !== null) return idOf(body.previous_response_id)
   if (!('conversation' in body)) return undefined

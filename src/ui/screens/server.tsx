@@ -8,7 +8,7 @@ import { WhenLoaded, useLoaded } from '../parts/loaded.tsx'
 import { attempt, notify } from '../parts/notices.tsx'
 import { texts } from '../state/preferences.ts'
 import { addressOf } from '../state/route.ts'
-import { client, may } from '../state/session.ts'
+import { client, may, seesAll } from '../state/session.ts'
 import { count, moment } from '../parts/amounts.ts'
 import { short, visible } from '../text/visible.ts'
 import { ActivityNow, Fact } from './activity.tsx'
@@ -54,7 +54,7 @@ function About({ info }: { readonly info: Info }) {
           <Fact key={name} name={name} value={value} />
         ))}
       </dl>
-      <ActivityNow runLimit={info.limits.max_concurrent_runs} />
+      {seesAll() && <ActivityNow runLimit={info.limits.max_concurrent_runs} />}
       <details>
         <summary>{limits}</summary>
         <dl>

@@ -126,6 +126,12 @@ export function client(): AgentServerClient {
   return session.value.client
 }
 
+/** False for a key that is limited to some conversations. */
+export function seesAll(): boolean {
+  const { conversations, user_id, profiles } = session.value?.me ?? {}
+  return (conversations ?? user_id ?? profiles) === undefined
+}
+
 export const may = (scope: KeyScope): boolean => session.value?.me.scopes.includes(scope) ?? false
 
 /** Returns what a person reads about a request that failed. A refused key ends the session. */

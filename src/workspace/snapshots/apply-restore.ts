@@ -88,6 +88,16 @@ class Restore {
 
   async #run(plan: RootPlan): Promise<RestoreOutcome> {
     const unlockedDirectories = await this.#unlock(plan)
+    try {
+      await this.#change(plan)
+    } finally {
+      for (const { path, entry } of unlockedDirectories)
+        await this.#attempt(path, (parent, name) => this.#setMode(parent, name, entry.mode))
+    }
+    return { failed: this.#failed }
+  }
+
+  async #change(plan: RootPlan): Promise<void> {
     const { removed, removedDirectories, madeDirectories, written, changedDirectories } = plan
     for (const path of removed)
       await this.#attempt(path, async (parent, name) => {
@@ -118,9 +128,8 @@ class Restore {
       },
     )
     // Last and from below: a directory may be one that nothing can be written to.
-    for (const change of [...changedDirectories, ...unlockedDirectories, ...madeDirectories.toReversed()])
+    for (const change of [...changedDirectories, ...madeDirectories.toReversed()])
       await this.#attempt(change.path, (parent, name) => this.#setMode(parent, name, change.entry.mode))
-    return { failed: this.#failed }
   }
 
   /** Makes the directories writable in which something changes. Returns those that get their modes again. */
