@@ -171,8 +171,9 @@ export class Replays {
     void this.#noteEnd(run, id)
   }
 
-  async #note({ replay: { id, rows }, idempotency }: ReplayRecord): Promise<void> {
-    const forks = rows.map(({ conversation_id: fork }) => fork)
+  /** Other instances hide the forks that there are. */
+  async #note({ replay: { id, rows }, idempotency, isTidied }: ReplayRecord): Promise<void> {
+    const forks = isTidied ? [] : rows.map(({ conversation_id: fork }) => fork)
     await this.#deps.table?.note({ id, forks, key: idempotency?.key })
   }
 
@@ -220,6 +221,7 @@ export class Replays {
     for (const { conversation_id: id } of rows) if (manager.ownerOf(id)) await manager.delete(id)
     const tidiedRecord = { ...record, isTidied: true }
     await files.write(tidiedRecord)
+    await this.#note(tidiedRecord)
     this.#ended.set(record.replay.id, tidiedRecord)
     for (const { conversation_id: id } of rows) manager.hidden.delete(id)
   }

@@ -53,7 +53,7 @@ export async function findOwner(request: FastifyRequest, { cluster, remote }: Pe
 /** A list is made of the parts of all instances. */
 async function replayOwner(request: FastifyRequest, cluster: Peers['cluster']): Promise<Owner | undefined> {
   const { replay_id: id } = ReplayPath.parse(request.params)
-  const key = request.access && creationKey(request, request.access)
+  const key = request.method === 'POST' && request.access ? creationKey(request, request.access) : undefined
   const replay = id === undefined ? key !== undefined && { key } : { id }
   return replay ? await cluster.ownerOfReplay(request.raw.socket, replay) : undefined
 }

@@ -5,17 +5,17 @@ import { ReplayPage } from '../../contract/replay.ts'
 import { encodePageId } from '../../lib/page-id.ts'
 import { problemIn, textOf } from './remote-conversation.ts'
 
-/** Each instance returns as many as the page has. Throws the `Problem` `owner_lost` if one does not answer. */
+/** Each instance returns as many as the page has. Throws the `Problem` `owner_lost` if one does not answer, and the reason of the signal. */
 export async function withOtherReplays(
   request: FastifyRequest,
   own: ReplayPage,
   limit: number,
   cluster: Pick<Cluster, 'othersFor' | 'send'>,
+  signal: AbortSignal,
 ): Promise<ReplayPage> {
   const { access, keyFingerprint: fingerprint = '', id } = request
   const others = await cluster.othersFor(request.raw.socket)
   if (!access || others.length === 0) return own
-  const { signal } = new AbortController()
   const sentRequest = { method: 'GET', path: request.url, headers: { 'x-request-id': id }, body: undefined, signal }
   const pages = await Promise.all(
     others.map(async (peer) => {

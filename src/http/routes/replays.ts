@@ -9,6 +9,7 @@ import type { Authorize } from '../guards/authorize.ts'
 import type { Peers } from '../guards/forward-to-owner.ts'
 import { mayReplay, ownKey } from '../guards/limited-requests.ts'
 import { describeRoute } from '../openapi/describe-route.ts'
+import { closeSignal } from '../request/close-signal.ts'
 import { KeyHeader, idempotencyOf } from '../request/idempotency-key.ts'
 
 const OneReplay = z.strictObject({ replay_id: z.uuid().toLowerCase() })
@@ -60,11 +61,11 @@ export const replayRoutes: FastifyPluginAsyncZod<ReplayRouteDeps> = async (app, 
         response: { 200: ReplayPage },
       },
     },
-    async (request) => {
+    async (request, reply) => {
       const page = replays.list(request.query, seenBy(accessOf(request)))
       if (!peers) return page
       const { withOtherReplays } = await import('../remote/remote-replays.ts')
-      return await withOtherReplays(request, page, request.query.limit, peers.cluster)
+      return await withOtherReplays(request, page, request.query.limit, peers.cluster, closeSignal(reply))
     },
   )
 

@@ -35,7 +35,7 @@ export class ReplayRows implements ReplayTable {
 
 const NOTE = `
   insert into replays (id, owner, forks, key) values ($1, $2, $3, $4)
-  on conflict (id) do update set owner = excluded.owner`
+  on conflict (id) do update set owner = excluded.owner, forks = excluded.forks`
 const otherOwner = (column: string) => `
   select i.id, i.address from replays r join incarnations i on i.id = r.owner
   where ${column} = $1 and i.id <> $2 and i.ended_at is null and i.address is not null
