@@ -125,8 +125,7 @@ export async function startServer(
     if (!cluster) return
     progress.phase = 'stopping'
     const deadline = AbortSignal.timeout(timerMs(config.drainSeconds * 1000))
-    // What the others do with their forks ends none of them: the next start continues them.
-    await replays.close()
+    await replays.close() // whatever others do with their forks, the next start continues them
     // If this fails, the others learn that this one has ended.
     await cluster.leave(manager.isHere).catch((error: unknown) => logger.warn({ err: error }, NOT_LEFT))
     await manager.leave(deadline)

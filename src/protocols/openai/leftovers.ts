@@ -87,7 +87,7 @@ const CUT_OFF: ReadonlySet<string> = new Set<StopReason>(['server_restart', 'own
  * A client that answers or continues it wants to have it. What a fork has of its original does not count, nor what was said
  * through `knownThrough`.
  */
-export async function isOfOneResponse({ log, requests }: Conversation, knownThrough?: number): Promise<boolean> {
+async function isOfOneResponse({ log, requests }: Conversation, knownThrough?: number): Promise<boolean> {
   const afterSeq = knownThrough ?? (await findForkedFrom(log))?.seq
   const { events } = await log.read({ types: SAID, limit: 2, ...(afterSeq !== undefined && { afterSeq }) })
   return requests.list().length === 0 && events.length < (knownThrough === undefined ? 2 : 1)
@@ -98,7 +98,7 @@ const SAID: ReadonlySet<string> = new Set(['UserMessage', 'RequestAnswered'])
 type UnstoredResponse = {
   readonly id: ResponseId
   readonly conversation: Conversation
-  /** Of a turn that continues one: the head when it began. */
+  /** The head when a turn began that continues one. */
   readonly knownThrough: number | undefined
 }
 

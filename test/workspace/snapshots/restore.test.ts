@@ -88,8 +88,7 @@ test('what is in a directory that nothing can be written to goes back, and its m
     process.exit(0)`
   // Modes do not bind the superuser.
   const bound = process.getuid!() === 0 ? ['setpriv', '--bounding-set', '-dac_override', '--inh-caps', '-all'] : []
-  const [file = '', ...args] = [...bound, process.execPath, '-e', program, place]
-  const failed = execFileSync(file, args, { encoding: 'utf8' })
+  const failed = execFileSync('env', [...bound, process.execPath, '-e', program, place], { encoding: 'utf8' })
   expect(JSON.parse(failed)).toEqual([])
   expect(sorted(describeTree(workdir))).toEqual(sorted(model))
 })
