@@ -47,6 +47,12 @@ export class FollowedSession {
     this.#requests = new EditorRequests({ edge, conversation, workdir: view.workdir, warn: place.warn })
   }
 
+  readonly #pauseNext = shareNext(async () => {
+    this.#requests.withdrawAll()
+    await this.conversation.pause({ interrupt: true })
+  })
+  #pausing: Promise<unknown> = Promise.resolve()
+
   get view(): ConversationView {
     return this.#view
   }
@@ -84,10 +90,17 @@ export class FollowedSession {
   }
 
   /** Interrupts what runs, also if another client has started it. Nothing is approved by it. Calls while one works share the next. */
-  readonly pause = shareNext(async () => {
-    this.#requests.withdrawAll()
-    await this.conversation.pause({ interrupt: true })
-  })
+  pause(): Promise<void> {
+    const pausing = this.#pauseNext()
+    this.#pausing = pausing.catch(() => {})
+    return pausing
+  }
+
+  /** Sends a message behind the pauses that came before it: none of them interrupts its run. */
+  async send(...message: Parameters<ConversationHandle['send']>): ReturnType<ConversationHandle['send']> {
+    await this.#pausing
+    return await this.conversation.send(...message)
+  }
 
   /** Throws a `RequestError` for an option that does not exist. Returns the options after the change. */
   async setOption(id: string, value: unknown) {

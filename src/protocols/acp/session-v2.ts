@@ -68,7 +68,7 @@ export class EditorSessionV2 {
     if (this.#end) throw this.#end
     const cancels = this.#cancels
     this.#isAsked = true
-    const { event_id: messageId } = await this.followed.conversation.send(content)
+    const { event_id: messageId } = await this.followed.send(content)
     // The pause may have come before the message.
     if (cancels !== this.#cancels) await this.followed.pause()
     return { messageId }

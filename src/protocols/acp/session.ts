@@ -67,7 +67,7 @@ export class EditorSession {
     try {
       const idempotencyKey = crypto.randomUUID()
       this.#own.add(idempotencyKey)
-      const { seq, run_id } = await conversation.send(content, { idempotencyKey })
+      const { seq, run_id } = await this.followed.send(content, { idempotencyKey })
       turn.begin(seq, run_id)
       // The pause may have come before the message.
       if (turn.isCancelled) await this.followed.pause()
