@@ -217,8 +217,8 @@ test.each([
   ['that the editor declines', { elicitation: { form: {} } }],
   ['that the editor cannot show', {}],
 ])('a form of an MCP server %s is declined, and the prompt ends', async (_, capabilities) => {
-  // The server is a program of the tests, which a sandbox hides where the clone is below /tmp.
-  const unisolated = { ...env(), OPENHANDS_ISOLATION: 'none' }
+  // The server is a program of the tests, which the sandbox of the first editor hides where the clone is below /tmp.
+  const unisolated = { ...env(), OPENHANDS_DATA_DIR: join(home, 'forms'), OPENHANDS_ISOLATION: 'none' }
   await using other = await Editor.start({ env: unisolated, cwd: home, capabilities })
   const args = [join(import.meta.dirname, '../../mcp/children/odd-server.ts')]
   const odd: McpServer = { name: 'odd', command: process.execPath, args, env: [] }
