@@ -53,7 +53,8 @@ export class EventLog {
   #failed = false
   /** Appends that have begun and are not published. */
   #appending = 0
-  #isFrozen = false
+  /** Rejects if the log stays. */
+  #removing: Promise<void> | undefined
   #ended: LogEnd | undefined
   #closing: Promise<void> | undefined
   #lastShown: Promise<unknown> = Promise.resolve()
@@ -95,7 +96,7 @@ export class EventLog {
    * `Problem`: `storage_full` and `unavailable` (nothing was stored, try again), `storage_failed` (see `failed`).
    */
   append(drafts: readonly EventDraft[], purpose?: Pick<AppendOptions, 'isForClient'>): Promise<readonly StoredEvent[]> {
-    if (this.#isFrozen) return Promise.reject(closedProblem('deleted'))
+    if (this.#removing) return this.#removing.then(refuseDeleted, () => this.append(drafts, purpose))
     const storing = this.#store(drafts, purpose)
     // Publish in the order of the calls, however the promises of the store are chained. No `Queue`: storing must not
     // wait. What is refused does not wait for those before it, and those after it do.
@@ -111,20 +112,18 @@ export class EventLog {
   }
 
   /**
-   * Calls `remove`, which makes the log unreachable; appends throw `conversation_deleted` from now on, unless it rejects. Throws
-   * `conversation_changed` if the log has an event after this one.
+   * Calls `remove`, which makes the log unreachable. Appends wait for it, and throw `conversation_deleted`, or are stored if it
+   * rejects. Throws `conversation_changed` if the log has an event after this one.
    */
   async endAt(seq: number, remove: () => Promise<void>): Promise<void> {
     while (this.head === seq && this.#appending > 0) await this.#lastShown
     if (this.head !== seq)
       throw new Problem('conversation_changed', 'Something has happened in the conversation meanwhile. Try again.')
-    this.#isFrozen = true
-    try {
-      await remove()
-    } catch (error) {
-      this.#isFrozen = false
+    this.#removing = remove()
+    await this.#removing.catch((error: unknown) => {
+      this.#removing = undefined
       throw error
-    }
+    })
   }
 
   /**
@@ -246,4 +245,8 @@ export class EventLog {
       this.#subscribers.clear()
     }
   }
+}
+
+function refuseDeleted(): never {
+  throw closedProblem('deleted')
 }

@@ -75,6 +75,20 @@ describe('An appended event', () => {
     expect(shown).toEqual(['first', 'last'])
   })
 
+  test('waits for a removal of the log, and is stored if that fails', async () => {
+    const removals = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+    const failing = log.endAt(log.head, () => removals[0]!.promise)
+    const appends = ['first', 'second'].map((text) => log.append([message(text)]))
+    removals[0]!.reject(new Error('the disk is full'))
+    await expect(failing).rejects.toThrow('the disk is full')
+    expect((await Promise.all(appends)).flat().map(textOf)).toEqual(['first', 'second'])
+    const removing = log.endAt(log.head, () => removals[1]!.promise)
+    const late = log.append([message('late')])
+    removals[1]!.resolve()
+    await removing
+    await expect(late).rejects.toMatchObject({ code: 'conversation_deleted' })
+  })
+
   test('waits for the guard, keeps its place meanwhile, and fails with it', async () => {
     await using directory = await tempDirectory()
     const stored = await createJsonlStore({ directory: directory.path }).create(uuid7())
