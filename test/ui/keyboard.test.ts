@@ -58,9 +58,12 @@ test('a person logs in, finds a conversation, writes, decides, reads and moves w
   expect(await tree('[data-request]')).toMatch(/Permission[^]*touch made[^]*button "Allow"[^]*button "Deny"/)
   await page.waitForSelector('.unseen:text-is("The agent: needs a decision")', { state: 'attached' })
   await tabTo('nav.places *')
+  await press('n')
+  await page.waitForSelector('[data-request]:is(:focus, :focus-within)')
+  // Without a request, the key that finds the next one leads to the inbox.
   await expect
     .poll(async () => {
-      await press('n', 'a')
+      await press('a')
       return (await stage.server.call('GET', `/conversations/${id}/requests`)).body.items.length
     })
     .toBe(0)
