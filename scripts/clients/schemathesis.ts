@@ -3,11 +3,11 @@
  * `schemathesis/exceptions.json`. That list has a reason for each, and a test keeps it from growing.
  */
 import { cpSync, mkdirSync, readFileSync } from 'node:fs'
-import { createServer, request as send } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import type { IncomingHttpHeaders, OutgoingHttpHeaders } from 'node:http'
 import { join } from 'node:path'
 import { execa } from 'execa'
 import { z } from 'zod'
+import { startForwarder } from './forwarder.ts'
 import type { Environment } from './toolchains.ts'
 
 const FOLDER = join(import.meta.dirname, 'schemathesis')
@@ -16,8 +16,6 @@ const RUN_MS = 12 * 60_000
 
 /** The same in every run, so that a failure can be repeated. */
 const SEED = '1'
-/** More than the server takes, so that its own refusal is what comes back. */
-const MAX_HEADER_BYTES = 256 * 1024
 /** Streams do not end, so a request for one would only time out. */
 const STREAMS = ['streamEvents', 'streamFirehose']
 
@@ -47,7 +45,7 @@ export async function runSchemathesis(
   const directory = join(work, 'schemathesis')
   mkdirSync(directory)
   cpSync(join(import.meta.dirname, '../../openapi/openapi.json'), join(directory, 'openapi.json'))
-  await using forwarder = await startForwarder(url)
+  await using forwarder = await startForwarder(url, withOtherAddresses())
   const { all: output } = await execa('schemathesis', argumentsFor(forwarder.url, key), {
     cwd: directory,
     env,
@@ -105,29 +103,10 @@ function sectionsOf(output: string, failures: readonly Entry[]): string {
 }
 
 /** Each request comes from another address: many wrong keys from one address would be refused with 429. */
-async function startForwarder(target: string) {
+function withOtherAddresses() {
   let address = 0
-  const server = createServer({ maxHeaderSize: MAX_HEADER_BYTES }, (request, response) => {
+  return (headers: IncomingHttpHeaders): OutgoingHttpHeaders => {
     address++
-    const headers = {
-      ...request.headers,
-      'x-forwarded-for': `10.${address >> 16}.${(address >> 8) & 255}.${address & 255}`,
-    }
-    const forwarded = send(`${target}${request.url}`, { method: request.method, headers }, (answer) => {
-      response.writeHead(answer.statusCode ?? 502, answer.rawHeaders)
-      answer.pipe(response)
-    })
-    forwarded.on('error', () => response.destroy())
-    response.on('close', () => forwarded.destroy())
-    request.pipe(forwarded)
-  })
-  await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve))
-  const { port } = server.address() as AddressInfo // it listens on TCP
-  return {
-    url: `http://127.0.0.1:${port}`,
-    [Symbol.asyncDispose]: async () => {
-      server.closeAllConnections()
-      await server[Symbol.asyncDispose]()
-    },
+    return { ...headers, 'x-forwarded-for': `10.${address >> 16}.${(address >> 8) & 255}.${address & 255}` }
   }
 }

@@ -1,10 +1,10 @@
 /** The conformance tests of the Model Context Protocol, in front of `/mcp`: what each revision requires of a server. */
 import { mkdirSync, readdirSync, readFileSync } from 'node:fs'
-import { createServer, request as send } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import type { IncomingHttpHeaders } from 'node:http'
 import { join } from 'node:path'
 import { execa } from 'execa'
 import { z } from 'zod'
+import { startForwarder } from '../clients/forwarder.ts'
 import type { CaseResult, ProgramPlace } from './run-program.ts'
 
 const REVISIONS = ['2025-11-25', '2026-07-28']
@@ -13,7 +13,10 @@ const Checks = z.array(z.object({ id: z.string(), status: z.string(), errorMessa
 
 /** Returns a case for each check of each scenario and revision. */
 export async function runMcpConformance({ env, directory = '', work }: ProgramPlace): Promise<CaseResult[]> {
-  await using proxy = await startKeyProxy(env['AGENT_SERVER_URL'] ?? '', env['AGENT_SERVER_KEY'] ?? '')
+  // The tests have no option for a key.
+  const authorization = `Bearer ${env['AGENT_SERVER_KEY'] ?? ''}`
+  const withKey = (headers: IncomingHttpHeaders) => ({ ...headers, authorization })
+  await using proxy = await startForwarder(env['AGENT_SERVER_URL'] ?? '', withKey)
   const program = join(directory, 'node_modules/@modelcontextprotocol/conformance/dist/index.js')
   const results: CaseResult[] = []
   for (const revision of REVISIONS) {
@@ -48,27 +51,4 @@ function readChecks(directory: string, revision: string): CaseResult[] {
         fault: status === 'SUCCESS' ? undefined : errorMessage,
       }))
   })
-}
-
-/** The tests have no option for a key. This adds it, and changes nothing else. */
-async function startKeyProxy(url: string, key: string) {
-  const server = createServer((incoming, outgoing) => {
-    const headers = { ...incoming.headers, authorization: `Bearer ${key}` }
-    const forwarded = send(`${url}${incoming.url}`, { method: incoming.method, headers }, (answer) => {
-      outgoing.writeHead(answer.statusCode ?? 502, answer.headers)
-      answer.pipe(outgoing)
-    })
-    forwarded.on('error', () => outgoing.destroy())
-    outgoing.on('close', () => forwarded.destroy())
-    incoming.pipe(forwarded)
-  })
-  await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve))
-  const { port } = server.address() as AddressInfo // it listens on TCP
-  return {
-    url: `http://127.0.0.1:${port}`,
-    [Symbol.asyncDispose]: async () => {
-      server.closeAllConnections()
-      await server[Symbol.asyncDispose]()
-    },
-  }
 }

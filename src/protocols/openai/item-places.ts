@@ -27,8 +27,8 @@ export async function placeOfItem({ log }: Conversation, itemId: string): Promis
 }
 
 /**
- * Returns the seq of the newest event before this one that ends a turn whose calls all have their results; 0 if there is none. What
- * follows it can be shown without what is before it.
+ * Finds the end of the last whole turn before an event, and returns its seq. A turn is whole when each of its calls has a result.
+ * Returns 0 if there is no such turn. The events after it can be shown without those before it.
  */
 export async function beginningBefore({ log, state }: Conversation, beforeSeq: number): Promise<number> {
   /** Calls that began earlier. */

@@ -129,7 +129,7 @@ export class WorkspaceSnapshots {
     return realPaths.map((path, index) => ({ key: keys[index] ?? path, shown: index === 0 ? '' : path }))
   }
 
-  /** Returns what differs between the snapshot before this event and the last one; undefined if there is none. */
+  /** Compares the last snapshot before this event with the newest snapshot. Returns undefined if no snapshot exists. */
   async changesSince(seq: number): Promise<Totals | undefined> {
     const keptSnapshots = await this.list()
     const [from, to] = [keptSnapshots.findLast(({ asOf }) => asOf < seq) ?? keptSnapshots[0], keptSnapshots.at(-1)]
