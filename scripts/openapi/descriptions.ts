@@ -24,7 +24,7 @@ export const DESCRIPTIONS: Readonly<Record<string, string>> = {
   ready: 'Returns 200 when requests are accepted, and 503 while the server starts, stops, or cannot write its data.',
   info: 'Returns what this server is and allows. The values do not change while it runs.',
   activity:
-    'Returns how many runs work or wait, and how many streams are open, of the whole server; in a cluster, of the instance that answers. Of the instance that is asked. A key that is limited to conversations, a user or profiles gets 403.',
+    'Returns how many runs work or wait, and how many streams are open, of the whole server; in a cluster, of the instance that answers. A key that is limited to conversations, a user or profiles gets 403.',
   listModels:
     'Returns what the server knows about models, by provider and name. A key that is limited to some conversations gets the models of the 1000 newest of them.',
   metrics: 'Returns counters and gauges of the whole server. They contain no ids and no texts of conversations.',
