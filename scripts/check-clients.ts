@@ -61,15 +61,17 @@ const isLasting =
   python === undefined || 'missing' in python || !isWanted('python')
     ? true
     : await followOverRestarts(python.env, work, report)
-const isFaithful =
-  python === undefined || 'missing' in python || !isWanted('schemathesis')
-    ? true
-    : await runSchemathesis(python.env, { url: settings['AGENT_SERVER_URL'] ?? '', key: KEY, work }, report)
 const npm = toolchains.get('npm')
-const isSdkRight =
-  python === undefined || 'missing' in python || !isWanted('python-sdk')
-    ? true
-    : await checkPythonSdk(python.env, npm && 'directory' in npm ? npm.directory : undefined, work, report)
+// Neither can use two cores, and each has a server of its own.
+const [isFaithful, isSdkRight] =
+  python === undefined || 'missing' in python
+    ? [true, true]
+    : await Promise.all([
+        !isWanted('schemathesis') ||
+          runSchemathesis(python.env, { url: settings['AGENT_SERVER_URL'] ?? '', key: KEY, work }, report),
+        !isWanted('python-sdk') ||
+          checkPythonSdk(python.env, npm && 'directory' in npm ? npm.directory : undefined, work, report),
+      ])
 finish(rows)
 
 async function provide(name: ToolchainName): Promise<Toolchain> {
