@@ -58,8 +58,10 @@ export type AgentContext = LimitReadings & {
 
 /** None of them rejects: a snapshot that fails does not end the run. */
 export type LoopSnapshots = {
-  /** The loop awaits it before these calls begin. */
-  readonly before: (calls: readonly ToolCall[]) => Promise<void>
+  /** Must be awaited before `before`. */
+  readonly prepare: () => Promise<void>
+  /** Returns what must be awaited before these calls begin; undefined if they may begin now. */
+  readonly before: (calls: readonly ToolCall[]) => Promise<void> | undefined
   /** Begins a snapshot if calls have ended that may have changed something; to be called when the model is asked. */
   readonly ahead: () => void
   /** Returns the end with what has changed during the run. If the run only waits, somebody else may change the files now. */

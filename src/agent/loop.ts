@@ -97,10 +97,9 @@ async function runOpenCalls(
   signal: AbortSignal,
 ): Promise<FinishedCall | LoopWait | LoopEnd | undefined> {
   const { toolCalls } = context
+  if (context.openCalls().length > 0) await context.snapshots?.prepare()
   const storing = (result: ResultDraft) => ahead.begin(result)
   let last: FinishedCall = { finishes: false }
-  /** The first of the calls for which the files were kept. */
-  let keptFor: string | undefined
   while (context.openCalls().length) {
     const hooks = context.hooks()
     if (hooks && (await hooks.beforeCalls(signal))) return ENDED_BY_HOOK
@@ -119,10 +118,9 @@ async function runOpenCalls(
     if (questionCalls?.length) return { questionCalls }
     // The snapshot is made once nothing is asked any more: what people change until then is theirs. Then the rules are
     // looked at again.
-    const [first] = calls
-    if (context.snapshots && !haveBegun && first && keptFor !== first.toolUseId) {
-      keptFor = first.toolUseId
-      await context.snapshots.before(calls)
+    const snapshot = haveBegun ? undefined : context.snapshots?.before(calls)
+    if (snapshot) {
+      await snapshot
       continue
     }
     const running = toolCalls.runInParallel(calls, gatedTurn?.denials, last.finishes ? undefined : storing)

@@ -43,7 +43,7 @@ export class PermissionGate {
 
   /** Must be awaited before a decision by these rules; a command line is only read when its parser is there. */
   async prepare(rules: GateRules): Promise<void> {
-    if (!letsAllRun(rules)) this.#parser ??= await import('unbash')
+    if (!letsAllRun(rules)) await this.loadParser()
   }
 
   /** The strictest of these rules counts. The verdict holds for now: a link may lead elsewhere the next moment. */
@@ -58,11 +58,15 @@ export class PermissionGate {
     return askVerdict ? { behavior: 'ask', ask: this.#callToDecide(call, askVerdict) } : ALLOW
   }
 
+  /** Must be awaited before `mayChange`, whatever the rules are. */
+  async loadParser(): Promise<void> {
+    this.#parser ??= await import('unbash')
+  }
+
   /** True unless it is certain that the call changes nothing, whatever rules allow. */
-  async mayChange({ name, input }: Pick<GatedCall, 'name' | 'input'>): Promise<boolean> {
+  mayChange({ name, input }: Pick<GatedCall, 'name' | 'input'>): boolean {
     const access = this.#options.accessOf({ name, input })
     if (access.kind !== 'command') return access.kind === 'edit' || access.kind === 'other'
-    this.#parser ??= await import('unbash')
     return changesSomething(this.#questionOf(name, access))
   }
 

@@ -53,21 +53,23 @@ const PROTECTED = new Set(
   .mcp.json .claude .openhands .config head`.split(/\s+/),
 )
 
+type FoundDirectories = {
+  readonly workdir: string
+  /** All directories of the agent. */
+  readonly roots: readonly string[]
+  readonly bases: Bases
+  readonly strictBases: Bases
+}
+
 /** Serves one decision: what it has looked up is kept. */
 export class Places {
   readonly homes: readonly string[]
-  /** The directories at which relative paths of rules start that allow something. */
-  readonly bases: Bases
-  /** Those of rules that deny or ask: they hold in all directories of the agent. */
-  readonly strictBases: Bases
   /** What is left of comparing for this decision. */
   readonly effort = new Effort()
   /** The directories at which relative paths of tools start. */
   readonly start: readonly string[]
-  readonly #workdir: string
-  /** All directories of the agent. */
-  readonly #roots: readonly string[]
   readonly #options: PlacesOptions
+  #found: FoundDirectories | undefined
   #git: { readonly program: string | undefined } | undefined
   readonly #linked = new Map<string, boolean>()
   #followed = 0
@@ -83,18 +85,34 @@ export class Places {
 
   constructor(options: PlacesOptions) {
     this.#options = options
-    this.#workdir = this.#real(options.workdir) ?? options.workdir
     this.homes = options.homes
     this.start = [options.workdir]
-    const workdirs = [...new Set([options.workdir, this.#workdir])]
-    this.bases = {
-      workdirs,
-      homes: [...new Set(options.homes.flatMap((home) => [home, this.#real(home) ?? home]))],
-    }
-    const { additionalDirectories: more = [] } = options
-    this.strictBases = more.length > 0 ? { ...this.bases, workdirs: [...new Set([...workdirs, ...more])] } : this.bases
+  }
+
+  /** The directories at which relative paths of rules start that allow something. */
+  get bases(): Bases {
+    return this.#directoriesOfAgent.bases
+  }
+
+  /** Those of rules that deny or ask: they hold in all directories of the agent. */
+  get strictBases(): Bases {
+    return this.#directoriesOfAgent.strictBases
+  }
+
+  /** They are looked up when a path is first compared: many commands name none. */
+  get #directoriesOfAgent(): FoundDirectories {
+    return (this.#found ??= this.#findDirectories())
+  }
+
+  #findDirectories(): FoundDirectories {
+    const { workdir: given, additionalDirectories: more = [], homes } = this.#options
+    const workdir = this.#look(given) ?? given
+    const workdirs = [...new Set([given, workdir])]
+    const bases = { workdirs, homes: [...new Set(homes.flatMap((home) => [home, this.#look(home) ?? home]))] }
     // One that has become a link is a name for another place.
-    this.#roots = [...workdirs, ...more.filter((each) => this.#real(each) === each)]
+    const roots = [...workdirs, ...more.filter((each) => this.#look(each) === each)]
+    const strictBases = more.length > 0 ? { ...bases, workdirs: [...new Set([...workdirs, ...more])] } : bases
+    return { workdir, roots, bases, strictBases }
   }
 
   /** Returns the words of the paths that a tool has named. */
@@ -206,13 +224,13 @@ export class Places {
 
   /** Returns true if that is where all commands run: in the workdir itself. */
   isWorkdir(cwds: readonly string[] | undefined): boolean {
-    return cwds !== undefined && cwds.every((cwd) => this.#real(cwd) === this.#workdir)
+    return cwds !== undefined && cwds.every((cwd) => this.#real(cwd) === this.#directoriesOfAgent.workdir)
   }
 
   /** Returns why git may run a program in the workdir, where it is allowed to read. */
   get programOfGit(): string | undefined {
     // An index is long, and a line may start git many times.
-    this.#git ??= { program: this.#options.programOfGit(this.#workdir) }
+    this.#git ??= { program: this.#options.programOfGit(this.#directoriesOfAgent.workdir) }
     return this.#git.program
   }
 
@@ -226,9 +244,9 @@ export class Places {
   /** The number of components of the outermost directory of the agent that has the path; if none has it, of the workdir. */
   #depthOf(parts: PathParts): number {
     const depthIn = (workdirs: readonly string[]) => Math.min(...workdirs.map((each) => partsOf(each).length))
-    if (this.#roots.length === this.bases.workdirs.length) return depthIn(this.bases.workdirs)
+    if (this.#directoriesOfAgent.roots.length === this.bases.workdirs.length) return depthIn(this.bases.workdirs)
     const path = `/${parts.map((part) => (part === undefined ? '\0' : textOf(part))).join('/')}/`
-    const holding = this.#roots.filter((each) => path.startsWith(`${each}/`))
+    const holding = this.#directoriesOfAgent.roots.filter((each) => path.startsWith(`${each}/`))
     return depthIn(holding.length > 0 ? holding : this.bases.workdirs)
   }
 
@@ -255,14 +273,15 @@ export class Places {
   #isInside(place: string): boolean {
     const writtenPlace = normalize(place).replace(/(?<=.)\/$/, '')
     const isBelow = (path: string | undefined) =>
-      path !== undefined && this.#roots.some((workdir) => path === workdir || path.startsWith(`${workdir}/`))
+      path !== undefined &&
+      this.#directoriesOfAgent.roots.some((workdir) => path === workdir || path.startsWith(`${workdir}/`))
     const hasParent = place.includes('..')
     return isBelow(writtenPlace) && isBelow(this.#real(place)) && (!hasParent || isBelow(this.#real(writtenPlace)))
   }
 
   #mayBeInside(place: string): boolean {
     const real = this.#real(place)
-    return real === undefined || this.#roots.some((workdir) => `${real}/`.startsWith(`${workdir}/`))
+    return real === undefined || this.#directoriesOfAgent.roots.some((workdir) => `${real}/`.startsWith(`${workdir}/`))
   }
 
   #isDirectory(path: string): boolean {
@@ -283,9 +302,11 @@ export class Places {
   }
 
   #real(path: string): string | undefined {
-    const isKnown = this.#lookedUp.has(path)
-    if (!isKnown && !this.#takesPath(path)) return undefined
-    if (!isKnown) this.#lookedUp.set(path, this.#options.realPath(path))
+    return this.#lookedUp.has(path) || this.#takesPath(path) ? this.#look(path) : undefined
+  }
+
+  #look(path: string): string | undefined {
+    if (!this.#lookedUp.has(path)) this.#lookedUp.set(path, this.#options.realPath(path))
     return this.#lookedUp.get(path)
   }
 

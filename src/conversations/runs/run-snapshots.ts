@@ -18,7 +18,7 @@ import type { LiveState } from '../live-state.ts'
 export type RunSnapshotsDeps = {
   readonly log: EventLog
   readonly state: LiveState
-  readonly gate: Pick<PermissionGate, 'mayChange'>
+  readonly gate: Pick<PermissionGate, 'loadParser' | 'mayChange'>
   readonly toolCalls: Pick<ToolCalls, 'callsSubagent'>
   readonly snapshots: () => WorkspaceSnapshots
   readonly limits: { readonly quota: Pick<DiskQuota, 'room'> | undefined }
@@ -50,12 +50,18 @@ class RunSnapshots implements LoopSnapshots {
     this.#deps = deps
   }
 
-  readonly before = async (calls: readonly ToolCall[]): Promise<void> => {
+  readonly prepare = (): Promise<void> => this.#deps.gate.loadParser()
+
+  readonly before = (calls: readonly ToolCall[]): Promise<void> | undefined => {
     const { run } = this.#deps.state.current
-    if (!run) return
+    if (!run) return undefined
     if (this.#runId !== run.id) this.#begin(run)
-    if (this.#turn === run.steps || this.#isOff || !(await this.#mayChange(calls))) return
+    if (this.#turn === run.steps || this.#isOff || !this.#mayChange(calls)) return undefined
     this.#turn = run.steps
+    return this.#takeBefore()
+  }
+
+  async #takeBefore(): Promise<void> {
     await (this.#ahead ?? this.#take())
     this.#ahead = undefined
     this.#hasChanged = true
@@ -105,10 +111,9 @@ class RunSnapshots implements LoopSnapshots {
     this.#ahead = undefined
   }
 
-  async #mayChange(calls: readonly ToolCall[]): Promise<boolean> {
+  #mayChange(calls: readonly ToolCall[]): boolean {
     const { gate, toolCalls } = this.#deps
-    for (const call of calls) if (toolCalls.callsSubagent(call.name) || (await gate.mayChange(call))) return true
-    return false
+    return calls.some((call) => toolCalls.callsSubagent(call.name) || gate.mayChange(call))
   }
 
   async #take(knownSeq?: number): Promise<void> {
