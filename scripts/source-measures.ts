@@ -7,6 +7,8 @@ export type MeasuredFile = {
   /** The path from the measured folder, such as `http/server.ts`. */
   readonly path: string
   readonly lines: number
+  /** The lines after the imports. */
+  readonly ownLines: number
   readonly functions: readonly MeasuredFunction[]
   /** Assertions with `!`. */
   readonly nonNull: number
@@ -21,7 +23,7 @@ export type MeasuredFunction = { readonly name: string; readonly line: number; r
 export type FolderMeasure = { readonly path: string; readonly files: number; readonly lines: number }
 
 export function measureFolder(root: string): MeasuredFile[] {
-  const paths = globSync('**/*.ts', { cwd: root }).toSorted()
+  const paths = globSync('**/*.{ts,tsx}', { cwd: root }).toSorted()
   return paths.map((path) => measureSource(path, readFileSync(join(root, path), 'utf8')))
 }
 
@@ -32,17 +34,21 @@ export function measureSource(path: string, text: string): MeasuredFile {
   const exportedTypes: string[] = []
   let nonNull = 0
   let casts = 0
-  for (const [node, parent] of descend(parseAst(text, { lang: 'ts' }, path))) {
+  let lastImport = 0
+  const tree = parseAst(text, { lang: path.endsWith('x') ? 'tsx' : 'ts' }, path)
+  for (const [node, parent] of descend(tree)) {
     if (FUNCTIONS.has(node.type) && isNode(node['body'])) {
       const name = nameOf(node, parent)
       const [first, last] = [lineAt(node.start), lineAt(node.end)]
       if (name !== undefined) functions.push({ name, line: first, lines: last - first + 1 })
     }
+    if (node.type === 'ImportDeclaration') lastImport = lineAt(node.end)
     if (node.type === 'TSNonNullExpression') nonNull++
     if (node.type === 'TSAsExpression' && !isConst(node)) casts++
     if (node.type === 'ExportNamedDeclaration') exportedTypes.push(...declaredTypes(node['declaration']))
   }
-  return { path, lines: lineAt(text.trimEnd().length), functions, nonNull, casts, exportedTypes }
+  const lines = lineAt(text.trimEnd().length)
+  return { path, lines, ownLines: lines - lastImport, functions, nonNull, casts, exportedTypes }
 }
 
 /** Each folder with the files that lie directly in it. */

@@ -3,9 +3,10 @@ import { createClient } from '../client/client.ts'
 import { createReader } from '../config/environment.ts'
 import type { DashboardInvocation } from './command-line/read-arguments.ts'
 import { keyOfThisMachine } from './master-key.ts'
-import { openOnDesktop } from './open-on-desktop.ts'
 import { givenServerKey } from './settings/run-settings.ts'
 import { say, sayError } from './terminal/terminal.ts'
+import { desktopEnvironment } from '../config/desktop.ts'
+import { startProcess } from '../lib/start-process.ts'
 
 const DEFAULT_PORT = '8000'
 
@@ -19,4 +20,18 @@ export async function dashboard({ server, apiKey: givenKey }: DashboardInvocatio
   say(`${link}\n`)
   openOnDesktop(link)
   sayError('The link works once, and for a minute.\n')
+}
+
+/** Never throws: a link that does not open can still be read. */
+function openOnDesktop(url: string): void {
+  const env = desktopEnvironment()
+  if (!env) return
+  const program = process.platform === 'darwin' ? 'open' : 'xdg-open'
+  try {
+    const child = startProcess(program, [url], { env, detached: true, stdio: 'ignore' })
+    child.on('error', () => {})
+    child.unref()
+  } catch {
+    // The machine lacks something, as `startProcess` says.
+  }
 }

@@ -11,10 +11,9 @@ import type { PeerCredentials, PeerResponse, SentRequest } from './peer-client.t
 import { PeerClient, connectTo } from './peer-client.ts'
 import type { Rights } from './rights.ts'
 import { readRights, rightsHeader } from './rights.ts'
-import type { SettingsHashes } from './settings-hashes.ts'
-import { differingSettings, hashSettings } from './settings-hashes.ts'
 import type { TlsMaterial } from './tls.ts'
 import { requireTrusted, tlsFaultIn } from './tls.ts'
+import { createHmac } from 'node:crypto'
 
 export type ClusterSettings = {
   readonly host: string
@@ -245,3 +244,18 @@ export class Cluster implements AsyncDisposable {
 
 const tooMany = () =>
   new Error('Too many connections to the address for instances have not proven that they are of one.')
+
+/** Enough that two values are never taken for one by chance. */
+const HASH_CHARS = 22
+
+type SettingsHashes = Readonly<Record<string, string>>
+
+function hashSettings(settings: Readonly<Record<string, string>>, key: Buffer): SettingsHashes {
+  const hashOf = (name: string, value: string) =>
+    createHmac('sha256', key).update(`setting ${name} ${value}`).digest('base64url').slice(0, HASH_CHARS)
+  return Object.fromEntries(Object.entries(settings).map(([name, value]) => [name, hashOf(name, value)]))
+}
+
+/** Returns the names of the settings that differ, sorted. */
+const differingSettings = (one: SettingsHashes, other: SettingsHashes): string[] =>
+  [...new Set([...Object.keys(one), ...Object.keys(other)])].filter((name) => one[name] !== other[name]).sort()

@@ -37,7 +37,6 @@ import { gitRoutes } from './routes/files/git.ts'
 import { forkRoutes } from './routes/forks.ts'
 import { keyRoutes } from './routes/keys.ts'
 import { loginRoutes } from './routes/logins.ts'
-import { modelRoutes } from './routes/models.ts'
 import { mcpOauthRoutes } from './routes/mcp/mcp-oauth.ts'
 import { mcpRoutes } from './routes/mcp/mcp.ts'
 import { compactionRoutes, messageRoutes, subagentRoutes, withdrawalRoutes } from './routes/messages.ts'
@@ -50,7 +49,7 @@ import { replayRoutes } from './routes/replays.ts'
 import { requestRoutes } from './routes/requests.ts'
 import { searchRoutes } from './routes/search.ts'
 import { secretRoutes } from './routes/secrets.ts'
-import { serverRoutes } from './routes/server.ts'
+import { modelRoutes, serverRoutes } from './routes/server.ts'
 import { shellSessionRoutes } from './routes/shell-sessions.ts'
 import { eventStreamRoutes } from './routes/streams/event-stream.ts'
 import { firehoseRoutes } from './routes/streams/firehose.ts'
@@ -89,11 +88,11 @@ export type RouteDeps = {
 
 /** Registers the routes in the order of the API's documentation. */
 export async function registerRoutes(app: FastifyInstance, deps: RouteDeps): Promise<void> {
-  const { manager, firehose, info, readiness, metrics, streamSlots, firehoseSlots } = deps
+  const { manager, firehose, info, metrics, streamSlots, firehoseSlots } = deps
   const { max_upload_bytes: maxUploadBytes, stream_buffer_bytes: streamBufferBytes } = info.limits
   // One scope for all: a plugin of Fastify for each router is a tenth of the time that they take to register.
   const routes = app.withTypeProvider<ZodTypeProvider>()
-  await serverRoutes(routes, { info, readiness, metrics })
+  await serverRoutes(routes, deps)
   await modelRoutes(routes, deps)
   await usageRoutes(routes, { manager })
   await documentRoutes(routes, {})

@@ -3,13 +3,12 @@
  * stops the creation of the conversation: it may have rules that deny.
  */
 import { z } from 'zod'
-import type { Hooks } from '../contract/hooks/hooks.ts'
+import { Hooks } from '../contract/hooks/hooks.ts'
 import type { PermissionMode, PermissionRules } from '../contract/values/permission.ts'
-import { Problem } from '../contract/problem.ts'
+import { describeIssue, Problem } from '../contract/problem.ts'
 import { ComplexJson, refuseComplexJson } from '../lib/json/untrusted-json.ts'
 import { coarseRules, parseAllowRule, parseRule } from '../policy/rules/rule.ts'
 import { findJsonFault } from './json-fault.ts'
-import { readHooks } from './hooks-setting.ts'
 import { NOT_TRUSTED } from './ignored-settings.ts'
 import type { SourceContext } from './load-context.ts'
 import { onOneLine } from './one-line.ts'
@@ -29,6 +28,8 @@ export type FileSettings = {
     readonly disabled: readonly string[] | undefined
   }
 }
+
+const MAX_ISSUES = 5
 
 const Rules = z.array(z.string()).default([])
 const SettingsFile = z.object({
@@ -58,7 +59,8 @@ export async function readSettingsFile(context: SourceContext, path: string): Pr
   if (foundText.kind === 'refused') throw unreadable(path, foundText.reason)
   const json = parseJson(path, foundText.text)
   const parseResult = SettingsFile.safeParse(json)
-  if (!parseResult.success) throw unreadable(path, parseResult.error.issues.slice(0, 5).map(describeIssue).join(' '))
+  if (!parseResult.success)
+    throw unreadable(path, parseResult.error.issues.slice(0, MAX_ISSUES).map(describeFault).join(' '))
   const { permissions, hooks, ...servers } = parseResult.data
   noteUnused(context, path, json)
   const readPoints = readHooks(context, path, hooks)
@@ -147,6 +149,23 @@ function ruleHere({ canonicalRule, source }: SourceContext, text: string): strin
 const WRITES = new Set(['Edit', 'Write', 'MultiEdit', 'NotebookEdit'])
 const READS = new Set(['Read', 'Grep', 'Glob', 'LS', 'NotebookRead'])
 
+/** Undefined without hooks that have an effect. Returns what is wrong with hooks that cannot be used. */
+function readHooks(
+  { ignored, isTrusted }: SourceContext,
+  path: string,
+  setting: unknown,
+): Hooks | { readonly fault: string } | undefined {
+  if (setting === undefined) return undefined
+  if (!isTrusted) {
+    ignored.add('hooks', path, NOT_TRUSTED)
+    return undefined
+  }
+  const parseResult = Hooks.safeParse(setting)
+  if (parseResult.success) return parseResult.data
+  const issues = parseResult.error.issues.slice(0, MAX_ISSUES).map((issue) => describeIssue(issue, ['hooks']))
+  return { fault: issues.map(({ path: field, message }) => `${field}: ${message}.`).join(' ') }
+}
+
 function readMode({ ignored }: SourceContext, path: string, name: string | undefined): PermissionMode | undefined {
   if (name === undefined) return undefined
   const mode = modeOfFile(name)
@@ -181,7 +200,7 @@ function parseJson(path: string, text: string): unknown {
   return JSON.parse(text)
 }
 
-const describeIssue = ({ path, message }: z.core.$ZodIssue) =>
+const describeFault = ({ path, message }: z.core.$ZodIssue) =>
   `${path.map(String).join('.') || 'The file'}: ${message}.`
 
 const unusableHooks = (path: string, reason: string) =>

@@ -1,9 +1,10 @@
-/** The interface of shell launchers: how a shell's process is started, and in which sandbox. */
+/** The interface of shell launchers: how a shell's process is started, and in which sandbox; and the launcher without one. */
 import type { Server } from 'node:net'
 import type { NetworkMode } from '../contract/values/network.ts'
 import type { Sandbox } from '../contract/values/sandbox.ts'
 import type { ChildProcess } from '../lib/start-process.ts'
 import type { ShownPlace } from './mounts.ts'
+import { makeDirectories } from '../files/make-directories.ts'
 
 /** A shell's network access. */
 export type ShellNetwork = {
@@ -91,4 +92,22 @@ export interface ShellLauncher {
   /** Undefined if there is none. */
   readonly sandbox?: Sandbox
   launch(argv: readonly string[], options: LaunchOptions): Promise<Launch>
+}
+
+/** Shells run on the host as the server's user. */
+export const hostLauncher: ShellLauncher = {
+  isolation: 'none',
+  async launch(argv, { workdir, network }) {
+    if (network.mode !== 'open')
+      throw new Error(`Without a sandbox no shell is started in the network mode ${network.mode}.`)
+    // Recreate it if it was deleted: no shell could start without it.
+    await makeDirectories(workdir)
+    return launchOnHost(argv)
+  },
+}
+
+/** Starts `argv` unchanged. `generations` as in `Launch`. */
+export function launchOnHost(argv: readonly string[], generations: Launch['generations'] = 0): Launch {
+  // Do not start in the workdir: changing there may hang, and Node waits for it.
+  return { argv, cwd: '/', env: {}, descriptors: [], generations, [Symbol.asyncDispose]: () => Promise.resolve() }
 }

@@ -5,8 +5,8 @@ import { ConfigError } from '../config/environment.ts'
 import type { ServerNetwork } from '../contract/values/network.ts'
 import { HostEnvironment } from '../lib/start-process.ts'
 import { findBubblewrap } from '../sandbox/find-launcher.ts'
-import { hostLauncher } from '../sandbox/host-launcher.ts'
 import type { ShellLauncher } from '../sandbox/launch.ts'
+import { hostLauncher } from '../sandbox/launch.ts'
 
 /** `missing` says why there is no sandbox, as a clause; undefined if there is one. */
 export type FoundSandbox = {

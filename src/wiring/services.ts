@@ -3,7 +3,6 @@ import { ApiKeys } from '../access/api-keys.ts'
 import type { Config } from '../config/config.ts'
 import { wantsColor } from '../config/config.ts'
 import type { Profiles } from '../conversations/profiles/profiles.ts'
-import { PUSH_BODIES } from '../protocols/push-bodies.ts'
 import { createCallbackDispatcher } from '../webhooks/dispatcher.ts'
 import { lazily } from '../lib/lazily.ts'
 import { Queue } from '../lib/queue.ts'
@@ -92,7 +91,7 @@ export async function startServices(
   const dispatcher = createCallbackDispatcher({
     fetch: callbackFetch,
     userAgent: USER_AGENT,
-    bodies: PUSH_BODIES,
+    bodies: { a2a: async (...delivery) => (await import('../protocols/a2a/push-body.ts')).pushBody(...delivery) },
     lease,
   })
   startedParts.defer(() => dispatcher.close())

@@ -40,7 +40,7 @@ import { createConnectionPermits } from '../../src/network/connection-permits.ts
 import { createOutboundConnector } from '../../src/network/outbound-connector.ts'
 import { findGit } from '../../src/workspace/git/run-git.ts'
 import type { GitAccess } from '../../src/workspace/git/run-git.ts'
-import { hostLauncher } from '../../src/sandbox/host-launcher.ts'
+import { hostLauncher } from '../../src/sandbox/launch.ts'
 import type { ShellLauncher } from '../../src/sandbox/launch.ts'
 import { HostEnvironment } from '../../src/lib/start-process.ts'
 import type { ResourceLimiter } from '../../src/limits/resource-limits.ts'

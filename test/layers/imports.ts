@@ -10,6 +10,8 @@ export type SourceFile = {
   readonly imports: readonly string[]
   /** Those of `imports` that are more than types: loading this file loads them, at once or later. */
   readonly loads: readonly string[]
+  /** Those of `loads` that an `import()` loads, when it is reached. */
+  readonly defers: readonly string[]
   readonly readsEnvironment: boolean
   /** Re-exports and nothing else. */
   readonly isBarrel: boolean
@@ -37,6 +39,7 @@ export function parseSource(path: string, text: string): SourceFile {
     path,
     imports: targetsOf(nodes),
     loads: targetsOf(nodes.filter((node) => !isOfTypes(node))),
+    defers: targetsOf(nodes.filter(({ type }) => type === 'ImportExpression')),
     readsEnvironment: nodes.some(isEnvironment),
     isBarrel:
       program.body.length > 0 && program.body.every((node) => node.type.startsWith('Export') && isNode(node['source'])),

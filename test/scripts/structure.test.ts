@@ -123,6 +123,27 @@ describe('the check', () => {
     const files = { 'src/a.ts': `function f() {\n${lines(16)}}\n${lines(282)}` }
     expect(await check(files)).toMatchObject({ code: 0, stderr: '' })
   })
+
+  test('fails for a file of at most 25 lines with one user', async () => {
+    const user = "import { x } from './small.ts'"
+    const { code, stderr } = await check({ 'src/http/user.ts': user, 'src/http/small.ts': lines(25) })
+    expect(code).toBe(1)
+    expect(stderr).toBe('http/small.ts has 25 lines and one user; move it into http/user.ts.\n')
+  })
+
+  test.each([
+    ['longer', { 'http/user.ts': "import './small.ts'", 'http/small.ts': lines(26) }],
+    ['that two files use', { 'http/user.ts': "import './small.ts'", 'http/b.tsx': "import './small.ts'" }],
+    ['that is loaded when it is used', { 'http/user.ts': "const load = () => import('./small.ts')" }],
+    ['whose user would have more than 300 lines', { 'http/user.ts': `import './small.ts'\n${lines(298)}` }],
+    [
+      'that does what its user may not do',
+      { 'cli/user.ts': "import '../config/env.ts'", 'config/env.ts': 'const { env } = process' },
+    ],
+  ])('passes a file %s', async (_, files) => {
+    const all = Object.entries({ 'http/small.ts': lines(2), ...files }).map(([path, text]) => [`src/${path}`, text])
+    expect(await check(Object.fromEntries(all))).toMatchObject({ code: 0, stderr: '' })
+  })
 })
 
 async function check(files: Record<string, string>): Promise<{ code: number; stderr: string }> {

@@ -1,6 +1,6 @@
 /** Launchers of the tests' own, that start shells on the host by another command line. */
 import { mkdir } from 'node:fs/promises'
-import { launchOnHost } from '../../src/sandbox/host-launcher.ts'
+import { launchOnHost } from '../../src/sandbox/launch.ts'
 import type { Launch, ShellLauncher } from '../../src/sandbox/launch.ts'
 
 export function launcherOf(

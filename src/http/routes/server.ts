@@ -1,8 +1,10 @@
-/** Routes for the server itself: liveness, readiness, information. */
-import { accessOf } from '../guards/authorize.ts'
+/** Routes for the server itself: liveness, readiness, information, and what it knows about models. */
+import { accessOf, visibleTo } from '../guards/authorize.ts'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
+import { ListModels, ModelPage } from '../../contract/models.ts'
 import { Alive, Info, Readiness, ServerActivity } from '../../contract/server.ts'
+import type { KnownModels } from '../../conversations/known-models.ts'
 import type { Exposition } from '../../telemetry/exposition.ts'
 import { createExposition } from '../../telemetry/exposition.ts'
 import type { Metrics } from '../../telemetry/metrics.ts'
@@ -82,5 +84,21 @@ export const serverRoutes: FastifyPluginAsyncZod<ServerRouteDeps> = async (app, 
       const { contentType, text } = exposition
       return reply.type(contentType).serializer(String).send(text())
     },
+  )
+}
+
+export const modelRoutes: FastifyPluginAsyncZod<{ models: KnownModels }> = async (app, { models }) => {
+  const describe = describeRoute('server')
+
+  app.get(
+    '/models',
+    {
+      schema: {
+        ...describe('listModels', 'List models with their limits and prices'),
+        querystring: ListModels,
+        response: { 200: ModelPage },
+      },
+    },
+    (request) => models.page(request.query, visibleTo(accessOf(request))),
   )
 }

@@ -1,6 +1,19 @@
 /** What the routes of AG-UI do, in one module, which is loaded when it is used. */
-import * as errors from './ag-ui-error.ts'
-import * as operations from './run-agent.ts'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { problemFor } from '../../http/request/problem-handler.ts'
+import { retryAfterOf, sendErrorReply } from '../shared/error-reply.ts'
 
-export const { sendProblem } = errors
-export const { runAgent, stopAgent, conversationOfThread } = operations
+export { runAgent, stopAgent, conversationOfThread } from './run-agent.ts'
+
+/** Sends the body that all routes of the API have. Clients that ask for an event stream get it, too, and no stream. */
+export function sendProblem(
+  error: unknown,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  redact: (text: string) => string,
+): FastifyReply {
+  const problem = problemFor(error, request, redact)
+  const body = JSON.stringify(problem.toBody())
+  const { status } = problem
+  return sendErrorReply(reply, { status, retryAfter: retryAfterOf(problem), type: 'application/json', body })
+}

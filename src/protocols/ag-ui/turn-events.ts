@@ -11,7 +11,8 @@ import { argumentsOf, reasoningId } from './ag-ui-event.ts'
 import { Invocations } from './invocations.ts'
 import { endEvents } from './run-end.ts'
 import { TokenUsage } from './token-usage.ts'
-import { openInterrupts, pendingToolCallIds } from './open-interrupts.ts'
+import type { AgUiInterrupt } from './interrupts.ts'
+import { interruptsOf, isInterrupt } from './interrupts.ts'
 
 type TurnEventsOptions = {
   readonly threadId: string
@@ -189,4 +190,18 @@ const idOf = (kind: TextKind, messageId: string): string => (kind === 'text' ? m
 export function contentOfResult({ output, is_error: isError, error_message: message }: EventOf<'ToolResult'>): string {
   const text = outputText(output)
   return isError && message !== undefined && text === '' ? message : text
+}
+
+/** `subagentOf`: the invocation that a `Task` call has begun. */
+function openInterrupts(waiting: TurnRequests, subagentOf: (parent: string) => string | undefined): AgUiInterrupt[] {
+  return waiting.list().flatMap(({ request, calls }) => {
+    const { parent_tool_use_id: parent } = request
+    const subagentRunId = parent === undefined ? undefined : subagentOf(parent)
+    return isInterrupt(request) ? interruptsOf(request, calls, subagentRunId) : []
+  })
+}
+
+/** The calls of frontend tools. */
+function pendingToolCallIds(waiting: TurnRequests): string[] {
+  return waiting.list().flatMap(({ request, calls }) => (request.kind === 'client_tool' ? [...calls] : []))
 }

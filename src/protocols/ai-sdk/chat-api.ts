@@ -22,9 +22,21 @@ import { readHistory } from './read-history.ts'
 import { openTurn } from './turn-marks.ts'
 import type { UiChatRequest } from './ui-request.ts'
 import { parseUiChat, readUiInput } from './ui-request.ts'
+import { retryAfterOf, sendErrorReply } from '../shared/error-reply.ts'
 
-export { sendUiError } from './ui-error.ts'
 export { chatInRequest } from './find-chat.ts'
+
+/** The error handler of the routes. Clients show the body, so it is the sentence that says what to do. */
+export function sendUiError(
+  error: unknown,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  redact: (text: string) => string,
+): FastifyReply {
+  const problem = problemFor(error, request, redact)
+  const { status, message: body } = problem
+  return sendErrorReply(reply, { status, retryAfter: retryAfterOf(problem), type: 'text/plain; charset=utf-8', body })
+}
 
 type Exchange = { readonly request: FastifyRequest; readonly reply: FastifyReply }
 

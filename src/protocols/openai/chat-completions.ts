@@ -12,7 +12,6 @@ import { retryHeadersOf } from './earlier-post.ts'
 import { threadId } from './chat-thread.ts'
 import type { ChatPlace, ChatTurn } from './chat-turn.ts'
 import { beginChat, placeFor } from './chat-turn.ts'
-import { enterTemporary } from './temporary-users.ts'
 import { settleNew } from '../shared/settle-new.ts'
 import { enterStream } from '../shared/enter-stream.ts'
 import type { GatewayDeps } from '../shared/gateway-deps.ts'
@@ -189,5 +188,23 @@ function usageOf({ usage }: ChatBuilder): object {
     total_tokens: input_tokens + output_tokens,
     prompt_tokens_details: { cached_tokens },
     completion_tokens_details: { reasoning_tokens },
+  }
+}
+
+/** The requests that use each conversation which goes with its answer: the last of them ends it. */
+type Use = { count: number; isOver: boolean }
+
+const uses = new Map<string, Use>()
+
+/** Returns what to call once at the end of the request: with true if the conversation is over. It returns true if nobody uses it any more. */
+function enterTemporary(id: string): (isOver: boolean) => boolean {
+  const use = uses.get(id) ?? { count: 0, isOver: false }
+  uses.set(id, use)
+  use.count++
+  return (isOver) => {
+    use.isOver ||= isOver
+    if (--use.count > 0) return false
+    uses.delete(id)
+    return use.isOver
   }
 }

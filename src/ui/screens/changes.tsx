@@ -1,7 +1,6 @@
 /** What has changed in the files, by git or by the snapshots of the server, with comments that become one message. */
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
 import { AgentServerError } from '../../client/client.ts'
-import { useAtMost } from '../parts/at-most.ts'
 import { Blank } from '../parts/blank.tsx'
 import { WhenLoaded, useLoaded } from '../parts/loaded.tsx'
 import type { RowPage } from '../parts/further-pages.ts'
@@ -225,3 +224,17 @@ const isUnknown = (error: unknown): boolean =>
   error instanceof AgentServerError && (error.status === 404 || error.status === 409)
 
 const newFileLine = (path: string): DiffRow => ({ key: `untracked\0${path}`, path, text: path, isNewFile: true })
+
+/** Returns the value as it is now, and from then on as it is once in so many milliseconds. */
+function useAtMost<T>(value: T, everyMs: number): T {
+  const [followedValue, setFollowedValue] = useState(value)
+  const latest = useRef(value)
+  latest.current = value
+  const isBehind = followedValue !== value
+  useEffect(() => {
+    if (!isBehind) return undefined
+    const timer = setTimeout(() => setFollowedValue(latest.current), everyMs)
+    return () => clearTimeout(timer)
+  }, [isBehind, followedValue])
+  return followedValue
+}

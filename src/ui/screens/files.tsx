@@ -15,7 +15,7 @@ import { VirtualRows } from '../parts/virtual-rows.tsx'
 import { visible } from '../text/visible.ts'
 
 export function Files({ open }: { readonly open: OpenConversation }) {
-  const { up, emptyFolder, dropHere, upload, findFile, noFile, moreFiles, tabs } = texts.value
+  const { up, emptyFolder, dropHere, findFile, noFile, moreFiles, tabs } = texts.value
   const [folder, setFolder] = useState('')
   const [file, setFile] = useState<ListedFile>()
   const [version, setVersion] = useState(0)
@@ -63,15 +63,7 @@ export function Files({ open }: { readonly open: OpenConversation }) {
           value={q}
           onInput={({ currentTarget }) => setQ(currentTarget.value)}
         />
-        <label class="button">
-          {upload}
-          <input
-            type="file"
-            multiple
-            class="unseen"
-            onChange={({ currentTarget }) => attempt(() => send(currentTarget.files))}
-          />
-        </label>
+        <UploadButton send={send} />
         <span class="quiet wide">{dropHere}</span>
       </div>
       {page?.isCut && (
@@ -97,6 +89,20 @@ export function Files({ open }: { readonly open: OpenConversation }) {
         }
       />
     </div>
+  )
+}
+
+function UploadButton({ send }: { readonly send: (files: FileList | null) => Promise<void> }) {
+  return (
+    <label class="button">
+      {texts.value.upload}
+      <input
+        type="file"
+        multiple
+        class="unseen"
+        onChange={({ currentTarget }) => attempt(() => send(currentTarget.files))}
+      />
+    </label>
   )
 }
 

@@ -25,7 +25,6 @@ import { listSnapshots, packLooks, pruneSnapshots, readMessageSeqs } from './pru
 import { RootKeys } from './root-keys.ts'
 import type { RootPaths } from './root-keys.ts'
 import { commitOf, keepSnapshot, readBlob, readSnapshot, treeOf } from './stored-snapshots.ts'
-import { noSnapshot, withoutGit } from './snapshot-problems.ts'
 import type { RestoreReport } from './shown-paths.ts'
 import { ShownPaths } from './shown-paths.ts'
 import { givenPath } from './tree-entry.ts'
@@ -287,3 +286,12 @@ export class WorkspaceSnapshots {
 }
 
 export const snapshotsOf = (directory: string): string => join(directory, 'snapshots')
+
+const withoutGit = () => new Problem('unavailable', 'Snapshots need git, and this server has none. Install git.')
+
+const noSnapshot = (seq: number) =>
+  new Problem(
+    'snapshot_not_found',
+    `There is no snapshot of the files after event ${seq}: none was taken then, it was removed, or it is on the disk of another instance. GET events?types=WorkspaceSnapshot lists those that were taken.`,
+    { details: { seq } },
+  )

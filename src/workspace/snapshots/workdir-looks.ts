@@ -6,14 +6,13 @@ import { realpath } from 'node:fs/promises'
 import { Queue } from '../../lib/queue.ts'
 import { createSlices } from '../../lib/time-slices.ts'
 import type { GitStore } from './git-store.ts'
-import type { ClockReading } from './clock-steps.ts'
-import { readClock, wasSetBack } from './clock-steps.ts'
 import { loadLook, saveLook } from './look-cache.ts'
 import { packsOf, StoredNames } from './pack-index.ts'
 import type { RootKeys } from './root-keys.ts'
 import type { TreeMemory } from './read-tree.ts'
 import { MAX_TREE, readTree, UnreadableTree } from './read-tree.ts'
 import type { RootTree, TreeEntry, Trees } from './tree-entry.ts'
+import { FINE_MS } from './tree-entry.ts'
 import type { WrittenTrees } from './write-snapshot.ts'
 import { areSameTrees, SnapshotWriter } from './write-snapshot.ts'
 
@@ -198,4 +197,21 @@ async function realRoots(givenPaths: readonly string[]): Promise<readonly string
   if (realPaths[0] !== workdir) throw new UnreadableTree('the path of the workdir leads elsewhere now')
   const all = [...new Set(givenPaths.filter((path, index) => realPaths[index] === path))]
   return all.filter((path) => path === workdir || !all.some((other) => other !== path && path.startsWith(`${other}/`)))
+}
+
+/** Times in milliseconds: the time of day, and when this process began. A clock that was set back gives changed files old times. */
+type ClockReading = { readonly at: number; readonly offset?: number }
+
+/** Clocks are often set by less. Files that are known have older times than this; see `settledStat`. */
+const HARMLESS_MS = FINE_MS / 2
+
+const readClock = (): ClockReading & { readonly offset: number } => {
+  const at = Date.now()
+  return { at, offset: at - performance.now() }
+}
+
+/** `seen`: of an earlier moment, without `offset` if it is of another process. */
+function wasSetBack(seen: ClockReading): boolean {
+  const { at, offset } = readClock()
+  return at < seen.at || (seen.offset !== undefined && offset < seen.offset - HARMLESS_MS)
 }
