@@ -210,8 +210,8 @@ const readClock = (): ClockReading & { readonly offset: number } => {
   return { at, offset: at - performance.now() }
 }
 
-/** `seen`: of an earlier moment, without `offset` if it is of another process. */
-function wasSetBack(seen: ClockReading): boolean {
+/** `earlier` is without `offset` if it is of another process. */
+function wasSetBack(earlier: ClockReading): boolean {
   const { at, offset } = readClock()
-  return at < seen.at || (seen.offset !== undefined && offset < seen.offset - HARMLESS_MS)
+  return at < earlier.at || (earlier.offset !== undefined && offset < earlier.offset - HARMLESS_MS)
 }
