@@ -32,6 +32,11 @@ function agentOf(conversation: ConversationHandle): FoundAgent {
       return { status, lastSeq, requests, ...(result && { result }), ...(error && { error }) }
     },
     events: (after, signal) => conversation.events({ after, signal }),
+    ends: (after_seq) => conversation.listEvents({ types: ['StatusUpdate', 'Result', 'ErrorEvent'], after_seq }),
+    async eventAt(seq) {
+      const { items } = await conversation.listEvents({ after_seq: seq - 1, limit: 1 })
+      return items.find((event) => event.seq === seq)
+    },
     send: async (prompt) => await conversation.send(prompt),
     answer: async (requestId, answer) => await conversation.requests.answer(requestId, answer),
     interrupt: async () => await conversation.pause({ interrupt: true }),

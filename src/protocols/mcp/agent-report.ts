@@ -8,7 +8,7 @@ import { AskedToolUse } from '../../contract/values/permission.ts'
 import { lineOfRequest, RequestKindName, REQUESTS } from '../../contract/events/request-kinds.ts'
 import { timerMs } from '../../lib/bounded-wait.ts'
 import { oneLine } from '../../telemetry/plain-text.ts'
-import type { FoundAgent } from './agents.ts'
+import type { AgentLook, FoundAgent } from './agents.ts'
 
 const PendingCall = AskedToolUse.pick({ tool_use_id: true, name: true, input: true, input_hash: true, reason: true })
 
@@ -35,8 +35,11 @@ export type ReportCaller = {
 /** Waits until the agent rests or waits, at most for the time, and not after the caller has gone. */
 export async function reportOf(agent: FoundAgent, seconds: number, caller: ReportCaller) {
   await settle(agent, seconds, caller)
-  const { id } = agent
-  const { status, lastSeq, requests, result, error } = await agent.look()
+  return resultOf(agent.id, await agent.look())
+}
+
+/** Returns the result of a tool for what the agent does. */
+export function resultOf(id: string, { status, lastSeq, requests, result, error }: AgentLook) {
   const report: AgentReport = {
     conversation_id: id,
     status,

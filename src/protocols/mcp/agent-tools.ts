@@ -4,7 +4,10 @@ import { z } from 'zod'
 import { Hash } from '../../contract/values/permission.ts'
 import type { ReportCaller } from './agent-report.ts'
 import { AgentReport, reportOf } from './agent-report.ts'
+import { agentTasks, taskOf } from './agent-tasks.ts'
 import type { AgentSource, FoundAgent } from './agents.ts'
+import type { DeclaringRequest } from './task-extension.ts'
+import { pollsTasks, serveTasks, taskResult } from './task-extension.ts'
 
 type Options = {
   /** Called by each call of a tool. */
@@ -44,6 +47,7 @@ const CHANGES = { destructiveHint: true, openWorldHint: true }
 export function agentTools(options: Options): McpServer {
   const { openAgents, version, hasProfiles } = options
   const server = new McpServer({ name: 'agent-server', version }, { instructions: INSTRUCTIONS })
+  serveTasks(server, agentTasks(options))
   const answer = answerer(options)
 
   server.registerTool(
@@ -140,14 +144,20 @@ function addControls(server: McpServer, options: Options): void {
   )
 }
 
-/** An error after the first step names the conversation, too: its agent works on. */
+/**
+ * `seconds`: how long to wait for the end. A client that polls tasks gets one instead of the wait. An error after the
+ * first step names the conversation, too: its agent works on.
+ */
 const answerer =
   ({ explain }: Options) =>
   async (request: McpRequest, seconds: number, act: () => Promise<FoundAgent>) => {
     let agent: FoundAgent | undefined
     try {
       agent = await act()
-      return await reportOf(agent, seconds, callerOf(request))
+      const isTask = seconds > 0 && pollsTasks(request)
+      const result = await reportOf(agent, isTask ? 0 : seconds, callerOf(request))
+      const { structuredContent: report } = result
+      return isTask && report.status === 'running' ? taskResult(result, await taskOf(agent, report)) : result
     } catch (error) {
       const reason = await explain(error)
       const text = agent ? `Conversation ${agent.id}: unknown\n\n${reason}` : reason
@@ -158,7 +168,7 @@ const answerer =
 const INSTRUCTIONS =
   'start_agent delegates a task to an agent that has a directory and tools. If a result has `pending`, the agent waits: show the call to a person, and answer with decide. If it has `waiting`, tell a person what waits. If the status is running, call get_agent.'
 
-type McpRequest = {
+type McpRequest = DeclaringRequest & {
   readonly signal: AbortSignal
   readonly _meta?: { readonly progressToken?: string | number | undefined } | undefined
   readonly notify: (notification: {

@@ -5,6 +5,7 @@ import { z } from 'zod'
 import { Problem } from '../../contract/problem.ts'
 import { closeSignal } from '../../http/request/close-signal.ts'
 import { problemFor } from '../../http/request/problem-handler.ts'
+import { placeOfTask } from './agent-tasks.ts'
 import { agentTools } from './agent-tools.ts'
 import type { McpDeps } from './served-agents.ts'
 import { servedAgents } from './served-agents.ts'
@@ -62,10 +63,17 @@ const Call = z.object({
   method: z.literal('tools/call'),
   params: z.object({ arguments: z.object({ conversation_id: z.uuid().toLowerCase() }) }),
 })
+const OfTask = z.object({
+  method: z.enum(['tasks/get', 'tasks/cancel', 'tasks/update']),
+  params: z.object({ taskId: z.string() }),
+})
 
 /** The conversation that a message is about; undefined: of none, or a new one. */
-export const conversationOfCall = (body: unknown): string | undefined =>
-  Call.safeParse(body).data?.params.arguments.conversation_id
+export function conversationOfCall(body: unknown): string | undefined {
+  const task = OfTask.safeParse(body).data
+  if (task) return placeOfTask(task.params.taskId)?.conversationId
+  return Call.safeParse(body).data?.params.arguments.conversation_id
+}
 
 /** The codes of JSON-RPC for errors of the transport. */
 const PARSE_ERROR = -32_700

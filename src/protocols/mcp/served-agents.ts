@@ -20,7 +20,7 @@ import type { StreamSlots } from '../../http/streams/stream-slots.ts'
 import { answerAs } from '../shared/answer-as.ts'
 import { hasMode } from '../shared/create-request.ts'
 import { parseField } from '../shared/fields.ts'
-import type { AgentSource, AgentLook, AgentStart, FoundAgent } from './agents.ts'
+import type { AgentSource, AgentLook, AgentStart, EndEvent, FoundAgent } from './agents.ts'
 
 export type McpDeps = {
   readonly manager: ConversationManager
@@ -77,6 +77,11 @@ function agentIn(deps: McpDeps, conversation: Conversation, access: Access): Fou
       return { status, lastSeq, requests, ...(status !== 'running' && (await lastEnd(conversation))) }
     },
     events: (after, signal) => eventsOf(deps, conversation, after, signal),
+    ends: (after) => endsIn(conversation, after),
+    async eventAt(seq) {
+      const { events } = await conversation.log.read({ afterSeq: seq - 1, beforeSeq: seq + 1, limit: 1 })
+      return events[0]?.event
+    },
     async send(prompt) {
       access.require('write')
       await conversation.post({ message: parseField(UserInput, { role: 'user', content: prompt }), run: true })
@@ -116,6 +121,14 @@ function freeSlotOf(slots: StreamSlots, id: string): (() => void) | undefined {
     if (error instanceof Problem) return undefined
     throw error
   }
+}
+
+const ENDS: ReadonlySet<string> = new Set<EndEvent['type']>(['StatusUpdate', 'Result', 'ErrorEvent'])
+
+async function* endsIn({ log }: Conversation, afterSeq: number): AsyncGenerator<EndEvent> {
+  for await (const { events } of readPages(log, { types: ENDS, afterSeq, limit: PAGE }))
+    for (const { event } of events)
+      if (event.type === 'StatusUpdate' || event.type === 'Result' || event.type === 'ErrorEvent') yield event
 }
 
 const RESULTS: ReadonlySet<string> = new Set(['Result'])
