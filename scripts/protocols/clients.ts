@@ -53,6 +53,12 @@ export const PROTOCOL_CLIENTS: readonly ClientUnderCheck[] = [
     pins: 'npm',
     run: runMcpConformance,
   },
+  {
+    name: '@modelcontextprotocol/ext-tasks',
+    version: pinnedInNpm('@modelcontextprotocol/ext-tasks'),
+    pins: 'npm',
+    run: program('mcp-tasks.mjs'),
+  },
   { name: 'openai (PyPI)', version: pinnedInPython('openai'), pins: 'python', run: program('openai_client.py') },
   {
     name: 'openai-agents (PyPI)',

@@ -84,7 +84,10 @@ test('the extension is advertised, and an agent that works is a task, whose resu
     taskId: started.taskId,
     status: 'completed',
     createdAt: started.createdAt,
-    result: { structuredContent: { conversation_id, status: 'idle', final_text: 'Heard: hello you' } },
+    result: {
+      resultType: 'complete',
+      structuredContent: { conversation_id, status: 'idle', final_text: 'Heard: hello you' },
+    },
   })
   expect(end.result.content[0].text).toContain(`Conversation ${conversation_id}: idle`)
 })

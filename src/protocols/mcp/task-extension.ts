@@ -64,7 +64,9 @@ export function serveTasks({ server }: McpServer, tasks: McpTasks): void {
   server.registerCapabilities({ extensions: { [TASKS_EXTENSION]: {} } })
   server.setRequestHandler('tasks/get', { params: Name }, async ({ taskId }, { mcpReq }) => {
     requirePolling(mcpReq)
-    return await tasks.get(taskId)
+    const task = await tasks.get(taskId)
+    // The SDK completes results of calls, but not those in a task.
+    return task.status === 'completed' ? { ...task, result: { ...task.result, resultType: 'complete' } } : task
   })
   server.setRequestHandler('tasks/cancel', { params: Name }, async ({ taskId }, { mcpReq }) => {
     requirePolling(mcpReq)
