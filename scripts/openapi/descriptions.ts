@@ -38,7 +38,8 @@ export const DESCRIPTIONS: Readonly<Record<string, string>> = {
     'Returns conversations by the time of their creation or of their last change. All filters must match.',
   listConversationSummaries:
     'Returns the same list as short rows, from memory: what each conversation is about, what its agent does now and what waits.',
-  countConversations: 'Returns how many conversations match all filters, with `by` also of each status.',
+  countConversations:
+    'Returns how many conversations match all filters, with `by` also of each status, label, model or user.',
   getConversation: 'Returns the configuration, the status and the usage so far. Secret values are masked.',
   deleteConversation:
     'Ends everything that runs in the conversation and removes its data. Afterwards the id returns 410 and cannot be used again.',

@@ -250,21 +250,39 @@ const ConversationFilter = {
 
 export const CountConversations = z.strictObject({
   ...ConversationFilter,
-  by: z
-    .enum(['status'])
-    // Generators for Go name a constant after the value, and there is a type with this name.
-    .meta({ 'x-enum-varnames': ['ByStatus'] })
+  by: listOf(
+    z
+      .enum(['status', 'label', 'model', 'user_id'])
+      // Generators for Go name a constant after the value, and there is a type with the first of these names.
+      .meta({ 'x-enum-varnames': ['ByStatus', 'ByLabel', 'ByModel', 'ByUserId'] }),
+    4,
+  )
     .optional()
-    .describe('Also count those of each status.'),
+    .describe('Also count those of each status, label, model or user, with commas or by repeating the parameter.'),
 })
-export type CountedConversations = Omit<z.infer<typeof CountConversations>, 'by'>
+export type CountConversations = z.infer<typeof CountConversations>
+
+export const MAX_COUNTED_VALUES = 100
+
+const ValueCounts = z
+  .array(z.object({ value: z.string(), count: z.int().positive() }).meta({ id: 'ValueCount' }))
+  .max(MAX_COUNTED_VALUES)
+  .optional()
 
 export const ConversationCount = Count.extend({
   by_status: z
     .partialRecord(Status, z.int().positive())
     .optional()
     .describe('With `by`. Without those that have none.'),
-}).meta({ id: 'ConversationCount', examples: [{ count: 42, by_status: { running: 2, finished: 40 } }] })
+  by_label: ValueCounts.describe(`The ${MAX_COUNTED_VALUES} most frequent ones first.`),
+  by_model: ValueCounts,
+  by_user_id: ValueCounts,
+}).meta({
+  id: 'ConversationCount',
+  examples: [{ count: 42, by_status: { running: 2, finished: 40 }, by_label: [{ value: 'nightly', count: 12 }] }],
+})
+export type ConversationCount = z.infer<typeof ConversationCount>
+export type ValueCounts = NonNullable<z.infer<typeof ValueCounts>>
 
 export const ListConversations = z.strictObject({
   ...ConversationFilter,

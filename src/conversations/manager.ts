@@ -3,8 +3,9 @@
  * happens inside one.
  */
 import type {
+  ConversationCount,
   ConversationView,
-  CountedConversations,
+  CountConversations,
   CreateConversation,
   ForkConversation,
   ListConversations,
@@ -191,8 +192,8 @@ export class ConversationManager {
   readonly upToDate = (): Promise<void> => this.#deps.knownConversations.upToDate()
 
   /** Counts as of the last `upToDate`. */
-  count(filter: CountedConversations, isVisible?: IsVisible): number {
-    return this.#deps.knownConversations.count(filter, this.hidden.visibleTo(isVisible))
+  count(query: CountConversations, isVisible?: IsVisible): ConversationCount {
+    return this.#deps.knownConversations.count(query, this.hidden.visibleTo(isVisible))
   }
 
   /** Returns who owns it, and the beginning of its first message; undefined if it does not exist. */

@@ -39,5 +39,7 @@ export function infoOf(config: Config, launcher: ShellLauncher, resources: Resou
 
 /** Includes statuses without conversations: a metric that disappears is hard to monitor. */
 export function countByStatus(manager: ConversationManager): Record<string, number> {
-  return Object.fromEntries(Status.options.map((status) => [status, manager.count({ status: new Set([status]) })]))
+  return Object.fromEntries(
+    Status.options.map((status) => [status, manager.count({ status: new Set([status]) }).count]),
+  )
 }

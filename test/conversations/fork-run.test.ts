@@ -67,12 +67,12 @@ test('settings that a change of the configuration refuses make no fork', async (
       ...PRICED,
     },
   })
-  const before = bench.manager.count({})
+  const before = bench.manager.count({}).count
   for (const llm_config of [{ temperature: 'hot' }, { model: 'openai/of-unknown-price' }])
     await expect(bench.manager.fork(original.id, asked({ llm_config }))).rejects.toMatchObject({
       code: expect.stringMatching(/^(invalid_request|unknown_cost)$/),
     })
-  expect(bench.manager.count({})).toBe(before)
+  expect(bench.manager.count({}).count).toBe(before)
 })
 
 const PRICED = { input_cost_per_token: 1e-6, output_cost_per_token: 1e-6 }

@@ -127,7 +127,7 @@ test.each([
   await reading.promise
   const ended = end(bench, id)
   // From then on the delete is at the run.
-  if (end === remove) await expect.poll(() => bench.manager.count({})).toBe(0)
+  if (end === remove) await expect.poll(() => bench.manager.count({}).count).toBe(0)
   mayRead.resolve()
   await ended
   expect(pages).toBe(1)

@@ -69,6 +69,66 @@ test('a list can have several statuses, one model, and what is archived or not; 
   expect(archived.items.map(({ id }) => id)).toEqual([ended])
 })
 
+test('counts tell labels, models and users apart, the most frequent first, and count nothing that a key may not see', async () => {
+  await using http = await setHttp()
+  const other = { model: 'other', base_url: http.bench.model.baseUrl, api_key: 'k' }
+  const seen = await http.create({ labels: ['nightly', '__proto__'], user_id: 'ada' })
+  await http.create({ labels: ['nightly'], user_id: 'ada', llm_config: other })
+  await http.create({ labels: ['secret'], user_id: 'grace' })
+  await http.create()
+  const count = async (query: string, key?: string) =>
+    (await http.call('GET', `/conversations/count?${query}`, undefined, key ? { authorization: `Bearer ${key}` } : {}))
+      .body
+  expect(await count('by=label,model&by=user_id')).toEqual({
+    count: 4,
+    by_label: [
+      { value: 'nightly', count: 2 },
+      { value: '__proto__', count: 1 },
+      { value: 'secret', count: 1 },
+    ],
+    by_model: [
+      { value: 'scripted', count: 3 },
+      { value: 'other', count: 1 },
+    ],
+    by_user_id: [
+      { value: 'ada', count: 2 },
+      { value: 'grace', count: 1 },
+    ],
+  })
+  expect(await count('by=label,status&model=other&status=idle')).toEqual({
+    count: 1,
+    by_status: { idle: 1 },
+    by_label: [{ value: 'nightly', count: 1 }],
+  })
+  expect(await count('by=label&created_before=2000-01-01T00:00:00Z')).toEqual({ count: 0, by_label: [] })
+  const makeKey = async (limits: object) =>
+    (await http.call('POST', '/keys', { name: 'few', scopes: ['read'], ...limits })).body.key
+  expect(await count('by=status,label,model,user_id', await makeKey({ user_id: 'grace' }))).toEqual({
+    count: 1,
+    by_status: { idle: 1 },
+    by_label: [{ value: 'secret', count: 1 }],
+    by_model: [{ value: 'scripted', count: 1 }],
+    by_user_id: [{ value: 'grace', count: 1 }],
+  })
+  expect(await count('by=label', await makeKey({ conversations: [seen] }))).toEqual({
+    count: 1,
+    by_label: [
+      { value: '__proto__', count: 1 },
+      { value: 'nightly', count: 1 },
+    ],
+  })
+  expectProblem(await http.call('GET', '/conversations/count?by=title'), 400, 'invalid_request')
+})
+
+test('counts have the most frequent hundred values only', async () => {
+  await using http = await setHttp()
+  for (let part = 0; part < 6; part++)
+    await http.create({ labels: ['all', ...Array.from({ length: 19 }, (_, place) => `label-${part}-${place}`)] })
+  const { body } = await http.call('GET', '/conversations/count?by=label')
+  expect(body.by_label).toHaveLength(100)
+  expect(body.by_label[0]).toEqual({ value: 'all', count: 6 })
+})
+
 test('a row says what the conversation is about, what its agent does now, and what waits', async () => {
   const slow = gate('Slow')
   await using http = await setHttp({

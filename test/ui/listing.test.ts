@@ -2,7 +2,7 @@
 import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { ConversationSummary } from '../../src/contract/conversations/summary.ts'
-import { filterText, listQueryOf } from '../../src/ui/state/list-query.ts'
+import { filterText, hasFilterText, listQueryOf, withFilter } from '../../src/ui/state/list-query.ts'
 import { withChange } from '../../src/ui/state/summary-rows.ts'
 import type { Stage } from '../support/agent.ts'
 import { bash, setStage } from '../support/agent.ts'
@@ -54,6 +54,18 @@ describe('what somebody types', () => {
     })
     expect(listQueryOf('label: http://user:8000 xlabel:y')).toEqual({ q: 'http://user:8000 xlabel:y' })
     expect(listQueryOf(filterText('label', 'two words'))).toEqual({ label: ['two words'] })
+  })
+
+  test('keeps its other filters and words when one filter is chosen', () => {
+    const text = 'tests label:ci label:"two words" user:ada'
+    expect(listQueryOf(withFilter(text, 'label', 'new'))).toEqual({ q: 'tests', label: ['new'], user_id: 'ada' })
+    expect(withFilter('label:"two words"', 'label', undefined)).toBe('')
+    expect(withFilter('', 'model', 'a b')).toBe('model:"a b"')
+  })
+
+  test('can name each value, except those with a quote and a space', () => {
+    expect(['ci', 'two words', 'a"b', 'a:b'].map((value) => hasFilterText('label', value))).not.toContain(false)
+    expect(['', 'a "b"', ' ci'].map((value) => hasFilterText('user', value))).not.toContain(true)
   })
 })
 
@@ -129,6 +141,36 @@ describe('an open list', () => {
     await page.reload()
     await page.waitForSelector('.filters:has-text("All 1")')
     expect(await page.inputValue('[data-search]')).toBe('label:"two words"')
+    await page.context().close()
+  })
+
+  test('is filtered by labels, models and users with their counts, which follow the other filters', async () => {
+    const id = await stage.create({ title: 'choice a', labels: ['nightly', '<b>'], user_id: 'ada' })
+    await stage.create({ title: 'choice b', labels: ['nightly'], user_id: 'ada lovelace' })
+    await stage.create({ title: 'choice c', labels: ['release'], user_id: 'ada' })
+    const { page, misdeeds } = await openTab(browser, stage.server.url, { hash: '#/conversations?q=choice' })
+    const options = (name: string) => page.locator(`select[aria-label="Filter by ${name}"] option`).allTextContents()
+    await expect.poll(() => options('label')).toEqual(['Any label', 'nightly (2)', '<b> (1)', 'release (1)'])
+    // All have the same model.
+    expect(await options('model')).toEqual([])
+    await page.getByLabel('Filter by user').selectOption('ada')
+    await expect.poll(() => options('label')).toEqual(['Any label', '<b> (1)', 'nightly (1)', 'release (1)'])
+    await page.getByLabel('Filter by label').selectOption('<b>')
+    const titles = () => page.locator('.summary strong').allTextContents()
+    await expect.poll(titles).toEqual(['choice a'])
+    expect(await page.inputValue('[data-search]')).toBe('choice user:ada label:<b>')
+    await page.getByLabel('Filter by label').selectOption('')
+    await expect.poll(titles).toEqual(['choice c', 'choice a'])
+    await page.click('.filters button:has-text("idle")')
+    await stage.server.call('PUT', `/conversations/${id}/config`, { labels: ['changed'] })
+    await expect.poll(() => options('label')).toEqual(['Any label', 'changed (1)', 'release (1)'])
+    await page.getByLabel('Filter by user').selectOption('')
+    await page.getByLabel('Filter by user').selectOption('ada lovelace')
+    await expect.poll(titles).toEqual(['choice b'])
+    // What is chosen can be given up, also where there is only one.
+    await page.getByLabel('Filter by user').selectOption('')
+    await expect.poll(titles).toEqual(['choice a', 'choice c', 'choice b'])
+    expect(misdeeds).toEqual([])
     await page.context().close()
   })
 })

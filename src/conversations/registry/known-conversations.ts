@@ -2,7 +2,12 @@
  * All existing conversations and their last known state, in memory and in the file that makes the next start fast.
  * Opens none.
  */
-import type { ConversationView, CountedConversations, ListConversations } from '../../contract/conversation.ts'
+import type {
+  ConversationCount,
+  ConversationView,
+  CountConversations,
+  ListConversations,
+} from '../../contract/conversation.ts'
 import type { EventLog } from '../../events/event-log.ts'
 import type { SharedConversations } from '../../storage/instances.ts'
 import type { CreationKey, Summary } from '../../storage/storage.ts'
@@ -136,8 +141,8 @@ export class KnownConversations {
     await this.#deps.storage.summaries.forget(id)
   }
 
-  count(filter: CountedConversations, isVisible?: IsVisible): number {
-    return this.#summaries.count(filter, isVisible)
+  count(query: CountConversations, isVisible?: IsVisible): ConversationCount {
+    return this.#summaries.count(query, isVisible)
   }
 
   /** Throws a `Problem` for an invalid `page_id`. */

@@ -1,5 +1,11 @@
 /** Filters and pages of conversation lists, over an order that is maintained elsewhere. Pure. */
-import type { CountedConversations, ListConversations } from '../../contract/conversation.ts'
+import type {
+  ConversationCount,
+  CountConversations,
+  ListConversations,
+  ValueCounts,
+} from '../../contract/conversation.ts'
+import { MAX_COUNTED_VALUES } from '../../contract/conversation.ts'
 import { Problem } from '../../contract/problem.ts'
 import { SortedList } from './sorted-list.ts'
 import { filterableFields, pairIn } from '../../contract/conversations/metadata-filter.ts'
@@ -56,16 +62,53 @@ type Position = Pick<Summary, 'id' | 'createdAt'>
 type ListedSummaries = SortedList<Summary>
 
 /** True if every conversation matches. */
-export const matchesAll = (filter: CountedConversations): boolean =>
+export const matchesAll = (filter: CountConversations): boolean =>
   Object.values(filter).every((value) => value === undefined)
 
-export function countMatching(summaries: ListedSummaries, filter: CountedConversations, isVisible?: IsVisible): number {
+export function countMatching(summaries: ListedSummaries, filter: CountConversations, isVisible?: IsVisible): number {
   const [first, end] = placesWithin(summaries, filter)
   const isWanted = createMatcher(filter, isVisible)
   let count = 0
   // oxlint-disable-next-line typescript/no-non-null-assertion -- the index is within bounds
   for (let place = first; place < end; place++) if (isWanted(summaries.at(place)!)) count++
   return count
+}
+
+type ValuesOf = (summary: Summary) => readonly (string | undefined)[]
+
+const VALUES = {
+  label: ({ labels }) => labels,
+  model: ({ model }) => [model],
+  user_id: ({ userId }) => [userId],
+} as const satisfies Record<string, ValuesOf>
+
+/** Counts the matching conversations of each value of the fields in `by`. */
+export function countValues(
+  summaries: ListedSummaries,
+  { by, ...filter }: CountConversations,
+  isVisible?: IsVisible,
+): Pick<ConversationCount, 'by_label' | 'by_model' | 'by_user_id'> {
+  const wantedFields = (['label', 'model', 'user_id'] as const).filter((field) => by?.has(field))
+  if (wantedFields.length === 0) return {}
+  const counts = wantedFields.map((field) => ({ field, byValue: new Map<string, number>() }))
+  const isWanted = createMatcher(filter, isVisible)
+  const [first, end] = placesWithin(summaries, filter)
+  for (let place = first; place < end; place++) {
+    // oxlint-disable-next-line typescript/no-non-null-assertion -- the index is within bounds
+    const summary = summaries.at(place)!
+    if (!isWanted(summary)) continue
+    for (const { field, byValue } of counts)
+      for (const value of VALUES[field](summary))
+        if (value !== undefined) byValue.set(value, (byValue.get(value) ?? 0) + 1)
+  }
+  return Object.fromEntries(counts.map(({ field, byValue }) => [`by_${field}`, mostFrequent(byValue)]))
+}
+
+function mostFrequent(byValue: ReadonlyMap<string, number>): ValueCounts {
+  return [...byValue]
+    .map(([value, count]) => ({ value, count }))
+    .toSorted((a, b) => b.count - a.count || (a.value < b.value ? -1 : 1))
+    .slice(0, MAX_COUNTED_VALUES)
 }
 
 /** Throws a `Problem` for an invalid `page_id`. */
@@ -156,7 +199,7 @@ function positionOf(pageId: string, isByUpdate: boolean): Position {
 
 function placesWithin(
   summaries: ListedSummaries,
-  { created_after, created_before }: CountedConversations,
+  { created_after, created_before }: CountConversations,
 ): [number, number] {
   const [after, before] = [timeOf(created_after), timeOf(created_before)]
   return [
@@ -167,7 +210,7 @@ function placesWithin(
 
 /** Returns the checks that remain after the time of creation. */
 function createMatcher(
-  { status: statuses, user_id, q, label, metadata, model: ofModel, archived, ...filter }: CountedConversations,
+  { status: statuses, user_id, q, label, metadata, model: ofModel, archived, ...filter }: CountConversations,
   isVisible: IsVisible = () => true,
 ): (summary: Summary) => boolean {
   const [after = -Infinity, before = Infinity] = [timeOf(filter.updated_after), timeOf(filter.updated_before)]

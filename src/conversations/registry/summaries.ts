@@ -2,12 +2,12 @@
  * All conversations in list order, by status and with counts, updated with each change, so that a request needs no
  * sorting or counting.
  */
-import type { CountedConversations, ListConversations } from '../../contract/conversation.ts'
+import type { ConversationCount, CountConversations, ListConversations } from '../../contract/conversation.ts'
 import { Status } from '../../contract/events/status.ts'
 import { SortedList } from './sorted-list.ts'
 import type { Summary } from '../../storage/storage.ts'
 import type { IsVisible } from './listing.ts'
-import { matchesAll, compareSummaries, countMatching, listPage } from './listing.ts'
+import { matchesAll, compareSummaries, countMatching, countValues, listPage } from './listing.ts'
 
 /** One object per conversation for its whole life, so that a change that affects no order is a plain assignment. */
 type KeptSummary = { -readonly [Field in keyof Summary]: Summary[Field] }
@@ -76,7 +76,19 @@ export class Summaries {
     this.#of(knownSummary.status).delete(knownSummary)
   }
 
-  count({ status, ...filter }: CountedConversations, isVisible?: IsVisible): number {
+  count({ by = new Set(), ...filter }: CountConversations, isVisible?: IsVisible): ConversationCount {
+    const statuses = by.has('status') ? [...(filter.status ?? Status.options)] : []
+    const counts = statuses.map(
+      (each) => [each, this.#count({ ...filter, status: new Set([each]) }, isVisible)] as const,
+    )
+    return {
+      count: this.#count(filter, isVisible),
+      ...(by.has('status') && { by_status: Object.fromEntries(counts.filter(([, each]) => each > 0)) }),
+      ...countValues(this.#all, { by, ...filter }, isVisible),
+    }
+  }
+
+  #count({ status, ...filter }: CountConversations, isVisible?: IsVisible): number {
     const lists = status ? [...status].map((each) => this.#of(each)) : [this.#all]
     const isAll = matchesAll(filter) && !isVisible
     const counts = lists.map((list) => (isAll ? list.length : countMatching(list, filter, isVisible)))

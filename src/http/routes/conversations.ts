@@ -11,7 +11,6 @@ import {
   ListConversations,
 } from '../../contract/conversation.ts'
 import { ConversationSummaries } from '../../contract/conversations/summary.ts'
-import { Status } from '../../contract/events/status.ts'
 import { DEFAULT_WAIT_S } from '../../contract/run.ts'
 import type { ConversationManager } from '../../conversations/manager.ts'
 import { startFirstRun } from '../../conversations/runs/first-run.ts'
@@ -126,13 +125,8 @@ export const conversationListRoutes: FastifyPluginAsyncZod<{ manager: Conversati
       },
     },
     async (request) => {
-      const { by, ...filter } = request.query
       await manager.upToDate()
-      const count = (statuses = filter.status) =>
-        manager.count({ ...filter, status: statuses }, visibleTo(accessOf(request)))
-      if (!by) return { count: count() }
-      const counts = [...(filter.status ?? Status.options)].map((each) => [each, count(new Set([each]))] as const)
-      return { count: count(), by_status: Object.fromEntries(counts.filter(([, each]) => each > 0)) }
+      return manager.count(request.query, visibleTo(accessOf(request)))
     },
   )
 

@@ -146,7 +146,7 @@ async function newestTasks({ deps, access }: A2aCall, params: ListParams, pageSi
     page_id = next_page_id ?? undefined
     remainingCount -= limit
   } while (page_id !== undefined && remainingCount > 0 && !page.isFull)
-  return { tasks: page.tasks, nextPageToken: page_id ?? '', totalSize: manager.count(filter, visibleTo(access)) }
+  return { tasks: page.tasks, nextPageToken: page_id ?? '', totalSize: manager.count(filter, visibleTo(access)).count }
 }
 
 /**

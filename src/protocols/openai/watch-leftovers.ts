@@ -24,7 +24,7 @@ export function watchLeftovers(app: FastifyInstance, { manager, loaded, hasPeers
   const remove = async () => {
     const isFirst = trustsClock
     trustsClock = false
-    if (manager.count({}, ({ id }) => mayBeTemporary(id)) === 0) return
+    if (manager.count({}, ({ id }) => mayBeTemporary(id)).count === 0) return
     const [{ LeftoverAges: Ages }, { removeLeftovers }] = await Promise.all([
       import('./leftover-ages.ts'),
       import('./leftovers.ts'),

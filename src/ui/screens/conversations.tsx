@@ -11,11 +11,13 @@ import { SummaryRow } from '../parts/summary-row.tsx'
 import { VirtualRows } from '../parts/virtual-rows.tsx'
 import { countVersion } from '../state/live.ts'
 import { texts } from '../state/preferences.ts'
-import { filterText, listQueryOf } from '../state/list-query.ts'
-import type { ListQuery } from '../state/list-query.ts'
+import { listQueryOf, withFilter } from '../state/list-query.ts'
+import type { FilterName, ListQuery } from '../state/list-query.ts'
 import { route, setQuery } from '../state/route.ts'
+import type { QueryFor } from '../../client/client.ts'
 import { client, may } from '../state/session.ts'
-import { short, visible } from '../text/visible.ts'
+import { short } from '../text/visible.ts'
+import { ValueFilters } from './value-filters.tsx'
 
 const STATUSES = [
   'running',
@@ -57,16 +59,15 @@ export function Conversations() {
           data-search
           placeholder={search}
           aria-label={search}
-          list="filters"
           value={text}
           onInput={({ currentTarget }) => set({ q: currentTarget.value })}
         />
-        <Suggestions rows={list.rows ?? []} />
         <Filters
           filter={filter}
           status={status}
           archived={showsArchived}
           setStatus={(chosenStatus) => set({ status: chosenStatus })}
+          setValue={(name, value) => set({ q: withFilter(text, name, value) })}
           setArchived={(isOn) => set({ archived: isOn ? 'true' : undefined })}
         />
         {selectedIds.size > 0 && (
@@ -126,53 +127,37 @@ const Row = memo(({ summary, isSelected, select }: RowProps) => {
   )
 })
 
-const READ_ROWS = 500
-const MOST_SUGGESTIONS = 50
-
-/** The labels, models and users of the rows that are there, unless they have characters that nobody sees. */
-function Suggestions({ rows }: { readonly rows: readonly ConversationSummary[] }) {
-  const values = new Set(
-    rows
-      .slice(0, READ_ROWS)
-      .flatMap(({ labels = [], model, user_id }) => [
-        ...labels.map((label) => filterText('label', label)),
-        ...(model === undefined ? [] : [filterText('model', model)]),
-        ...(user_id === undefined ? [] : [filterText('user', user_id)]),
-      ]),
-  )
-  return (
-    <datalist id="filters">
-      {[...values]
-        .filter((value) => visible(value) === value)
-        .slice(0, MOST_SUGGESTIONS)
-        .map((value) => (
-          <option key={value} value={value} />
-        ))}
-    </datalist>
-  )
-}
-
 type FilterProps = {
   readonly filter: ListQuery
   readonly status: Filter | undefined
   readonly archived: boolean
   readonly setStatus: (status: Filter | undefined) => void
+  readonly setValue: (name: FilterName, value: string | undefined) => void
   readonly setArchived: (archived: boolean) => void
 }
 
-function Filters({ filter, status, archived, setStatus, setArchived }: FilterProps) {
+const VALUES = ['label', 'model', 'user_id'] as const
+
+function Filters({ filter, status, archived, setStatus, setValue, setArchived }: FilterProps) {
   const counts = useLoaded(
-    (signal) =>
-      client().conversations.count(
-        { ...filter, by: 'status', archived, label: filter.label && [...filter.label] },
-        { signal },
-      ),
-    [JSON.stringify(filter), archived, countVersion.value],
+    async (signal) => {
+      const query = { ...filter, archived, label: filter.label && [...filter.label] }
+      const countIn = (changes: QueryFor<'countConversations'>) =>
+        client().conversations.count({ ...query, ...changes }, { signal })
+      if (!status) return await countIn({ by: ['status', ...VALUES] })
+      // The other statuses are counted as well, to choose another one.
+      const [byStatus, values] = await Promise.all([
+        countIn({ by: ['status'] }),
+        countIn({ status: [status], by: [...VALUES] }),
+      ])
+      return { ...values, ...byStatus }
+    },
+    [JSON.stringify(filter), status, archived, countVersion.value],
   )
   return (
     <WhenLoaded
       of={counts}
-      draw={({ count, by_status = {} }) => (
+      draw={({ count, by_status = {}, ...values }) => (
         <div class="filters">
           <button type="button" aria-pressed={status === undefined} onClick={() => setStatus(undefined)}>
             {texts.value.all} <span class="number">{count}</span>
@@ -190,6 +175,7 @@ function Filters({ filter, status, archived, setStatus, setArchived }: FilterPro
           <button type="button" aria-pressed={archived} onClick={() => setArchived(!archived)}>
             {texts.value.archived}
           </button>
+          <ValueFilters counts={values} filter={filter} set={setValue} />
         </div>
       )}
     />

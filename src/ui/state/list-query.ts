@@ -26,6 +26,20 @@ export function listQueryOf(text: string): ListQuery {
   return { ...(q && { q }), ...(labels.length > 0 && { label: labels }), ...one }
 }
 
-export function filterText(name: 'label' | 'model' | 'user', value: string): string {
+export type FilterName = 'label' | 'model' | 'user'
+
+/** Returns the text with this filter instead of all others of its name, or without one. */
+export function withFilter(text: string, name: FilterName, value: string | undefined): string {
+  const rest = text.replaceAll(FILTERS, (whole: string, other: string) => (other === name ? '' : whole)).trim()
+  return value === undefined ? rest : `${rest} ${filterText(name, value)}`.trim()
+}
+
+/** Returns false for a value that has no text, such as one with a space and a quote. */
+export function hasFilterText(name: FilterName, value: string): boolean {
+  const { label, model, user_id } = listQueryOf(filterText(name, value))
+  return [label?.[0], model, user_id].includes(value)
+}
+
+export function filterText(name: FilterName, value: string): string {
   return /\s/.test(value) ? `${name}:"${value}"` : `${name}:${value}`
 }

@@ -58,6 +58,8 @@ export const ENGLISH = {
 
   search: 'Search, or label: model: user:',
   all: 'All',
+  filterBy: { label: 'Filter by label', model: 'Filter by model', user: 'Filter by user' },
+  anyValue: { label: 'Any label', model: 'Any model', user: 'Any user' },
   archived: 'Archived',
   archive: 'Archive',
   restore: 'Restore',

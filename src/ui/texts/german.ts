@@ -61,6 +61,8 @@ export const GERMAN: Texts = {
 
   search: 'Suchen, oder label: model: user:',
   all: 'Alle',
+  filterBy: { label: 'Nach Label filtern', model: 'Nach Modell filtern', user: 'Nach Benutzer filtern' },
+  anyValue: { label: 'Jedes Label', model: 'Jedes Modell', user: 'Alle Benutzer' },
   archived: 'Archiv',
   archive: 'Archivieren',
   restore: 'Zurückholen',

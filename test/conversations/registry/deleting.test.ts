@@ -81,7 +81,7 @@ test('a fork of one that is being deleted answers that it was deleted, and leave
     expect(await forking).toBe('conversation_deleted')
     await expectGone(bench, source)
   }
-  expect(bench.manager.count({})).toBe(0)
+  expect(bench.manager.count({}).count).toBe(0)
   expect(await readdir(bench.workdirBase)).toEqual([])
   expect(await readdir(join(bench.dataDir, 'sessions'))).toEqual([])
 })

@@ -34,7 +34,7 @@ describe('a start of the server', () => {
     home.directory = join(bench.dataDir, 'sessions')
     const id = await bench.create({ title: 'One' })
     await bench.restart({ between: () => writeFile(join(bench.sessionOf(id), 'meta.json'), 'no state at all') })
-    expect(bench.manager.count({ q: 'one' })).toBe(1)
+    expect(bench.manager.count({ q: 'one' }).count).toBe(1)
     expect(opened).toEqual([])
     expect(await listed(bench), 'and opens it when a list needs it').toMatchObject([{ id, title: 'One', last_seq: 1 }])
   })
@@ -244,11 +244,11 @@ describe('a start of the server', () => {
         const now = await listed(bench)
         expect(now.map(({ id }) => id).toSorted(), what).toEqual(ids.toSorted())
         const titles = now.map(({ title }) => title)
-        const counts = titles.map((title) => bench.manager.count({ q: title }))
+        const counts = titles.map((title) => bench.manager.count({ q: title }).count)
         const truth = await truthOf(bench)
         expect(now, what).toEqual(truth)
         expect(
-          titles.map((title) => bench.manager.count({ q: title })),
+          titles.map((title) => bench.manager.count({ q: title }).count),
           what,
         ).toEqual(counts)
       }

@@ -269,7 +269,7 @@ describe('a call that no client has answered at once rests', () => {
       const { bench, id } = await resting({ timeout: TIMEOUT_S }, { manager: { idle } })
       await using _ = bench
       await expect.poll(() => bench.manager.openCount).toBe(0)
-      await expect.poll(() => bench.manager.count({ status: new Set(['idle']) })).toBe(1)
+      await expect.poll(() => bench.manager.count({ status: new Set(['idle']) }).count).toBe(1)
       expect(only(await eventsOf(await bench.manager.open(id)), 'ToolResult')).toMatchObject(timedOut)
     })
 
@@ -278,7 +278,7 @@ describe('a call that no client has answered at once rests', () => {
       await using _ = bench
       const hasPassed = () => expect.poll(() => Date.now()).toBeGreaterThan(Date.parse(deadline!))
       await bench.restart({ between: hasPassed })
-      await expect.poll(() => bench.manager.count({ status: new Set(['idle']) })).toBe(1)
+      await expect.poll(() => bench.manager.count({ status: new Set(['idle']) }).count).toBe(1)
       expect(only(await eventsOf(await bench.manager.open(id)), 'ToolResult')).toMatchObject(timedOut)
     })
   })
