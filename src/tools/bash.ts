@@ -62,6 +62,9 @@ export type AgentShells = Pick<Shells, 'get' | 'standOf'>
 /** The shells of the one conversation that the tool is for. */
 export type BashToolDeps = { readonly shells: AgentShells; readonly background: BackgroundShells }
 
+/** Only these characters are blank to bash: any other space is part of a name, which may be that of a function. */
+const EMPTY_LINES = /^[ \t\n]*$/
+
 export function createBashTool(deps: BashToolDeps): Tool<BashInput> {
   return {
     name: 'Bash',
@@ -69,7 +72,7 @@ export function createBashTool(deps: BashToolDeps): Tool<BashInput> {
     input: BashInput,
     output: BashOutput,
     access: ({ command, session_id, restart }) =>
-      command.trim() === ''
+      EMPTY_LINES.test(command)
         ? { kind: 'none' }
         : { kind: 'command', command, ...deps.shells.standOf(session_id, restart) },
     run: (input, context) => runCommand(deps, input, context),

@@ -33,6 +33,13 @@ test.each([
     { command: 'ls', session_id: 'two' },
     { kind: 'command', command: 'ls', cwd: '/work/two', evaluates: [], path: '/bin' },
   ],
+  ['Bash', { command: ' \t\n' }, { kind: 'none' }],
+  // Only these are blank to bash. Any other is the name of a command, and a shell may have a function of this name.
+  ...['\r', '\u00A0', '\u3000', '\v', '\f', '\uFEFF', '\u2028'].map((command): [string, object, object] => [
+    'Bash',
+    { command },
+    { kind: 'command', command, cwd: '/work/agent', evaluates: [], path: '/bin' },
+  ]),
   ['BashOutput', { bash_id: 'x' }, { kind: 'none' }],
   ['KillShell', { shell_id: 'x' }, { kind: 'none' }],
   ['WebFetch', { url: 'https://example.com/' }, { kind: 'fetch', url: 'https://example.com/' }],
