@@ -58,6 +58,8 @@ export type AgentContext = LimitReadings & {
 
 /** None of them rejects: a snapshot that fails does not end the run. */
 export type LoopSnapshots = {
+  /** True while files may differ from the last snapshot because calls of the agent have changed them. */
+  readonly mayBeChanging: boolean
   /** Must be awaited before `before`. */
   readonly prepare: () => Promise<void>
   /** Returns what must be awaited before these calls begin; undefined if they may begin now. */

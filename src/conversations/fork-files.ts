@@ -85,8 +85,8 @@ async function restoreMoment(
   }
 }
 
-/** There is no snapshot of this moment, or no git. */
-const UNAVAILABLE: ReadonlySet<string> = new Set(['snapshot_not_found', 'unavailable'])
+/** There is no snapshot of this moment, or no git, or the copy has too many files. */
+const UNAVAILABLE: ReadonlySet<string> = new Set(['snapshot_not_found', 'unavailable', 'workdir_too_large'])
 
 const OFF = 'The original keeps no snapshots: file_checkpointing is off.'
 const MOVED = 'The original worked in another directory then.'

@@ -172,7 +172,7 @@ function matchPlace(
 ): Certainty {
   const foundMatches = places
     .partsOf(word, cwds)
-    .map((parts) => matchPath(pattern, parts, places.strictBases, places.effort))
+    .map((parts) => matchPath(pattern, parts, places.directories.strictBases, places.effort))
   const match = strongest(foundMatches.map((each) => each.match))
   if (showsNames) return match === 'yes' && places.mayBeDirectory(word, cwds) ? 'yes' : 'no'
   // What does not exist cannot be read: a variable or a `*` does not stand for it.

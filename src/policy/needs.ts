@@ -84,7 +84,7 @@ function isAllowedPath(
     if (rule.kind === (kind === 'read' ? 'reads' : 'edits')) return true
     return (
       rule.kind === kind &&
-      paths.every((path) => matchPath(rule.path, path, places.bases, places.effort).match === 'yes')
+      paths.every((path) => matchPath(rule.path, path, places.directories.bases, places.effort).match === 'yes')
     )
   })
 }
@@ -94,7 +94,7 @@ function exactPathRule(kind: 'read' | 'edit', path: string, places: Places): str
   if (/[*?\0]|^\s|\s$|(^|\/)\.{0,2}$/.test(path) || path.split('/').includes('..')) return undefined
   if (!isBalanced(path, '[]') || !isBalanced(path, '()')) return undefined
   const name = kind === 'read' ? 'Read' : 'Edit'
-  const workdir = places.bases.workdirs.find((each) => path.startsWith(`${each}/`))
+  const workdir = places.directories.bases.workdirs.find((each) => path.startsWith(`${each}/`))
   if (workdir !== undefined) return `${name}(${path.slice(workdir.length + 1)})`
   if (path.startsWith('/')) return `${name}(/${path})`
   return path.startsWith('~') ? undefined : `${name}(${path})`

@@ -66,7 +66,8 @@ export class PermissionGate {
   /** True unless it is certain that the call changes nothing, whatever rules allow. */
   mayChange({ name, input }: Pick<GatedCall, 'name' | 'input'>): boolean {
     const access = this.#options.accessOf({ name, input })
-    if (access.kind !== 'command') return access.kind === 'edit' || access.kind === 'other'
+    if (access.kind === 'none' || access.kind === 'read') return access.runsCommands === true
+    if (access.kind !== 'command') return access.kind !== 'fetch'
     return changesSomething(this.#questionOf(name, access))
   }
 

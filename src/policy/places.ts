@@ -1,12 +1,14 @@
 /** Finds where a written path leads in the file system. The only file that follows links for rules. */
 import { normalize } from 'node:path'
+import type { AgentDirectories } from './agent-directories.ts'
+import { findDirectories } from './agent-directories.ts'
 import type { Disk } from './disk.ts'
 import type { Reach } from './held-files.ts'
 import { mayExist, mayHold } from './held-files.ts'
 import { Effort } from './rules/effort.ts'
 import type { Symbols } from './rules/globs.ts'
 import { STAR } from './rules/globs.ts'
-import type { Bases, PathParts, PathPattern } from './rules/path-pattern.ts'
+import type { PathParts, PathPattern } from './rules/path-pattern.ts'
 import { partsOf } from './rules/path-pattern.ts'
 import { placesOf } from './shell/directories.ts'
 import type { ShellWord } from './shell/shell-word.ts'
@@ -53,23 +55,14 @@ const PROTECTED = new Set(
   .mcp.json .claude .openhands .config head`.split(/\s+/),
 )
 
-type FoundDirectories = {
-  readonly workdir: string
-  /** All directories of the agent. */
-  readonly roots: readonly string[]
-  readonly bases: Bases
-  readonly strictBases: Bases
-}
-
 /** Serves one decision: what it has looked up is kept. */
 export class Places {
-  readonly homes: readonly string[]
   /** What is left of comparing for this decision. */
   readonly effort = new Effort()
   /** The directories at which relative paths of tools start. */
   readonly start: readonly string[]
   readonly #options: PlacesOptions
-  #found: FoundDirectories | undefined
+  #found: AgentDirectories | undefined
   #git: { readonly program: string | undefined } | undefined
   readonly #linked = new Map<string, boolean>()
   #followed = 0
@@ -85,34 +78,12 @@ export class Places {
 
   constructor(options: PlacesOptions) {
     this.#options = options
-    this.homes = options.homes
     this.start = [options.workdir]
   }
 
-  /** The directories at which relative paths of rules start that allow something. */
-  get bases(): Bases {
-    return this.#directoriesOfAgent.bases
-  }
-
-  /** Those of rules that deny or ask: they hold in all directories of the agent. */
-  get strictBases(): Bases {
-    return this.#directoriesOfAgent.strictBases
-  }
-
   /** They are looked up when a path is first compared: many commands name none. */
-  get #directoriesOfAgent(): FoundDirectories {
-    return (this.#found ??= this.#findDirectories())
-  }
-
-  #findDirectories(): FoundDirectories {
-    const { workdir: given, additionalDirectories: more = [], homes } = this.#options
-    const workdir = this.#look(given) ?? given
-    const workdirs = [...new Set([given, workdir])]
-    const bases = { workdirs, homes: [...new Set(homes.flatMap((home) => [home, this.#look(home) ?? home]))] }
-    // One that has become a link is a name for another place.
-    const roots = [...workdirs, ...more.filter((each) => this.#look(each) === each)]
-    const strictBases = more.length > 0 ? { ...bases, workdirs: [...new Set([...workdirs, ...more])] } : bases
-    return { workdir, roots, bases, strictBases }
+  get directories(): AgentDirectories {
+    return (this.#found ??= findDirectories(this.#options, (path) => this.#look(path)))
   }
 
   /** Returns the words of the paths that a tool has named. */
@@ -191,7 +162,7 @@ export class Places {
     const places = disk && this.#placesOf(word, cwds)
     if (!disk || !places) return true
     const isDirectory = (path: string) => this.#looksLikeDirectory(path)
-    const reach = { disk, isDirectory, bases: this.strictBases, effort: this.effort, ...depthAndChange }
+    const reach = { disk, isDirectory, bases: this.directories.strictBases, effort: this.effort, ...depthAndChange }
     return places.some(({ directory, rest }) => {
       const real = rest.length === 0 ? this.#real(directory) : undefined
       return real === undefined || mayHold(pattern, real, reach)
@@ -214,7 +185,10 @@ export class Places {
     const { disk } = this.#options
     let foundExisting = this.#existing.get(pattern)
     if (foundExisting === undefined)
-      this.#existing.set(pattern, (foundExisting = !disk || mayExist(pattern, { disk, bases: this.strictBases })))
+      this.#existing.set(
+        pattern,
+        (foundExisting = !disk || mayExist(pattern, { disk, bases: this.directories.strictBases })),
+      )
     return foundExisting
   }
 
@@ -224,13 +198,13 @@ export class Places {
 
   /** Returns true if that is where all commands run: in the workdir itself. */
   isWorkdir(cwds: readonly string[] | undefined): boolean {
-    return cwds !== undefined && cwds.every((cwd) => this.#real(cwd) === this.#directoriesOfAgent.workdir)
+    return cwds !== undefined && cwds.every((cwd) => this.#real(cwd) === this.directories.workdir)
   }
 
   /** Returns why git may run a program in the workdir, where it is allowed to read. */
   get programOfGit(): string | undefined {
     // An index is long, and a line may start git many times.
-    this.#git ??= { program: this.#options.programOfGit(this.#directoriesOfAgent.workdir) }
+    this.#git ??= { program: this.#options.programOfGit(this.directories.workdir) }
     return this.#git.program
   }
 
@@ -244,10 +218,11 @@ export class Places {
   /** The number of components of the outermost directory of the agent that has the path; if none has it, of the workdir. */
   #depthOf(parts: PathParts): number {
     const depthIn = (workdirs: readonly string[]) => Math.min(...workdirs.map((each) => partsOf(each).length))
-    if (this.#directoriesOfAgent.roots.length === this.bases.workdirs.length) return depthIn(this.bases.workdirs)
+    if (this.directories.roots.length === this.directories.bases.workdirs.length)
+      return depthIn(this.directories.bases.workdirs)
     const path = `/${parts.map((part) => (part === undefined ? '\0' : textOf(part))).join('/')}/`
-    const holding = this.#directoriesOfAgent.roots.filter((each) => path.startsWith(`${each}/`))
-    return depthIn(holding.length > 0 ? holding : this.bases.workdirs)
+    const holding = this.directories.roots.filter((each) => path.startsWith(`${each}/`))
+    return depthIn(holding.length > 0 ? holding : this.directories.bases.workdirs)
   }
 
   /** The path up to its first hole, and what comes after it; undefined when it may be anywhere. */
@@ -256,32 +231,32 @@ export class Places {
     cwds: readonly string[] | undefined,
   ): { readonly directory: string; readonly rest: PathParts }[] | undefined {
     if (!this.effort.spend(STEPS_OF_A_PLACE * (1 + (cwds?.length ?? 0)))) return undefined
+    const { homes } = this.#options
     const path = literalOf(word)
     const start = path ?? startOf(word)
     const isRelative = !start.startsWith('/') && !word.hasTilde
     if (isRelative && (cwds === undefined || (path === undefined && start === '' && startsAnywhere(word))))
       return undefined
     if (path !== undefined)
-      return placesOf(path, word.hasTilde, cwds ?? [], this.homes).map((directory) => ({ directory, rest: [] }))
+      return placesOf(path, word.hasTilde, cwds ?? [], homes).map((directory) => ({ directory, rest: [] }))
     const rest = restOf(word)
     if (!rest) return undefined
     const knownStart = start.slice(0, start.lastIndexOf('/') + 1)
-    return placesOf(knownStart, word.hasTilde, cwds ?? [], this.homes).map((directory) => ({ directory, rest }))
+    return placesOf(knownStart, word.hasTilde, cwds ?? [], homes).map((directory) => ({ directory, rest }))
   }
 
   /** Looks also without the links before each `..`: `cd link/../x` enters the `x` that is next to the link. */
   #isInside(place: string): boolean {
     const writtenPlace = normalize(place).replace(/(?<=.)\/$/, '')
     const isBelow = (path: string | undefined) =>
-      path !== undefined &&
-      this.#directoriesOfAgent.roots.some((workdir) => path === workdir || path.startsWith(`${workdir}/`))
+      path !== undefined && this.directories.roots.some((workdir) => path === workdir || path.startsWith(`${workdir}/`))
     const hasParent = place.includes('..')
     return isBelow(writtenPlace) && isBelow(this.#real(place)) && (!hasParent || isBelow(this.#real(writtenPlace)))
   }
 
   #mayBeInside(place: string): boolean {
     const real = this.#real(place)
-    return real === undefined || this.#directoriesOfAgent.roots.some((workdir) => `${real}/`.startsWith(`${workdir}/`))
+    return real === undefined || this.directories.roots.some((workdir) => `${real}/`.startsWith(`${workdir}/`))
   }
 
   #isDirectory(path: string): boolean {

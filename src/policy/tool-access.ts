@@ -6,11 +6,17 @@
  * `command`: a bash command line; `cwd` is where the shell stands, undefined if that is not known. `evaluates`: variables of
  * the shell whose values it evaluates when they are assigned; `path`: where it looks for programs; null if that is not known.
  * `fetch`: a URL, undefined for a search. `other`: anything; rules can name the tool only. `mcpServers`: it is a call to
- * these MCP servers, and rules for one of them hold for it, too.
+ * these MCP servers, and rules for one of them hold for it, too. `runsCommands`: it may run command lines besides, and asks the
+ * gate about each of them.
  */
 export type ToolAccess =
-  | { readonly kind: 'none'; readonly mcpServers?: readonly string[] }
-  | { readonly kind: 'read'; readonly paths: readonly string[]; readonly isDeep?: boolean }
+  | { readonly kind: 'none'; readonly mcpServers?: readonly string[]; readonly runsCommands?: boolean }
+  | {
+      readonly kind: 'read'
+      readonly paths: readonly string[]
+      readonly isDeep?: boolean
+      readonly runsCommands?: boolean
+    }
   | { readonly kind: 'edit'; readonly paths: readonly string[]; readonly isWhole?: boolean }
   | {
       readonly kind: 'command'

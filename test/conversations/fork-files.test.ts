@@ -3,8 +3,8 @@ import * as fs from 'node:fs'
 import { expect, test } from 'vitest'
 import { ForkConversation, UpdateConfig } from '../../src/contract/conversation.ts'
 import type { Conversation } from '../../src/conversations/conversation.ts'
-import { call, eventsOf, only, say, setBench, tool } from './fixtures.ts'
-import type { Bench } from './fixtures.ts'
+import { call, eventsOf, only, realShells, say, setBench, tool } from './fixtures.ts'
+import type { Bench, BenchOptions } from './fixtures.ts'
 
 const write = tool('Write', (input, { workdir }) => {
   for (const [name, text] of Object.entries(input)) fs.writeFileSync(`${workdir}/${name}`, String(text))
@@ -12,14 +12,14 @@ const write = tool('Write', (input, { workdir }) => {
 })
 
 /** Two runs: `a` is 1, then 2, and `b` is new. */
-async function open(fields: object = {}) {
+async function open(fields: object = {}, deps: BenchOptions['deps'] = {}) {
   const script = [
     { calls: [call('Write', { a: '1' })] },
     { text: 'Done.' },
     { calls: [call('Write', { a: '2', b: 'new' })] },
     { text: 'Done.' },
   ]
-  const bench = await setBench({ script, tools: [write] })
+  const bench = await setBench({ script, tools: [write], deps })
   const conversation = await bench.converse({ file_checkpointing: true, ...fields })
   const { workdir } = conversation.state.settings
   return { bench, conversation, workdir, [Symbol.asyncDispose]: () => bench[Symbol.asyncDispose]() }
@@ -57,6 +57,37 @@ test('a fork of a fork has the files of its moment, also after the original was 
   await bench.manager.delete(conversation.id)
   const fork = await forkOf(bench, whole.forked, { at_seq: first.seq })
   expect([fork.names, fork.text('a'), fork.view.files?.from]).toEqual([['a'], '1', 'snapshot'])
+})
+
+test('the files of a fork and those of its original go back apart, with the original among its directories', async () => {
+  await using opened = await open({}, { createShells: realShells() })
+  const { bench, conversation, workdir } = opened
+  await say(conversation)
+  const { forked, view } = await forkOf(bench, conversation, {})
+  await forked.configure(UpdateConfig.parse({ additional_directories: [workdir] }))
+  const before = forked.log.head
+  fs.writeFileSync(`${workdir}/a`, 'of the original')
+  await say(forked)
+  expect(fs.readFileSync(`${view.workdir}/a`, 'utf8')).toBe('2')
+  const outcome = await forked.rewind({ to_seq: before, last_seq: forked.log.head, files: true }, {})
+  expect(outcome.files?.changed).toContain('a')
+  const textsOf = (directory: string) => [fs.readFileSync(`${directory}/a`, 'utf8'), fs.existsSync(`${directory}/b`)]
+  expect(textsOf(view.workdir)).toEqual(['1', false])
+  expect(textsOf(workdir)).toEqual(['of the original', false])
+})
+
+test('a fork that moves to the directory of its original restores the files there', async () => {
+  await using opened = await open({}, { createShells: realShells() })
+  const { bench, conversation, workdir } = opened
+  await say(conversation)
+  const { forked, view } = await forkOf(bench, conversation, {})
+  await forked.configure(UpdateConfig.parse({ workdir }))
+  const before = forked.log.head
+  await say(forked)
+  expect(fs.readFileSync(`${workdir}/a`, 'utf8')).toBe('2')
+  const outcome = await forked.rewind({ to_seq: before, last_seq: forked.log.head, files: true }, {})
+  expect([outcome.files?.failed, fs.readFileSync(`${workdir}/a`, 'utf8')]).toEqual([[], '1'])
+  expect(fs.readFileSync(`${view.workdir}/a`, 'utf8')).toBe('1')
 })
 
 test('paths that no snapshot has are copied as they are now, and the answer lists them', async () => {

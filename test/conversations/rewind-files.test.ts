@@ -1,10 +1,11 @@
-import { readFileSync, writeFileSync, existsSync } from 'node:fs'
+import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { GetDiff } from '../../src/contract/diff.ts'
 import type { RewindRequest } from '../../src/contract/rewind.ts'
 import type { Conversation } from '../../src/conversations/conversation.ts'
 import { viewConversationDiff } from '../../src/conversations/view-diff.ts'
 import type { Bench } from './fixtures.ts'
+import { until } from '../support/until.ts'
 import { call, eventsOf, only, realShells, say, setBench, tool } from './fixtures.ts'
 
 const SIGNAL = new AbortController().signal
@@ -20,6 +21,7 @@ async function setScene(): Promise<{ bench: Bench; conversation: Conversation; p
   const script = ({ body: { messages } }: { body: { messages: readonly { role: string; content?: unknown }[] } }) => {
     const last = messages.at(-1)!
     if (last.role === 'tool') return { text: 'Done.' }
+    if (JSON.stringify(last.content).includes('wait')) return { text: 'Done.', delay_ms: 600_000 }
     return { calls: [call('Write', { text: JSON.stringify(last.content).match(/write (\w+)/)?.[1] ?? 'none' })] }
   }
   const bench = await setBench({ script, tools: [write], deps: { createShells: realShells() } })
@@ -89,6 +91,34 @@ test('what somebody has changed since the last snapshot is replaced only by forc
   expect(readFileSync(path('kept'), 'utf8')).toBe('one')
   await rewind(conversation, head, { conversation: false })
   expect(readFileSync(path('kept'), 'utf8')).toBe('by hand')
+})
+
+test('a run that has not begun to change files excuses no change of somebody else', async () => {
+  const { bench, conversation, path } = await setScene()
+  await using _ = bench
+  await say(conversation, 'write one')
+  const end = conversation.log.head
+  await say(conversation, 'write two')
+  writeFileSync(path('kept'), 'by hand')
+  const requests = bench.model.requests.length
+  await conversation.post({ message: { role: 'user', content: 'wait' }, run: true })
+  await until('a request', async () => bench.model.requests.length > requests)
+  expect(conversation.state.status).toBe('running')
+  await expect(rewind(conversation, end)).rejects.toMatchObject({ code: 'files_changed' })
+  expect([readFileSync(path('kept'), 'utf8'), conversation.state.status]).toEqual(['by hand', 'running'])
+})
+
+test('a rewind of files without a workdir is refused, and says so', async () => {
+  const { bench, conversation } = await setScene()
+  await using _ = bench
+  await say(conversation, 'write one')
+  const end = conversation.log.head
+  await say(conversation, 'write two')
+  const { workdir } = conversation.state.settings
+  renameSync(workdir, `${workdir}-moved`)
+  await expect(rewind(conversation, end)).rejects.toMatchObject({ code: 'workdir_missing' })
+  renameSync(`${workdir}-moved`, workdir)
+  await rewind(conversation, end)
 })
 
 test('a dry run says what would change, and changes nothing', async () => {

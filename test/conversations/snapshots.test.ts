@@ -72,6 +72,66 @@ test('a snapshot comes before the first turn that may change files, and after ea
   expect(await contentAt(conversation.log.head)).toBe('1\n3\n')
 })
 
+test('the snapshot before a change has what a person has changed since the last one', async () => {
+  const editing = tool(
+    'Look',
+    async (_, { workdir }) => {
+      await until('the look after the first change', async () => (await snapshotsOf(conversation)).length === 2)
+      fs.writeFileSync(`${workdir}/a`, 'by hand')
+      return { output: 'seen' }
+    },
+    { access: () => ({ kind: 'read', paths: ['.'] }), readOnly: true },
+  )
+  const script = [
+    { calls: [call('Write', { a: 'agent' })] },
+    { calls: [call('Look')] },
+    { calls: [call('Write', { a: 'agent again' })] },
+    { text: 'Done.' },
+  ]
+  await using opened = await open(script, {}, { tools: [write, editing] })
+  const { conversation } = opened
+  await say(conversation)
+  const [, looked] = only(await eventsOf(conversation), 'ToolResult')
+  const { content } = await conversation.files.snapshots.readFile('a', looked!.seq)
+  expect(content.toString()).toBe('by hand')
+})
+
+test('what a person changes while the model takes long is in the snapshot before the next change, or of the end', async () => {
+  const script = [
+    { calls: [call('Write', { a: 'agent' })] },
+    { calls: [call('Write', { a: 'agent again' })], delay_ms: 2000 },
+    { text: 'Done.', delay_ms: 2000 },
+  ]
+  await using opened = await open(script)
+  const { bench, conversation, workdir } = opened
+  const ended = say(conversation)
+  const { snapshots } = conversation.files
+  for (const [count, text] of ['first by hand', 'second by hand'].entries()) {
+    // The model was asked, and the look that was begun then has ended.
+    await until(
+      'a look',
+      async () => bench.model.requests.length === count + 2 && (await snapshots.list()).length === count + 2,
+    )
+    fs.writeFileSync(`${workdir}/by-hand`, text)
+  }
+  expect(await ended).toMatchObject({ changes: { files: 2 } })
+  const results = only(await eventsOf(conversation), 'ToolResult')
+  const contentAt = async (seq: number) => (await snapshots.readFile('by-hand', seq)).content.toString()
+  expect(await contentAt(results[1]!.seq - 1)).toBe('first by hand')
+  expect(await contentAt(conversation.log.head)).toBe('second by hand')
+})
+
+test('what a hook writes at the end of a run is in its last snapshot and among its changes', async () => {
+  const hooks = { Stop: [{ hooks: [{ type: 'command', command: 'echo hook >by-hook' }] }] }
+  const script = [{ calls: [call('Write', { a: 'agent' })] }, { text: 'Done.' }]
+  await using opened = await open(script, { hooks }, { deps: { createShells: realShells() } })
+  const { conversation, workdir } = opened
+  expect(await say(conversation)).toMatchObject({ changes: { files: 2 } })
+  expect(fs.readFileSync(`${workdir}/by-hook`, 'utf8')).toBe('hook\n')
+  const { content } = await conversation.files.snapshots.readFile('by-hook', conversation.log.head)
+  expect(content.toString()).toBe('hook\n')
+})
+
 test.each([
   ['a name with NUL', 'ref: refs/heads/a\0b'],
   ['a name that is too long', `ref: refs/heads/${'a'.repeat(300)}`],

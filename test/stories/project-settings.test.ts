@@ -201,6 +201,17 @@ describe('an agent', () => {
     },
   )
 
+  test('has a snapshot from before the commands of a slash command', async () => {
+    const files = { ...PROJECT, '.claude/commands/log.md': 'Log: !`echo new > src/a.txt`' }
+    const settings = { permission_mode: 'bypass', trust_project: true, file_checkpointing: true }
+    const { id, workdir } = await create(settings, files)
+    const events = await say(id, 'go', call('SlashCommand', { command: '/log' }))
+    expect(await readFile(join(workdir, 'src/a.txt'), 'utf8')).toBe('new\n')
+    const { seq } = events.find(({ type }) => type === 'ToolUse')
+    const { body } = await stage.server.call('GET', `/conversations/${id}/diff?from=${seq - 1}&to=now`)
+    expect(body.items).toMatchObject([{ path: 'src/a.txt', patch: expect.stringContaining('-content of a') }])
+  })
+
   test('without a shell gets none by a slash command', async () => {
     const { id } = await create({ tools: ['Think'] })
     const events = await say(id, 'Review.', call('SlashCommand', { command: '/review a.txt' }))

@@ -57,7 +57,7 @@ export class ConversationProject implements ProjectAccess {
 
   readonly accessOfCommand = (text: string): ToolAccess => {
     const call = parseCommandCall(text)
-    return this.#accessOf(call && this.#find(call.name))
+    return { ...this.#accessOf(call && this.#find(call.name)), runsCommands: true }
   }
 
   readonly useSkill = async (name: string, args: string): Promise<ToolOutcome> => {
@@ -130,7 +130,7 @@ export class ConversationProject implements ProjectAccess {
   }
 
   /** The files of the operator are for every agent; those of a project are subject to rules. */
-  #accessOf(entry: ProjectEntry | undefined): ToolAccess {
+  #accessOf(entry: ProjectEntry | undefined): Extract<ToolAccess, { kind: 'none' | 'read' }> {
     if (!entry || entry.source === 'user') return { kind: 'none' }
     return { kind: 'read', paths: [entry.path] }
   }

@@ -56,9 +56,11 @@ export class RunDriver {
   /** `queued` or `working`. */
   #active: ActiveRun | undefined
   #ending: ActiveRun | undefined
+  readonly snapshots: RunDriverDeps['snapshots']
 
   constructor(deps: RunDriverDeps) {
     this.#deps = deps
+    this.snapshots = deps.snapshots
     this.sent = new SentMessages(() => deps.state.current.lastSeq)
   }
 
@@ -102,7 +104,7 @@ export class RunDriver {
   /** Receives each durable event of the conversation. */
   take(event: Event): void {
     this.#history.take(event)
-    if (this.#deps.state.current.settings.file_checkpointing) this.#deps.snapshots()?.follow(event)
+    if (this.#deps.state.current.settings.file_checkpointing) this.snapshots()?.follow(event)
     if (event.type === 'ConfigUpdate') (this.#active ?? this.#ending)?.watchDeadline()
   }
 

@@ -32,6 +32,15 @@ export function runSnapshotsOf(deps: () => RunSnapshotsDeps): () => RunSnapshots
   return () => (createdSnapshots ??= new RunSnapshots(deps()))
 }
 
+/** A snapshot that was begun ahead. `began`: on the clock of `performance.now()`. */
+type Look = { readonly taken: Promise<void>; readonly began: number; isOutdated: boolean }
+
+/** How old a look may be without another one, in milliseconds: nobody is asked about what a person changes at the same moment. */
+const FRESH_MS = 1000
+
+/** Events that come with no change of a file. */
+const UNTOUCHED: ReadonlySet<Event['type']> = new Set(['AssistantMessage', 'WorkspaceSnapshot'])
+
 class RunSnapshots implements LoopSnapshots {
   readonly #deps: RunSnapshotsDeps
   #runId: string | undefined
@@ -41,8 +50,10 @@ class RunSnapshots implements LoopSnapshots {
   #isWhole = false
   /** True if calls of this run have begun that may change something. */
   #hasChanged = false
+  /** True from the begin of such calls until a snapshot has what they have changed. */
+  #isChanging = false
   /** Begun when the last such calls had ended. */
-  #ahead: Promise<unknown> | undefined
+  #ahead: Look | undefined
   /** True after a failure: the same would happen with each turn. */
   #isOff = false
 
@@ -62,17 +73,31 @@ class RunSnapshots implements LoopSnapshots {
   }
 
   async #takeBefore(): Promise<void> {
-    await (this.#ahead ?? this.#take())
-    this.#ahead = undefined
+    await this.#takeFresh()
     this.#hasChanged = true
+    this.#isChanging = true
+  }
+
+  /** What was read ahead need not be read again; what has changed since must be. */
+  async #takeFresh(): Promise<void> {
+    const ahead = this.#ahead
+    this.#ahead = undefined
+    await ahead?.taken
+    if (!ahead || ahead.isOutdated || performance.now() - ahead.began > FRESH_MS) await this.#take()
   }
 
   readonly ahead = (): void => {
     const isDue = this.#hasChanged && this.#runId === this.#deps.state.current.run?.id && !this.#isOff
-    if (isDue) this.#ahead ??= this.#take()
+    if (!isDue || this.#ahead?.isOutdated === false) return
+    this.#ahead = { taken: this.#take(), began: performance.now(), isOutdated: false }
+  }
+
+  get mayBeChanging(): boolean {
+    return this.#isChanging && this.#runId === this.#deps.state.current.run?.id
   }
 
   readonly follow = (event: Event): void => {
+    if (this.#ahead && !UNTOUCHED.has(event.type)) this.#ahead.isOutdated = true
     const isPause = event.type === 'StatusUpdate' && event.status === 'paused' && event.reason !== 'server_closing'
     if (isPause) this.#rest(event.seq - 1)
     else if (event.type === 'ToolResult' && this.#deps.state.current.status === 'paused') this.#rest(event.seq)
@@ -89,7 +114,7 @@ class RunSnapshots implements LoopSnapshots {
     if (!run || this.#runId !== run.id || !this.#hasChanged) return end
     if (!('stopReason' in end)) this.#rest()
     if (!('stopReason' in end) || end.stopReason === 'paused') return end
-    if (!this.#isOff) await (this.#ahead ?? this.#take())
+    if (!this.#isOff) await this.#takeFresh()
     if (this.#isOff) return { ...end, snapshotFailed: true }
     try {
       const snapshots = this.#deps.snapshots()
@@ -107,6 +132,7 @@ class RunSnapshots implements LoopSnapshots {
     this.#turn = 0
     this.#isWhole = steps <= 1
     this.#hasChanged = false
+    this.#isChanging = false
     this.#isOff = false
     this.#ahead = undefined
   }
@@ -125,6 +151,7 @@ class RunSnapshots implements LoopSnapshots {
       const asOf = knownSeq ?? (this.#isWhole && !this.#hasChanged ? await this.#lastEnd() : lastSeq)
       if ((await limits.quota?.room()) === 0) throw new Error(NO_ROOM)
       await snapshots().take(asOf, run?.id)
+      this.#isChanging = false
       metrics.snapshotTaken('taken', performance.now() - began)
     } catch (error) {
       metrics.snapshotTaken('failed', performance.now() - began)

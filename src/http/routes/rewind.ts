@@ -23,6 +23,8 @@ export const rewindRoutes: FastifyPluginAsyncZod<{ manager: ConversationManager 
           'conversation_changed',
           'files_changed',
           'workdir_in_use',
+          'workdir_missing',
+          'workdir_too_large',
           'cursor_ahead',
           'conversation_running',
           'conversation_from_newer_version',

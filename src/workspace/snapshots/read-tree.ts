@@ -20,6 +20,7 @@ import { RuleFiles } from './rule-files.ts'
 import type { KnownTracked } from './tracked-files.ts'
 import { TrackedFiles } from './tracked-files.ts'
 import type { FileStat, LeftOut, LeftOutReason, RootTree, TreeEntry } from './tree-entry.ts'
+import { Problem } from '../../contract/problem.ts'
 import { isSameStat, MAX_FILE_BYTES, MODE_BITS, settledStat, shownPath } from './tree-entry.ts'
 
 /** What one snapshot has at most; `pathBytes`: of all paths together, which are in memory and in one answer of git. */
@@ -52,10 +53,7 @@ export type TreeReading = {
 /** What is left. */
 type TreeBudget = { entries: number; pathBytes: number }
 
-/** A tree that has too many entries, or cannot be read at all; the message says what to do. */
-export class UnreadableTree extends Error {}
-
-/** The tree, and what the next look need not read again. */
+/** The tree, and what the next look need not read again. Rejects with the `Problem` `workdir_too_large`. */
 export async function readTree(
   path: string,
   options: TreeReading,
@@ -106,6 +104,7 @@ type Place = {
 }
 
 class TreeReader {
+  readonly #began = Date.now()
   readonly #options: TreeReading
   readonly #leftOut: LeftOut[] = []
   readonly #slices = createSlices()
@@ -182,7 +181,7 @@ class TreeReader {
     if (this.#options.without.includes(innerDirectory.path)) return
     if (!this.#options.isShown(innerDirectory.path)) return this.#leave(path, 'hidden')
     this.#add(path, { kind: 'directory', mode: stats.mode & MODE_BITS, blob: '', seen: undefined })
-    const seenStats = unchangedDirectory ? names?.seen : settledStat(stats, stats.size)
+    const seenStats = unchangedDirectory ? names?.seen : settledStat(stats, stats.size, this.#began)
     const inside = { directory: innerDirectory, path, depth: depth + 1, isIgnored: onlyTracked, rules, seen: seenStats }
     await this.#readDirectory({ ...inside, names: unchangedDirectory && names })
   }
@@ -232,7 +231,7 @@ class TreeReader {
     const target = await readlink(inDirectory(directory, name), { encoding: 'buffer' })
     const blob = objectName('blob', target)
     if (this.#options.knownEntries?.get(path)?.blob !== blob) await this.#options.store(blob, target)
-    this.#add(path, { kind: 'symlink', mode: 0o777, blob, seen: settledStat(stats, target.length) })
+    this.#add(path, { kind: 'symlink', mode: 0o777, blob, seen: settledStat(stats, target.length, this.#began) })
   }
 
   async #readContent(directory: OpenDirectory, { name, path }: NamedPath): Promise<void> {
@@ -249,7 +248,12 @@ class TreeReader {
     const blob = objectName('blob', content)
     if (this.#options.knownEntries?.get(path)?.blob !== blob) await this.#options.store(blob, content)
     this.#scratch.push(scratch)
-    this.#add(path, { kind: 'file', mode: stats.mode & MODE_BITS, blob, seen: settledStat(stats, content.length) })
+    this.#add(path, {
+      kind: 'file',
+      mode: stats.mode & MODE_BITS,
+      blob,
+      seen: settledStat(stats, content.length, this.#began),
+    })
   }
 
   #isShown(directory: OpenDirectory, name: string): boolean {
@@ -268,10 +272,8 @@ class TreeReader {
 
   #count(path: string): void {
     const { budget } = this.#options
-    if (--budget.entries < 0)
-      throw new UnreadableTree(`it has more than ${MAX_TREE.entries} files; list what is generated in a .gitignore`)
-    if ((budget.pathBytes -= path.length) < 0)
-      throw new UnreadableTree('its paths are too long to be kept; list what is generated in a .gitignore')
+    if (--budget.entries < 0) throw tooLarge(`has more than ${MAX_TREE.entries.toLocaleString('en')} files`)
+    if ((budget.pathBytes -= path.length) < 0) throw tooLarge('has paths that are too long together')
   }
 
   async #orLeave(path: string, work: () => Promise<void>): Promise<void> {
@@ -291,3 +293,6 @@ const UNREADABLE: ReadonlySet<string> = new Set('EACCES EPERM ELOOP EINVAL ENXIO
 const RULES_FILE = '.gitignore'
 /** Names that are looked at before others get a turn. */
 const BATCH = 64
+
+const tooLarge = (why: string) =>
+  new Problem('workdir_too_large', `No snapshot: the workdir ${why}. List what is generated in a .gitignore.`)

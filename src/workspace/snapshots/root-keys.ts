@@ -27,12 +27,20 @@ export class RootKeys {
     this.#directory = directory
   }
 
+  /** No two directories have the same one: with the original among its own, a fork has both. */
   async keyOf(path: string): Promise<string> {
-    return (await this.#read()).get(path) ?? path
+    const moved = await this.#read()
+    const key = moved.get(path)
+    if (key !== undefined) return key
+    const movedKeys = new Set(moved.values())
+    let ownKey = path
+    while (movedKeys.has(ownKey)) ownKey = `/${ownKey}`
+    return ownKey
   }
 
   async pathOf(key: string): Promise<string> {
-    return (await this.#read()).entries().find(([, each]) => each === key)?.[0] ?? key
+    // No real path begins with two slashes.
+    return (await this.#read()).entries().find(([, each]) => each === key)?.[0] ?? key.replace(/^\/+/, '/')
   }
 
   /** The content of the file for a fork whose directories have these paths now, by those of here. */

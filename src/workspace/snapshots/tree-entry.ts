@@ -60,9 +60,13 @@ export type Trees = ReadonlyMap<string, RootTree>
 export const FINE_MS = 50
 const COARSE_MS = 2000
 
-/** Undefined if the file may change again without another time, or has changed while it was read. */
-export function settledStat({ size, mtimeMs, ctimeMs, ino }: Stats, length: number): FileStat | undefined {
+/**
+ * Undefined if the file may change again without another time, or has changed while it was read. `began`: the time of day before
+ * anything was read, in milliseconds.
+ */
+export function settledStat(stats: Stats, length: number, began: number): FileStat | undefined {
+  const { size, mtimeMs, ctimeMs, ino } = stats
   const resolution = mtimeMs % 1000 === 0 && ctimeMs % 1000 === 0 ? COARSE_MS : FINE_MS
-  const isSettled = Math.max(mtimeMs, ctimeMs) < Date.now() - resolution
+  const isSettled = Math.max(mtimeMs, ctimeMs) < began - resolution
   return isSettled && size === length ? { size, mtimeMs, ctimeMs, ino } : undefined
 }

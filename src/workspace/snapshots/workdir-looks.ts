@@ -8,9 +8,10 @@ import { createSlices } from '../../lib/time-slices.ts'
 import type { GitStore } from './git-store.ts'
 import { loadLook, saveLook } from './look-cache.ts'
 import { packsOf, StoredNames } from './pack-index.ts'
+import { Problem } from '../../contract/problem.ts'
 import type { RootKeys } from './root-keys.ts'
 import type { TreeMemory } from './read-tree.ts'
-import { MAX_TREE, readTree, UnreadableTree } from './read-tree.ts'
+import { MAX_TREE, readTree } from './read-tree.ts'
 import type { RootTree, TreeEntry, Trees } from './tree-entry.ts'
 import { FINE_MS } from './tree-entry.ts'
 import type { WrittenTrees } from './write-snapshot.ts'
@@ -54,7 +55,7 @@ export class WorkdirLooks {
     this.#deps = deps
   }
 
-  /** Rejects with an `UnreadableTree`, and with what git or the disk reports. */
+  /** Rejects with the `Problem`s `workdir_missing` and `workdir_too_large`, and with what git or the disk reports. */
   look(): Promise<WrittenTrees> {
     return this.#queue.run(async () => {
       const look = await this.#look()
@@ -193,11 +194,14 @@ type Reading = {
 async function realRoots(givenPaths: readonly string[]): Promise<readonly string[]> {
   const realPaths = await Promise.all(givenPaths.map((path) => realpath(path).catch(() => undefined)))
   const [workdir] = givenPaths
-  if (workdir === undefined || realPaths[0] === undefined) throw new UnreadableTree('the workdir does not exist')
-  if (realPaths[0] !== workdir) throw new UnreadableTree('the path of the workdir leads elsewhere now')
+  if (workdir === undefined || realPaths[0] === undefined) throw missing('does not exist')
+  if (realPaths[0] !== workdir) throw missing('leads elsewhere now')
   const all = [...new Set(givenPaths.filter((path, index) => realPaths[index] === path))]
   return all.filter((path) => path === workdir || !all.some((other) => other !== path && path.startsWith(`${other}/`)))
 }
+
+const missing = (why: string) =>
+  new Problem('workdir_missing', `A snapshot cannot be taken: the path of the workdir ${why}. Put the directory back.`)
 
 /** Times in milliseconds: the time of day, and when this process began. A clock that was set back gives changed files old times. */
 type ClockReading = { readonly at: number; readonly offset?: number }

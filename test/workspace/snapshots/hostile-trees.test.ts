@@ -114,7 +114,10 @@ test('a tree whose paths do not fit in memory has no snapshot, and the error say
   const reads = (pathBytes: number) =>
     readTree(bench.workdir, { ...reading, entries: new Map(), budget: { entries: 100, pathBytes } })
   await reads(100_000)
-  await expect(reads(10_000)).rejects.toThrow('its paths are too long to be kept')
+  await expect(reads(10_000)).rejects.toMatchObject({
+    code: 'workdir_too_large',
+    message: expect.stringContaining('too long'),
+  })
 })
 
 test('rules of a repository behind a link are not read', async () => {

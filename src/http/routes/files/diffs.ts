@@ -21,6 +21,7 @@ export const diffRoutes: FastifyPluginAsyncZod<{ manager: ConversationManager }>
           'snapshot_not_found',
           'file_not_found',
           'workdir_missing',
+          'workdir_too_large',
         ]),
         params: ById,
         querystring: GetDiff,
