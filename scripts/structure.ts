@@ -6,7 +6,8 @@ import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { readSources } from '../test/layers/imports.ts'
 import { cyclesIn } from '../test/layers/rules.ts'
-import { arrowsBetween, modulesOf, mutualPairs, upwardArrows } from '../test/layers/folder-arrows.ts'
+import type { Arrow } from '../test/layers/folder-arrows.ts'
+import { arrowsBetween, modulesOf, mutualPairs, nestedPairs, upwardArrows } from '../test/layers/folder-arrows.ts'
 import type { MeasuredFile } from './source-measures.ts'
 import { foldersOf, measureFolder, quantile, repeatedTypes } from './source-measures.ts'
 import { findSmallFiles } from './small-files.ts'
@@ -91,7 +92,7 @@ function describe(measured: readonly MeasuredFile[]): string {
   const sum = (value: (file: MeasuredFile) => number) => measured.reduce((total, file) => total + value(file), 0)
   const ofFiles = measured.map(({ lines }) => lines)
   const ofFunctions = measured.flatMap(({ functions }) => functions.map(({ lines }) => lines))
-  const pairs = mutualPairs(arrows)
+  const [pairs, nested] = [mutualPairs(arrows), nestedPairs(arrows)]
   return [
     `Files: ${measured.length}. Folders: ${foldersOf(measured).length}. Lines: ${sum(({ lines }) => lines)}.`,
     '',
@@ -103,11 +104,17 @@ function describe(measured: readonly MeasuredFile[]): string {
     `Assertions: ${sum(({ nonNull }) => nonNull)} with \`!\`, ${sum(({ casts }) => casts)} with \`as\`.`,
     `Import cycles: ${cycles.length}. Arrows between folders: ${arrows.length}, of which ${upwardArrows(arrows).length} point up.`,
     `Pairs of folders that import each other: ${pairs.length}.`,
-    ...pairs.map(([{ from, to, imports }, back]) => `- ${from} and ${to}: ${imports} and ${back.imports} imports`),
+    ...pairs.map(describePair),
+    `Pairs of a folder and one inside it that import each other, the inner one types alone: ${nested.length}.`,
+    ...nested.map(describePair),
     ...CORE.filter((path) => sources.some((each) => each.path === path)).map(
       (path) => `Modules that ${path} loads: ${modulesOf(path, sources).size}.`,
     ),
   ].join('\n')
+}
+
+function describePair([{ from, to, imports }, back]: readonly [Arrow, Arrow]): string {
+  return `- ${from} and ${to}: ${imports} and ${back.imports} imports`
 }
 
 function lengthsOf(lengths: readonly number[]): string {

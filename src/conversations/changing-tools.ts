@@ -1,7 +1,7 @@
 /** The tools of a conversation that its configuration may change at any time: those of MCP servers and of clients. */
 import type { ChangingTools } from '../agent/describe-tool.ts'
 import type { Tool } from '../tools/tool.ts'
-import type { LiveState } from './live-state.ts'
+import type { LiveState } from './live/live-state.ts'
 
 const NONE: readonly Tool[] = []
 

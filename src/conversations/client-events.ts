@@ -8,16 +8,16 @@ import { MAX_CLIENT_EVENT_BYTES } from '../contract/events-api.ts'
 import { Problem } from '../contract/problem.ts'
 import type { EventLog } from '../events/event-log.ts'
 import { mapStrings } from '../lib/json/map-strings.ts'
-import type { ConversationActor } from './actor.ts'
 import type { Idempotency, PostedKey } from '../state/idempotency.ts'
 import { postOnce } from '../idempotency/posted-keys.ts'
-import type { LiveState } from './live-state.ts'
+import type { LiveState } from './live/live-state.ts'
+import type { IntentInbox } from './live/inbox.ts'
 
 export type ClientEventsDeps = {
   readonly log: EventLog
   readonly state: LiveState
   readonly redact: (text: string) => string
-  readonly actor: Pick<ConversationActor, 'enqueue' | 'apply'>
+  readonly actor: IntentInbox
 }
 
 export class ClientEvents {

@@ -1,30 +1,23 @@
 /** The dependencies that all conversations of a server share, in groups: the composition root creates them once. */
 import type { Sandbox } from '../contract/values/sandbox.ts'
-import type { LlmConfig } from '../contract/values/llm-config.ts'
 import type { EventLog } from '../events/event-log.ts'
 import type { FileRules } from '../files/jail/file-gate.ts'
 import type { ConversationLimits } from '../limits/conversation-limits.ts'
-import type { DiskQuota } from '../limits/disk-quota.ts'
 import type { ResourceLimiter } from '../limits/resource-limits.ts'
 import type { Queue } from '../lib/queue.ts'
-import type { ModelCatalog } from '../llm/catalog/model-catalog.ts'
-import type { Llm } from '../llm/llm.ts'
 import type { PendingAuthorizations } from '../mcp/oauth/pending-authorizations.ts'
-import type { Dialects } from '../llm/provider.ts'
 import type { ShellNetwork } from '../sandbox/launch.ts'
-import type { DeniedFiles } from '../policy/denied-files.ts'
 import type { Redactor } from '../security/redaction/redactor.ts'
 import type { UrlFetch } from '../security/guarded-fetch.ts'
 import type { Storage } from '../storage/storage.ts'
 import type { OutputFilter, Shells } from '../shell/shell.ts'
 import type { Logger } from '../telemetry/logger.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
-import type { ToolDeps, ToolName } from '../tools/registry.ts'
-import type { Tool } from '../tools/tool.ts'
-import type { WebAccess } from '../tools/web/web-access.ts'
+import type { ToolName } from '../tools/registry.ts'
+import type { SharedToolDeps } from './agents/build-tool-calls.ts'
+import type { ModelAccess } from './runs/llm-factory.ts'
 import type { HandedOverDeps } from './client-tools/handed-over-calls.ts'
 import type { HookDeps } from './hooks/build-hooks.ts'
-import type { LlmDefaults } from './config/llm-origin.ts'
 import type { ClientCommandLimits } from '../workspace/exec/command-limits.ts'
 import type { FilesDeps } from '../workspace/files/files.ts'
 import type { NetworkDeps } from '../workspace/network.ts'
@@ -77,22 +70,6 @@ export type ServerFacts = {
   readonly sandbox?: Sandbox | undefined
 }
 
-export type ModelAccess = {
-  /** What is known about models. */
-  readonly catalog: ModelCatalog
-  readonly defaults: LlmDefaults
-  /** Returns why the operator allows no model request to this URL, as a clause. */
-  readonly endpointRefusal: (url: string) => Promise<string | undefined>
-  readonly createLlm: (
-    options: Pick<Redactor, 'redact' | 'redactCutOff'> & {
-      config: LlmConfig
-      /** What this conversation has learnt about its endpoints. */
-      dialects: Dialects
-      conversationId: string
-    },
-  ) => Llm
-}
-
 /** The workdirs of conversations, and the files that can be read and changed there. */
 export type Workspace = {
   readonly workdirRules: WorkdirRules
@@ -112,7 +89,7 @@ export type Workspace = {
   readonly homesOf: (directory: string) => readonly string[]
 }
 
-export type Execution = {
+export type Execution = SharedToolDeps['exec'] & {
   readonly createShells: (options: {
     conversationId: string
     workdir: string
@@ -125,21 +102,8 @@ export type Execution = {
   }) => Shells
   /** Tools that this server cannot offer. */
   readonly missingTools?: ReadonlySet<ToolName>
-  readonly createTools: (names: readonly string[], deps: ConversationToolDeps) => Tool[]
   /** Limits of the commands that clients run; missing ones have defaults. */
   readonly commandLimits?: Partial<ClientCommandLimits>
-}
-
-/** Tool dependencies that differ between conversations. */
-export type ConversationToolDeps = Omit<ToolDeps, 'files' | 'search' | 'web' | 'pdfs' | 'searchEngine'> & {
-  /** See `WebAccess`. */
-  readonly webRefusal: WebAccess['refusal']
-  /** Returns what the current deny rules say of files, however they were found. */
-  readonly deniedFiles: () => DeniedFiles | undefined
-  /** Returns the current workdir. */
-  readonly workdir: () => string
-  readonly additionalDirectories: () => readonly string[]
-  readonly quota: DiskQuota | undefined
 }
 
 /** The resource limits of conversations. */

@@ -4,13 +4,13 @@
  */
 import type { EventLog } from '../events/event-log.ts'
 import type { Intent } from '../state/intents.ts'
-import type { LiveState } from './live-state.ts'
-import type { SubagentActor } from './subagents/apply-in-turn.ts'
+import type { LiveState } from './live/live-state.ts'
+import type { IntentInbox } from './live/inbox.ts'
 
 type LateDeps = {
   readonly log: Pick<EventLog, 'subscribe'>
   readonly state: Pick<LiveState, 'current'>
-  readonly actor: SubagentActor
+  readonly actor: IntentInbox
   /** The pause as it is now. */
   readonly intent: () => Intent
   readonly onError: (error: unknown) => void

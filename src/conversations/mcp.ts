@@ -20,7 +20,7 @@ import type { ConversationSecrets } from './config/secrets.ts'
 import type { ConversationDeps } from './dependencies.ts'
 import type { ConversationShells } from '../workspace/exec/conversation-shells.ts'
 import type { ConversationNetwork } from '../workspace/network.ts'
-import type { LiveState } from './live-state.ts'
+import type { LiveState } from './live/live-state.ts'
 
 export type McpParts = {
   readonly log: EventLog

@@ -20,7 +20,7 @@ import type { RequestedRun } from '../state/drafts.ts'
 import { postOnce } from '../idempotency/posted-keys.ts'
 import type { PostedCommand, PostedCommands } from './project/posted-commands.ts'
 import { requestedRun } from './runs/requested-run.ts'
-import type { LiveState } from './live-state.ts'
+import type { LiveState } from './live/live-state.ts'
 
 type MessagePostsParts = {
   readonly actor: ConversationActor

@@ -6,7 +6,7 @@ import type { EventLog } from '../events/event-log.ts'
 import { readPages } from '../events/read-pages.ts'
 import { leavesRunWithoutWork } from '../state/withdraw-intent.ts'
 import type { ConversationActor } from './actor.ts'
-import type { LiveState } from './live-state.ts'
+import type { LiveState } from './live/live-state.ts'
 import type { Compactions } from './runs/compactions.ts'
 
 type WithdrawalParts = {

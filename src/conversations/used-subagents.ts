@@ -2,7 +2,7 @@
 import { Feature } from './agents/feature.ts'
 import { SlotRests } from './agents/slot-rests.ts'
 import type { WorkingSlot } from './agents/working-slot.ts'
-import type { LiveState } from './live-state.ts'
+import type { LiveState } from './live/live-state.ts'
 import type { TaskAccess } from '../tools/task/task-access.ts'
 import { listAgents } from './subagents/definitions.ts'
 import type { Subagents } from './subagents/subagents.ts'

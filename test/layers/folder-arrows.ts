@@ -18,11 +18,18 @@ export function arrowsBetween(sources: readonly Source[]): Arrow[] {
 }
 
 /** Pairs of folders that import each other, and of which neither contains the other. */
-export function mutualPairs(arrows: readonly Arrow[]): [Arrow, Arrow][] {
+export const mutualPairs = (arrows: readonly Arrow[]): [Arrow, Arrow][] =>
+  pairsIn(arrows).filter(([{ from, to }]) => !contains(from, to))
+
+/** Pairs of a folder and one inside it that import each other; the inner one imports types only. */
+export const nestedPairs = (arrows: readonly Arrow[]): [Arrow, Arrow][] =>
+  pairsIn(arrows).filter(([{ from, to }]) => contains(from, to))
+
+/** The first folder of a pair is the first by name: no folder inside another one precedes it. */
+function pairsIn(arrows: readonly Arrow[]): [Arrow, Arrow][] {
   return arrows.flatMap((arrow): [Arrow, Arrow][] => {
     const back = arrows.find(({ from, to }) => from === arrow.to && to === arrow.from)
-    const isPair = back && arrow.from < arrow.to && !contains(arrow.from, arrow.to) && !contains(arrow.to, arrow.from)
-    return isPair ? [[arrow, back]] : []
+    return back && arrow.from < arrow.to ? [[arrow, back]] : []
   })
 }
 

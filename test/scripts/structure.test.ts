@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { arrowsBetween, modulesOf, mutualPairs, upwardArrows } from '../layers/folder-arrows.ts'
+import { arrowsBetween, modulesOf, mutualPairs, nestedPairs, upwardArrows } from '../layers/folder-arrows.ts'
 import { foldersOf, measureSource, quantile, repeatedTypes } from '../../scripts/source-measures.ts'
 import { parseSource } from '../layers/imports.ts'
 import { traceJourneys } from '../../scripts/journeys.ts'
@@ -74,6 +74,10 @@ describe('folders', () => {
 
   test('are a pair if they import each other, and neither contains the other', () => {
     expect(mutualPairs(arrows).map(namesOf)).toEqual([['a -> b', 'b -> a']])
+  })
+
+  test('are a nested pair if they import each other, and one contains the other', () => {
+    expect(nestedPairs(arrows).map(namesOf)).toEqual([['a -> a/inner', 'a/inner -> a']])
   })
 
   test('have upward arrows only where no order is without them', () => {

@@ -6,6 +6,7 @@ import { ToolCalls } from '../../agent/tool-calls.ts'
 import { limitsIn } from '../../contract/limits/tool-config.ts'
 import type { EventLog } from '../../events/event-log.ts'
 import type { ConversationLimits } from '../../limits/conversation-limits.ts'
+import type { DeniedFiles } from '../../policy/denied-files.ts'
 import { deniedFiles } from '../../policy/denied-files.ts'
 import type { GateRules } from '../../policy/rules/gate-rules.ts'
 import type { GateOptions } from '../../policy/permissions.ts'
@@ -14,13 +15,37 @@ import type { ConversationStorage } from '../../storage/storage.ts'
 import type { Logger } from '../../telemetry/logger.ts'
 import type { ProjectAccess } from '../../tools/project/project-access.ts'
 import type { TaskAccess } from '../../tools/task/task-access.ts'
-import type { ConversationDeps } from '../dependencies.ts'
+import type { DiskQuota } from '../../limits/disk-quota.ts'
+import type { Storage } from '../../storage/storage.ts'
+import type { ToolDeps } from '../../tools/registry.ts'
+import type { Tool } from '../../tools/tool.ts'
+import type { WebAccess } from '../../tools/web/web-access.ts'
 import type { ShellsOfAgent } from '../../workspace/exec/conversation-shells.ts'
 import type { ConversationNetwork } from '../../workspace/network.ts'
 import { createElicit } from '../requests/elicitations.ts'
 import type { HeldRequests } from '../requests/held-requests.ts'
-import type { CallResults } from '../call-results.ts'
-import type { AgentView } from '../live-state.ts'
+import type { CallResults } from '../live/call-results.ts'
+import type { AgentView } from '../live/live-state.ts'
+
+/** Tool dependencies that differ between conversations. */
+export type ConversationToolDeps = Omit<ToolDeps, 'files' | 'search' | 'web' | 'pdfs' | 'searchEngine'> & {
+  /** See `WebAccess`. */
+  readonly webRefusal: WebAccess['refusal']
+  /** Returns what the current deny rules say of files, however they were found. */
+  readonly deniedFiles: () => DeniedFiles | undefined
+  /** Returns the current workdir. */
+  readonly workdir: () => string
+  readonly additionalDirectories: () => readonly string[]
+  readonly quota: DiskQuota | undefined
+}
+
+/** What the calls of all conversations share. */
+export type SharedToolDeps = {
+  readonly exec: { readonly createTools: (names: readonly string[], deps: ConversationToolDeps) => Tool[] }
+  /** Returns the directories that `~` may stand for: in the shells of a conversation, and for the server. */
+  readonly workspace: { readonly homesOf: (directory: string) => readonly string[] }
+  readonly storage: Pick<Storage, 'availability'>
+}
 
 export type ToolParts = {
   readonly id: string
@@ -45,7 +70,7 @@ export type ToolParts = {
   readonly hooks: () => CallHooks | undefined
 }
 
-export function buildToolCalls(deps: ConversationDeps, parts: ToolParts): ToolCalls {
+export function buildToolCalls(deps: SharedToolDeps, parts: ToolParts): ToolCalls {
   const { id, own, directory, logger, log, state, results, rules, limits, workdir, redactor } = parts
   const { shells, network, project, changing, hooks, additionalDirectories } = parts
   const elicit = createElicit(parts.elicitations, redactor.redact)

@@ -4,17 +4,17 @@ import { MAX_HOOK_CLIENTS } from '../../contract/hooks/client-hooks.ts'
 import { Problem } from '../../contract/problem.ts'
 import type { RequestSource } from '../../events/request-record.ts'
 import { canonicalJson } from '../../lib/json/canonical-json.ts'
-import type { ConversationActor } from '../actor.ts'
 import { refuseSecretsIn } from '../../security/refuse-secrets.ts'
-import type { LiveState } from '../live-state.ts'
+import type { LiveState } from '../live/live-state.ts'
 import { inOrder } from './registered-hooks.ts'
 import type { WaitingHooks } from './waiting-hooks.ts'
+import type { Inbox } from '../live/inbox.ts'
 
 export type ClientHooksDeps = {
   readonly state: LiveState
   readonly waiting: WaitingHooks
   readonly redact: (text: string) => string
-  readonly actor: Pick<ConversationActor, 'configure'>
+  readonly actor: Pick<Inbox, 'configure'>
 }
 
 export class ClientHooks {

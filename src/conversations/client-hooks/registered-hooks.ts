@@ -4,7 +4,7 @@ import { HOOK_POINTS } from '../../contract/hooks/hook-point.ts'
 import { DEFAULT_HOOK_TIMEOUT_S } from '../../contract/hooks/hooks.ts'
 import type { CallbackHook, CallbacksOf } from '../../hooks/select-hooks.ts'
 import { withoutUndefined } from '../../lib/without-undefined.ts'
-import type { LiveState } from '../live-state.ts'
+import type { LiveState } from '../live/live-state.ts'
 import type { RegisteredHook, WaitingHooks } from './waiting-hooks.ts'
 
 export class RegisteredHooks {

@@ -4,7 +4,7 @@ import type { ChangingTools } from '../../agent/describe-tool.ts'
 import type { ClientTool } from '../../contract/client-tools/client-tool.ts'
 import type { Tool } from '../../tools/tool.ts'
 import { hashDefinition, refuseChanged } from '../../tools/tool-definition.ts'
-import type { LiveState } from '../live-state.ts'
+import type { LiveState } from '../live/live-state.ts'
 import type { HandedOverCalls } from './handed-over-calls.ts'
 
 /** The client checks the input: its schema is not evaluated here. */

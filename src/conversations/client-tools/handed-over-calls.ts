@@ -16,8 +16,8 @@ import { callerOf } from '../../state/subagents.ts'
 import type { ToolCall } from '../../state/tool-call.ts'
 import type { CallOutcome, ToolContext } from '../../tools/tool.ts'
 import { STAYS_OPEN } from '../../tools/tool.ts'
-import type { EndingRequests } from '../ending-requests.ts'
-import type { LiveState } from '../live-state.ts'
+import type { EndingRequests } from '../live/ending-requests.ts'
+import type { LiveState } from '../live/live-state.ts'
 
 /** How long a call waits inside its run, in milliseconds. */
 const REST_AFTER_MS = 5000

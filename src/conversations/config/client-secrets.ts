@@ -1,13 +1,13 @@
 /** What clients can do with the secrets of a conversation: write values and list names. Values are never returned. */
 import type { Secrets } from '../../contract/secret.ts'
-import type { ConversationActor } from '../actor.ts'
 import type { ConversationSecrets, SecretsChange } from './secrets.ts'
+import type { IntentInbox } from '../live/inbox.ts'
 
 export class ClientSecrets {
   readonly #secrets: ConversationSecrets
-  readonly #actor: Pick<ConversationActor, 'enqueue' | 'apply'>
+  readonly #actor: IntentInbox
 
-  constructor(secrets: ConversationSecrets, actor: Pick<ConversationActor, 'enqueue' | 'apply'>) {
+  constructor(secrets: ConversationSecrets, actor: IntentInbox) {
     this.#secrets = secrets
     this.#actor = actor
   }

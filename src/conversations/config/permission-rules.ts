@@ -3,20 +3,20 @@ import type { PermissionRules, PermissionRulesView } from '../../contract/values
 import { Problem } from '../../contract/problem.ts'
 import { faultsOf } from '../../policy/rules/rule-set.ts'
 import { canonicalName } from '../../tools/registry.ts'
-import type { ConversationActor } from '../actor.ts'
 import { unknownToolsWarning } from './rule-warning.ts'
-import type { LiveState } from '../live-state.ts'
+import type { LiveState } from '../live/live-state.ts'
+import type { Inbox } from '../live/inbox.ts'
 
 export const NO_RULES: PermissionRules = { allow: [], ask: [], deny: [] }
 
 export class ConversationRules {
   readonly #state: LiveState
-  readonly #actor: Pick<ConversationActor, 'configure'>
+  readonly #actor: Pick<Inbox, 'configure'>
   readonly #redact: (text: string) => string
 
   constructor(parts: {
     readonly state: LiveState
-    readonly actor: Pick<ConversationActor, 'configure'>
+    readonly actor: Pick<Inbox, 'configure'>
     readonly redact: (text: string) => string
   }) {
     this.#state = parts.state

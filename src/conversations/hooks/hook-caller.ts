@@ -16,7 +16,7 @@ import { hasHooksAt, selectHooks } from '../../hooks/select-hooks.ts'
 import { mapStrings } from '../../lib/json/map-strings.ts'
 import { Queue } from '../../lib/queue.ts'
 import { modeOf } from '../../state/run-overrides.ts'
-import type { LiveState } from '../live-state.ts'
+import type { LiveState } from '../live/live-state.ts'
 
 export type HookCallerDeps = Omit<RunHooksDeps, 'turns' | 'workdir'> & {
   readonly state: LiveState

@@ -3,7 +3,7 @@ import type { Event, EventDraft } from '../../contract/events/event.ts'
 import type { ResultDraft } from '../../agent/history/tool-messages.ts'
 import { showCall } from '../../hooks/claude-tools.ts'
 import type { ToolCall } from '../../state/tool-call.ts'
-import type { AgentView } from '../live-state.ts'
+import type { AgentView } from '../live/live-state.ts'
 import type { AgentHookCaller } from './hook-caller.ts'
 
 export type ToolBatchDeps = {

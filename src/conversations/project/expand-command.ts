@@ -12,7 +12,7 @@ import { commandParts } from '../../state/command-text.ts'
 import type { SettingsReader } from '../../project/settings-reader.ts'
 import type { ToolAccess } from '../../policy/tool-access.ts'
 import type { ShellsOfAgent } from '../../workspace/exec/conversation-shells.ts'
-import type { AgentView } from '../live-state.ts'
+import type { AgentView } from '../live/live-state.ts'
 
 /** The agent that uses a slash command: it gives the text no more than the agent itself has. */
 export type CommandUser = {

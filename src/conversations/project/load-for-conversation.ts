@@ -6,7 +6,7 @@ import type { LoadedProject } from '../../project/load-project.ts'
 import { loadProject } from '../../project/load-project.ts'
 import { canonicalRule } from '../config/permission-rules.ts'
 import { rulesIn } from '../config/settings.ts'
-import type { ConversationDeps } from '../dependencies.ts'
+import type { FileRules } from '../../files/jail/file-gate.ts'
 
 export type ProjectPlace = {
   /** The path without links. */
@@ -15,12 +15,19 @@ export type ProjectPlace = {
   readonly stateDirectory: string
 }
 
+type Places = {
+  /** The operator's directory of settings. */
+  readonly userSettings: string | undefined
+  readonly fileRules: (place: { stateDirectory: string; workdir: () => string }) => FileRules
+  readonly homesOf: (directory: string) => readonly string[]
+}
+
 /**
  * Returns settings that are not redacted. Undefined if the request asks for none. Throws a `Problem` for a settings
  * file that cannot be read.
  */
 export async function loadForConversation(
-  { workspace }: Pick<ConversationDeps, 'workspace'>,
+  { workspace }: { readonly workspace: Places },
   request: CreateConversation,
   { workdir, stateDirectory }: ProjectPlace,
 ): Promise<LoadedProject | undefined> {

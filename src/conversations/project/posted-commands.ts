@@ -4,7 +4,7 @@ import { parseCommandCall } from '../../state/command-text.ts'
 import type { PermissionGate } from '../../policy/permissions.ts'
 import type { Idempotency } from '../../state/idempotency.ts'
 import { createInFlight } from '../../idempotency/in-flight.ts'
-import type { LiveState } from '../live-state.ts'
+import type { LiveState } from '../live/live-state.ts'
 import { rulesOf } from '../../state/state.ts'
 import type { ConversationProject } from './conversation-project.ts'
 

@@ -4,18 +4,18 @@ import type { AnswerOf } from '../../contract/request.ts'
 import type { EventLog } from '../../events/event-log.ts'
 import { canonicalJson } from '../../lib/json/canonical-json.ts'
 import { clientCallsOf } from '../../state/open-requests.ts'
-import type { EndingRequests } from '../ending-requests.ts'
-import type { LiveState } from '../live-state.ts'
+import type { EndingRequests } from '../live/ending-requests.ts'
+import type { LiveState } from '../live/live-state.ts'
 import { findClosed } from './closed-requests.ts'
-import type { HeldActor } from './held-requests.ts'
 import type { EarlierAnswer, RequestHandler } from './request-handler.ts'
+import type { IntentInbox } from '../live/inbox.ts'
 
 export type ClientCallsDeps = {
   readonly log: EventLog
   readonly state: LiveState
   readonly ending: EndingRequests
   readonly redact: (text: string) => string
-  readonly actor: HeldActor
+  readonly actor: IntentInbox
 }
 
 type Answer = AnswerOf<'client_tool'>

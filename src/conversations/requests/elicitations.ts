@@ -5,15 +5,16 @@ import type { EventLog } from '../../events/event-log.ts'
 import { mapStrings } from '../../lib/json/map-strings.ts'
 import type { ToolContext } from '../../tools/tool.ts'
 import { findClosed } from './closed-requests.ts'
-import type { HeldActor, HeldRequests } from './held-requests.ts'
+import type { HeldRequests } from './held-requests.ts'
 import { matchOrThrow, redactAnswers, sameAnswers } from './match-answers.ts'
 import type { EarlierAnswer, RequestHandler } from './request-handler.ts'
+import type { IntentInbox } from '../live/inbox.ts'
 
 export type ElicitationsDeps = {
   readonly log: EventLog
   readonly elicitations: HeldRequests
   readonly redact: (text: string) => string
-  readonly actor: HeldActor
+  readonly actor: IntentInbox
 }
 
 type Answer = AnswerOf<'elicitation'>

@@ -7,7 +7,6 @@ import type { OpenRequestOf } from '../../contract/request.ts'
 import type { EventLog } from '../../events/event-log.ts'
 import { uuid7 } from '../../lib/uuid7.ts'
 import { inRun, inSubagent } from '../../state/drafts.ts'
-import type { AnswerHeldIntent, ExpireIntent } from '../../state/held-intents.ts'
 import { closing } from '../../state/request-drafts.ts'
 import type { State, Subagent } from '../../state/state-shape.ts'
 import { callerOf } from '../../state/subagents.ts'
@@ -19,14 +18,6 @@ type HeldAnswer = Extract<EventOf<'RequestAnswered'>, { kind: 'elicitation' }>['
 
 /** How a request ended. */
 type HeldEnd = { readonly by: 'answer'; readonly answer: HeldAnswer } | { readonly by: 'interrupted' }
-
-/** What answers to these requests need from the conversation's actor. */
-export type HeldActor = {
-  /** Queues the work and runs it in turn. */
-  enqueue<T>(work: () => Promise<T>): Promise<T>
-  /** Decides and stores the events; call it only in turn. */
-  apply(intent: AnswerHeldIntent | ExpireIntent): Promise<unknown>
-}
 
 type SlotRests = {
   begin(toolUseId: string): void

@@ -2,14 +2,14 @@
 import type { AnswerOf } from '../../contract/request.ts'
 import type { EventLog } from '../../events/event-log.ts'
 import type { ConversationNetwork } from '../../workspace/network.ts'
-import type { ConversationActor } from '../actor.ts'
 import { findClosed } from './closed-requests.ts'
 import type { EarlierAnswer, RequestHandler } from './request-handler.ts'
+import type { Inbox } from '../live/inbox.ts'
 
 export type NetworkHostsDeps = {
   readonly log: EventLog
   readonly network: ConversationNetwork
-  readonly actor: Pick<ConversationActor, 'configure'>
+  readonly actor: Pick<Inbox, 'configure'>
 }
 
 type Answer = AnswerOf<'network'>

@@ -6,24 +6,15 @@ import type { ToolCalls } from '../../agent/tool-calls.ts'
 import type { EventLog } from '../../events/event-log.ts'
 import { mapStrings } from '../../lib/json/map-strings.ts'
 import { uuid7 } from '../../lib/uuid7.ts'
-import type { DecideIntent } from '../../state/approval-intents.ts'
-import type { RejectIntent } from '../../state/reject-intent.ts'
 import type { OpenPermission } from '../../state/open-permission.ts'
 import { repeats } from '../../state/open-permission.ts'
 import { permissionRequests } from '../../state/open-requests.ts'
 import type { State } from '../../state/state.ts'
-import type { EndingRequests } from '../ending-requests.ts'
-import type { LiveState } from '../live-state.ts'
+import type { EndingRequests } from '../live/ending-requests.ts'
+import type { LiveState } from '../live/live-state.ts'
 import { findClosed } from './closed-requests.ts'
 import type { EarlierAnswer, RequestHandler } from './request-handler.ts'
-
-/** What permissions need from the conversation's actor. */
-export type PermissionActor = {
-  /** Queues the work and runs it in turn. */
-  enqueue<T>(work: () => Promise<T>): Promise<T>
-  /** Decides and stores the events; call it only in turn. */
-  apply(intent: DecideIntent | RejectIntent): Promise<unknown>
-}
+import type { IntentInbox } from '../live/inbox.ts'
 
 export type PermissionsDeps = {
   readonly log: EventLog
@@ -31,7 +22,7 @@ export type PermissionsDeps = {
   readonly toolCalls: Pick<ToolCalls, 'findFault'>
   readonly ending: EndingRequests
   readonly redact: (text: string) => string
-  readonly actor: PermissionActor
+  readonly actor: IntentInbox
 }
 
 type Answer = AnswerOf<'permission'>

@@ -2,25 +2,17 @@
 import type { AnswerOf } from '../../contract/request.ts'
 import type { EventLog } from '../../events/event-log.ts'
 import { questionsOf } from '../../state/open-requests.ts'
-import type { AnswerIntent } from '../../state/question-intents.ts'
-import type { LiveState } from '../live-state.ts'
+import type { LiveState } from '../live/live-state.ts'
 import { findClosed } from './closed-requests.ts'
 import type { EarlierAnswer, RequestHandler } from './request-handler.ts'
 import { matchOrThrow, redactAnswers, sameAnswers } from './match-answers.ts'
-
-/** What questions need from the conversation's actor. */
-export type QuestionActor = {
-  /** Queues the work and runs it in turn. */
-  enqueue<T>(work: () => Promise<T>): Promise<T>
-  /** Decides and stores the events; call it only in turn. */
-  apply(intent: AnswerIntent): Promise<unknown>
-}
+import type { IntentInbox } from '../live/inbox.ts'
 
 export type QuestionsDeps = {
   readonly log: EventLog
   readonly state: LiveState
   readonly redact: (text: string) => string
-  readonly actor: QuestionActor
+  readonly actor: IntentInbox
 }
 
 type Answer = AnswerOf<'question'>

@@ -8,7 +8,7 @@ import type { AnswerOf, AnswerRequest, ListOpenRequests, OpenRequest, RequestAcc
 import { withoutHookInput } from '../../state/open-requests.ts'
 import { answeredBefore, isOfAnotherKind, requestClosed, requestNotFound } from '../../state/request-problems.ts'
 import type { ClientCalls } from './client-calls.ts'
-import type { LiveState } from '../live-state.ts'
+import type { LiveState } from '../live/live-state.ts'
 import type { RequestHandler, RequestHandlers } from './request-handler.ts'
 
 type Kinds = RequestHandlers & { readonly client_tool: ClientCalls }

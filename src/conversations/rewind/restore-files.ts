@@ -4,7 +4,7 @@ import type { RewindOutcome, RewindRequest } from '../../contract/rewind.ts'
 import type { EventLog } from '../../events/event-log.ts'
 import type { ConversationFiles } from '../../workspace/files/files.ts'
 import type { ConversationActor } from '../actor.ts'
-import type { LiveState } from '../live-state.ts'
+import type { LiveState } from '../live/live-state.ts'
 
 type FilesParts = {
   readonly log: EventLog

@@ -10,18 +10,18 @@ import type { EventLog } from '../../events/event-log.ts'
 import type { ModelCatalog } from '../../llm/catalog/model-catalog.ts'
 import type { Llm } from '../../llm/llm.ts'
 import { LlmError } from '../../llm/errors/llm-error.ts'
-import type { ConversationActor } from '../actor.ts'
 import type { Feature } from '../agents/feature.ts'
 import type { ConversationHooks } from '../hooks/conversation-hooks.ts'
 import { refuseNewer } from '../../state/refusals.ts'
-import type { LiveState } from '../live-state.ts'
+import type { LiveState } from '../live/live-state.ts'
 import { compactionOf } from '../agents/agent-context.ts'
 import { readHistory } from '../agents/read-history.ts'
+import type { Inbox } from '../live/inbox.ts'
 
 export type CompactionsDeps = {
   readonly log: EventLog
   readonly state: LiveState
-  readonly actor: ConversationActor
+  readonly actor: Pick<Inbox, 'enqueue'>
   readonly toolCalls: ToolCalls
   readonly createLlm: (config: LlmConfig) => Llm
   readonly catalog: ModelCatalog

@@ -3,7 +3,6 @@ import { Problem } from '../../contract/problem.ts'
 import type { ProblemCode } from '../../contract/problem.ts'
 import { readPages } from '../../events/read-pages.ts'
 import type { EventLog } from '../../events/event-log.ts'
-import type { Conversation } from '../conversation.ts'
 
 /** A run has begun, or waits. */
 const BEGUN: ReadonlySet<ProblemCode> = new Set([
@@ -14,10 +13,12 @@ const BEGUN: ReadonlySet<ProblemCode> = new Set([
   'waiting_for_client',
 ])
 
+type Runnable = { readonly log: EventLog; readonly run: (options: { after_seq: number }) => Promise<string> }
+
 const STATUS = new Set(['StatusUpdate'])
 
 /** Returns the id of the run, which is the first after this event. A repeated request finds the run that an earlier one has started. */
-export async function startFirstRun(conversation: Conversation, afterSeq = 0): Promise<string> {
+export async function startFirstRun(conversation: Runnable, afterSeq = 0): Promise<string> {
   try {
     return await conversation.run({ after_seq: afterSeq })
   } catch (error) {

@@ -9,8 +9,25 @@ import { originOf } from '../config/llm-origin.ts'
 import type { ConversationSecrets } from '../config/secrets.ts'
 import { requireKey, serverKeyFor } from '../config/llm-origin.ts'
 import { withLlmSecrets } from '../config/settings.ts'
-import type { ModelAccess } from '../dependencies.ts'
+import type { ModelCatalog } from '../../llm/catalog/model-catalog.ts'
+import type { LlmDefaults } from '../config/llm-origin.ts'
 import type { MetricsRecorder } from './metrics-recorder.ts'
+
+export type ModelAccess = {
+  /** What is known about models. */
+  readonly catalog: ModelCatalog
+  readonly defaults: LlmDefaults
+  /** Returns why the operator allows no model request to this URL, as a clause. */
+  readonly endpointRefusal: (url: string) => Promise<string | undefined>
+  readonly createLlm: (
+    options: Pick<Redactor, 'redact' | 'redactCutOff'> & {
+      config: LlmConfig
+      /** What this conversation has learnt about its endpoints. */
+      dialects: Dialects
+      conversationId: string
+    },
+  ) => Llm
+}
 
 export type LlmFactoryParts = {
   readonly models: ModelAccess

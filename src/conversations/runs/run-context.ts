@@ -20,7 +20,7 @@ import { MissingWorkdir } from '../../workspace/workdirs/missing-workdir.ts'
 import { createAgentContext } from '../agents/agent-context.ts'
 import type { LiveHistory } from '../agents/live-history.ts'
 import { inRun } from '../agents/with-model.ts'
-import type { LiveState } from '../live-state.ts'
+import type { LiveState } from '../live/live-state.ts'
 
 export type RunContextParts = Pick<
   AgentParts,

@@ -32,13 +32,15 @@ import type { Intent } from '../../state/intents.ts'
 import { workedMs } from '../../state/run-state.ts'
 import { LiveHistory } from '../agents/live-history.ts'
 import type { WorkingSlot } from '../agents/working-slot.ts'
-import type { UsedSubagents } from '../used-subagents.ts'
+import type { Feature } from '../agents/feature.ts'
+import type { Subagents } from '../subagents/subagents.ts'
 import { createRunContext, failureOf, intentToEnd, intentToRest } from './run-context.ts'
 import type { RunContextParts, RunEnd } from './run-context.ts'
 
 export type RunDriverDeps = RunContextParts & {
   readonly slots: Queue
-  readonly subagents: UsedSubagents
+  /** `enter`: see `UsedSubagents`. */
+  readonly subagents: Pick<Feature<Subagents>, 'current'> & { enter(slot: WorkingSlot): void }
   /** Calls `RunDriver.end` in turn, and returns its result. Not called for a run that was stopped. */
   readonly onEnd: (run: ActiveRun, end: RunEnd) => Promise<boolean>
   readonly onError: (error: unknown) => void

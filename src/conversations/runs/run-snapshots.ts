@@ -13,7 +13,7 @@ import type { DiskQuota } from '../../limits/disk-quota.ts'
 import type { Logger } from '../../telemetry/logger.ts'
 import type { Metrics } from '../../telemetry/metrics.ts'
 import type { WorkspaceSnapshots } from '../../workspace/snapshots/snapshots.ts'
-import type { LiveState } from '../live-state.ts'
+import type { LiveState } from '../live/live-state.ts'
 
 export type RunSnapshotsDeps = {
   readonly log: EventLog

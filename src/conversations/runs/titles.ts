@@ -13,15 +13,15 @@ import type { Llm, LlmAnswer } from '../../llm/llm.ts'
 import { leaveAnswer } from '../../llm/llm.ts'
 import { withOtherModel } from '../../llm/other-model.ts'
 import type { Logger } from '../../telemetry/logger.ts'
-import type { ConversationActor } from '../actor.ts'
-import type { LiveState } from '../live-state.ts'
+import type { LiveState } from '../live/live-state.ts'
 import type { Settings } from '../../state/settings.ts'
 import { MAX_ANSWER_CHARS, titleIn, titleRequest } from './title-request.ts'
+import type { Inbox } from '../live/inbox.ts'
 
 export type TitlesDeps = {
   readonly log: EventLog
   readonly state: LiveState
-  readonly actor: Pick<ConversationActor, 'enqueue'>
+  readonly actor: Pick<Inbox, 'enqueue'>
   readonly createLlm: (config: LlmConfig) => Llm
   readonly logger: Logger
 }

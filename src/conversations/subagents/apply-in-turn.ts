@@ -1,17 +1,9 @@
 /** Applies the intents of subagents in the turn of their conversation, which the stop of a run may hold. */
-import type { Event } from '../../contract/events/event.ts'
 import type { Intent } from '../../state/intents.ts'
-
-/** What subagents need of the conversation's actor. */
-export type SubagentActor = {
-  /** Queues the work and runs it in turn. */
-  enqueue<T>(work: () => Promise<T>): Promise<T>
-  /** Decides and stores the events; call it only in turn. */
-  apply(intent: Intent): Promise<readonly Event[]>
-}
+import type { IntentInbox } from '../live/inbox.ts'
 
 /** Rejects with the signal's reason if it is aborted before the turn begins; then nothing is stored. */
-export async function applyEnqueued(actor: SubagentActor, intent: Intent, signal: AbortSignal): Promise<void> {
+export async function applyEnqueued(actor: IntentInbox, intent: Intent, signal: AbortSignal): Promise<void> {
   const { promise: abortion, reject } = Promise.withResolvers<never>()
   let hasBegun = false
   const onAbort = () => (hasBegun ? undefined : reject(signal.reason))

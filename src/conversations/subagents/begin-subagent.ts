@@ -2,16 +2,16 @@
 import { findSubagent } from '../../state/subagents.ts'
 import type { Subagent } from '../../state/state-shape.ts'
 import type { TaskInput } from '../../tools/task/task-access.ts'
-import type { LiveState } from '../live-state.ts'
-import type { SubagentActor } from './apply-in-turn.ts'
+import type { LiveState } from '../live/live-state.ts'
 import { applyEnqueued } from './apply-in-turn.ts'
 import { planSubagent } from './plan-subagent.ts'
 import type { SubagentStarts } from './subagent-starts.ts'
+import type { IntentInbox } from '../live/inbox.ts'
 
 export type BeginDeps = {
   readonly starts: SubagentStarts
   readonly state: LiveState
-  readonly actor: () => SubagentActor
+  readonly actor: () => IntentInbox
 }
 
 type TaskCall = { readonly toolUseId: string; readonly callerId: string | undefined }

@@ -7,9 +7,8 @@ import { EVERY_ID } from '../../llm/answer/tool-call-assembly.ts'
 import type { Llm } from '../../llm/llm.ts'
 import { PermissionGate } from '../../policy/permissions.ts'
 import type { TaskAccess } from '../../tools/task/task-access.ts'
-import type { ToolParts } from '../agents/build-tool-calls.ts'
+import type { SharedToolDeps, ToolParts } from '../agents/build-tool-calls.ts'
 import { buildToolCalls, ofCalls } from '../agents/build-tool-calls.ts'
-import type { ConversationDeps } from '../dependencies.ts'
 import type { ConversationShells } from '../../workspace/exec/conversation-shells.ts'
 import { Feature } from '../agents/feature.ts'
 import type { ConversationHooks } from '../hooks/conversation-hooks.ts'
@@ -17,8 +16,8 @@ import type { ConversationProject } from '../project/conversation-project.ts'
 import type { AgentParts } from '../agents/agent-context.ts'
 import { waitsForClient } from '../../state/client-result.ts'
 import { inSubagent } from '../../state/drafts.ts'
-import type { AgentView, LiveState } from '../live-state.ts'
-import type { EndingRequests } from '../ending-requests.ts'
+import type { AgentView, LiveState } from '../live/live-state.ts'
+import type { EndingRequests } from '../live/ending-requests.ts'
 import { tokensIn } from '../../state/run-state.ts'
 import type { State, Subagent } from '../../state/state-shape.ts'
 import { rulesOfAgent } from '../../state/subagent-rules.ts'
@@ -40,8 +39,10 @@ export type SharedParts = Omit<ToolParts, 'log' | 'state' | 'rules' | 'shells' |
     readonly ending: EndingRequests
   }
 
+export type SubagentDeps = SharedToolDeps & { readonly leaving?: AbortSignal | undefined }
+
 export function buildSubagent(
-  deps: ConversationDeps,
+  deps: SubagentDeps,
   sharedParts: SharedParts,
   subagent: Subagent,
   own: TaskAccess,

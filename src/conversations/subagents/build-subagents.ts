@@ -1,5 +1,5 @@
 /** Connects the subagents of a conversation to its actor. */
-import type { ConversationDeps } from '../dependencies.ts'
+import type { SubagentDeps } from './build-subagent.ts'
 import type { SharedParts } from './build-subagent.ts'
 import { buildSubagent } from './build-subagent.ts'
 import { SubagentStarts } from './subagent-starts.ts'
@@ -7,7 +7,7 @@ import type { SubagentsDeps } from './subagents.ts'
 import { Subagents } from './subagents.ts'
 
 export function buildSubagents(
-  deps: ConversationDeps,
+  deps: SubagentDeps & Pick<SubagentsDeps, 'slots'>,
   sharedParts: SharedParts,
   { actor, main, onWork }: Pick<SubagentsDeps, 'actor' | 'main' | 'onWork'>,
 ): Subagents {

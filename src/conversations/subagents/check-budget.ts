@@ -8,7 +8,7 @@ import { withOtherModel } from '../../llm/other-model.ts'
 import { configsOf } from '../../llm/targets.ts'
 import type { Settings } from '../../state/settings.ts'
 import type { VendorKeys } from '../../llm/endpoints/vendor-keys.ts'
-import type { ModelAccess } from '../dependencies.ts'
+import type { LlmDefaults } from '../config/llm-origin.ts'
 import { agentsIn } from './definitions.ts'
 
 /** The settings that decide which models are asked, and what they may cost. */
@@ -30,7 +30,7 @@ export const concernsBudget = (update: { readonly [K in (typeof FIELDS)[number]]
 /** Throws a `Problem` that names the models without a known cost. Returns a warning instead if they are allowed. */
 export function checkBudget(
   settings: BudgetedSettings,
-  { catalog, defaults }: Pick<ModelAccess, 'catalog' | 'defaults'>,
+  { catalog, defaults }: { readonly catalog: ModelCatalog; readonly defaults: LlmDefaults },
   redact: (text: string) => string,
 ): string[] {
   const { max_budget_usd: budget, allow_unpriced: isAllowed } = settings

@@ -2,14 +2,14 @@
 import { uuid7 } from '../../lib/uuid7.ts'
 import { stoppedByClient } from '../../state/drafts.ts'
 import { detachedOf, findSubagent } from '../../state/subagents.ts'
-import type { LiveState } from '../live-state.ts'
-import type { SubagentActor } from './apply-in-turn.ts'
+import type { LiveState } from '../live/live-state.ts'
 import type { BackgroundSubagents } from './background.ts'
 import type { SubagentRun } from './subagent-run.ts'
+import type { IntentInbox } from '../live/inbox.ts'
 
 type StopDeps = {
   readonly state: LiveState
-  readonly actor: () => SubagentActor
+  readonly actor: () => IntentInbox
   readonly background: BackgroundSubagents
   /** Returns the runs of all subagents that have worked in this process and have not ended. */
   readonly runs: () => readonly SubagentRun[]

@@ -2,7 +2,7 @@
 import type { EventOf } from '../../contract/events/event.ts'
 import type { EventLog } from '../../events/event-log.ts'
 import { holds } from '../../contract/events/rewound.ts'
-import type { LiveState } from '../live-state.ts'
+import type { LiveState } from '../live/live-state.ts'
 import { readPages } from '../../events/read-pages.ts'
 
 const TYPES = new Set(['SubagentStart'])

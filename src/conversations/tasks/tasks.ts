@@ -1,5 +1,4 @@
 /** The tasks of one conversation: clients post, cancel and read them; they start one by one in turn. */
-import type { Event } from '../../contract/events/event.ts'
 import { messageOf, partsOf } from '../../contract/values/message.ts'
 import { Problem } from '../../contract/problem.ts'
 import type { PostTask, Runnable, Task, ListTasks } from '../../contract/values/task.ts'
@@ -14,31 +13,18 @@ import type { ConversationHooks } from '../hooks/conversation-hooks.ts'
 import { findEarlier } from '../../state/idempotency.ts'
 import { postOnce } from '../../idempotency/posted-keys.ts'
 import { redactParts } from '../config/redact-parts.ts'
-import type { LiveState } from '../live-state.ts'
-import type {
-  CancelTaskIntent,
-  EndTaskIntent,
-  PostTaskIntent,
-  StartTaskIntent,
-  TickTaskIntent,
-} from '../../state/task-intents.ts'
+import type { LiveState } from '../live/live-state.ts'
+import type { CancelTaskIntent, EndTaskIntent } from '../../state/task-intents.ts'
+import type { Inbox } from '../live/inbox.ts'
 import { refuseRewound } from '../../state/refusals.ts'
 import { findTask, listTasks, postedAt, postedView } from './task-log.ts'
 import { currentTask, nextTasks } from '../../state/task-state.ts'
-
-type TaskIntent = PostTaskIntent | StartTaskIntent | TickTaskIntent | EndTaskIntent | CancelTaskIntent
 
 /**
  * What tasks need from the conversation's actor. Call all members except `enqueue` and `reportUnlessClosed` in turn
  * only.
  */
-export type TaskActor = {
-  /** Queues the work and runs it in turn; `advance` follows. */
-  enqueue<T>(work: () => Promise<T>): Promise<T>
-  /** Decides and stores the events. */
-  apply(intent: TaskIntent): Promise<readonly Event[]>
-  /** Does what `apply` does, for intents that end a run. */
-  applyEnd(intent: CancelTaskIntent): Promise<unknown>
+export type TaskActor = Pick<Inbox, 'enqueue' | 'apply' | 'applyEnd'> & {
   /**
    * Stops the agent. Tools that ignore the signal continue. Returns the log's head at the last model request, or 0 if
    * there was none.

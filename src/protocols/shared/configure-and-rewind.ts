@@ -1,7 +1,7 @@
 import type { UpdateConfig } from '../../contract/conversation.ts'
 import type { RewindRequest } from '../../contract/rewind.ts'
 import type { Conversation } from '../../conversations/conversation.ts'
-import type { RewindOptions } from '../../conversations/rewind/rewind.ts'
+import type { RewindOptions } from '../../conversations/rewind.ts'
 
 type ConfigureAndRewind = {
   readonly update: UpdateConfig | undefined

@@ -2,8 +2,8 @@
  * A call gets one result. Two write results: its tool, at any time, and the actor, in turn, when it decides that a call ends
  * without its tool. The only file that keeps one of them from storing what the other has stored, or is storing.
  */
-import type { EventDraft } from '../contract/events/event.ts'
-import { Problem } from '../contract/problem.ts'
+import type { EventDraft } from '../../contract/events/event.ts'
+import { Problem } from '../../contract/problem.ts'
 import type { LiveState } from './live-state.ts'
 
 type Drafts = readonly EventDraft[]

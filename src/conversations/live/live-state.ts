@@ -1,7 +1,7 @@
 /** The state of an open conversation: the fold of its log, updated with each stored event. */
-import type { EventLog } from '../events/event-log.ts'
-import type { State } from '../state/state.ts'
-import { fold } from '../state/state.ts'
+import type { EventLog } from '../../events/event-log.ts'
+import type { State } from '../../state/state.ts'
+import { fold } from '../../state/state.ts'
 
 /** The state of an agent: of a subagent, as `stateOf` returns it. */
 export type AgentView = Pick<LiveState, 'current'>

@@ -2,8 +2,8 @@
  * Requests that end with their calls, outside the turns of the actor: their `RequestClosed` is being stored. An answer that
  * comes now is too late; one that is being stored counts.
  */
-import type { EventDraft } from '../contract/events/event.ts'
-import type { EventLog } from '../events/event-log.ts'
+import type { EventDraft } from '../../contract/events/event.ts'
+import type { EventLog } from '../../events/event-log.ts'
 
 export class EndingRequests {
   readonly #log: Pick<EventLog, 'subscribe'>
