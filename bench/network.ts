@@ -51,7 +51,7 @@ export async function benchNetwork(): Promise<Row[]> {
 
 type Times = Readonly<Record<Mode, number[]>>
 
-/** One after the other in each round: what else the machine does then hits all modes alike. */
+/** Measures the modes one after the other in each round: what else the machine does then hits all modes alike. */
 async function enqueue(rounds: number, work: (mode: Mode, round: number) => Promise<void>): Promise<Times> {
   const times: Times = { open: [], none: [], allowlist: [] }
   for (let round = 0; round < rounds; round++) {

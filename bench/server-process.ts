@@ -9,7 +9,7 @@ import { freePort } from '../test/support/free-port.ts'
 
 export const EXECUTABLE = join(import.meta.dirname, '../dist/agent-server')
 export const KEY = 'bench-master-key-0123456789'
-/** One for all servers that a benchmark starts one after the other, so that their URL is the same. */
+/** All servers that a benchmark starts one after the other have this port, and so the same URL. */
 const PORT = await freePort()
 export const URL = `http://127.0.0.1:${PORT}`
 

@@ -1,4 +1,9 @@
-/** `npm run check:prose`: fails if the documentation, the API descriptions, the sources or the names of tests contain a phrase of `prose.ts`, a doc comment begins without a subject, a name in any of the code has one of its vague words, or a declaration, a parameter or a local variable in `src` a bare participle as its name. */
+/**
+ * `npm run check:prose`: fails if the documentation, the API descriptions, the sources or the names of tests contain a phrase of
+ * `prose.ts`; if a doc comment begins without a subject or was broken in mid-sentence, or the name of a test continues another
+ * one; or if a name in any of the code has one of the vague words, or a declaration, a parameter or a local variable in `src` a
+ * bare participle as its name.
+ */
 import { globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
@@ -7,8 +12,10 @@ import type { Finding } from './prose.ts'
 import {
   findBareNames,
   findBeginnings,
+  findBrokenLines,
   findNames,
   findPhrases,
+  findTestNames,
   identifiersOf,
   namesOfTests,
   wordsOfJson,
@@ -31,7 +38,9 @@ const findings = [
   ...findIn(['openapi/*.json'], wordsOfJson),
   ...findIn(['src/**/*.ts', 'scripts/**/*.ts', 'bench/**/*.ts'], wordsOfSource),
   ...findIn(['{src,scripts,bench,test/support}/**/*.{ts,tsx,mjs}'], (text) => text, findBeginnings),
+  ...findIn(['{src,scripts,bench,test}/**/*.{ts,tsx,mjs}'], (text) => text, findBrokenLines),
   ...findIn(['test/**/*.test.ts', 'test/**/*-contract.ts'], namesOfTests),
+  ...findIn(['test/**/*.test.ts', 'test/**/*-contract.ts'], namesOfTests, findTestNames),
   ...findIn(['{src,scripts,bench,test}/**/*.ts'], identifiersOf, findNames),
   // The names of the API stay.
   ...findIn(['src/**/*.{ts,tsx}'], identifiersOf, findBareNames).filter(
@@ -51,7 +60,9 @@ function findIn(
   wordsOf: (text: string) => string,
   find: (text: string, path: string) => Finding[] = findPhrases,
 ): FileFinding[] {
-  const paths = globSync([...patterns], { cwd: root }).filter((path) => !EXEMPT.has(path))
+  const paths = globSync([...patterns], { cwd: root }).filter(
+    (path) => !EXEMPT.has(path) && !path.includes('/node_modules/'),
+  )
   // A wrong glob pattern would find nothing, and the check would pass.
   if (paths.length === 0) throw new Error(`There are no files ${patterns.join(', ')} in ${root}.`)
   return paths.toSorted().flatMap((path) => {

@@ -49,7 +49,7 @@ const REPLIES = [
 ]
 
 /**
- * One after the other, in one process. Each is done once before it is counted, where that is possible: a message to the
+ * Traces the journeys one after the other, in one process. Each is done once before it is counted, where that is possible: a message to the
  * end of its run, with a reader of the stream; an approval to the end of its run; a call of a connected MCP server; a
  * subagent to its result; a create; and `query()`, which also counts the SDK and the client.
  */

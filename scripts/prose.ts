@@ -76,17 +76,17 @@ export const PHRASES: readonly Phrase[] = [
   { pattern: '(?<=/\\*\\*\\s+(?:\\*\\s+)?)Of', instead: 'the length of, returns, true for' },
 ]
 
-/** A word alone on a line of a comment, in the middle of a sentence: lines were broken again without being filled. */
-const BROKEN_LINES = { regex: /(?<=^ +\* )[a-z]+(?=\n +\* [a-z`])/gm, instead: 'the word on the line before or after' }
-
 /** Words that are not what a comment is about: such a comment has no subject and no verb, or its verb comes late. */
 const BEGINNINGS =
-  'About|Above|According|After|Again|Against|Also|Among|And|Apart|As|At|Before|Behind|Below|Besides|Between|Beyond|But|By|Despite|During|Except|For|From|In|Inside|Instead|Into|Like|Nor|Not|On|Once|Only|Onto|Or|Otherwise|Outside|Over|Per|Since|Straight|Then|Through|To|Together|Under|Unless|Unlike|Until|Up|Where|Which|Who|Whose|With|Within|Without'
+  'About|Above|According|After|Again|Against|Also|Among|And|Apart|As|At|Before|Behind|Below|Besides|Between|Beyond|But|By|Despite|During|Except|For|From|In|Inside|Instead|Into|Like|Nor|Not|On|Once|Only|Onto|Or|Otherwise|Outside|Over|Per|Since|So|Straight|Such|Then|Those|Through|To|Together|Under|Unless|Unlike|Until|Up|Where|Which|Who|Whose|With|Within|Without'
+
+/** Pronouns: a reader has to guess the noun. */
+const PRONOUNS = 'One (?:after|at|for|in|that|which)|More (?:are|is|may|must|of|takes|than|was|would)'
 
 const BEGINNING_RULES = [
   {
-    regex: new RegExp(`(?<=/\\*\\*\\s+(?:\\*\\s+)?)(?:${BEGINNINGS})(?![\\w-])`, 'g'),
-    instead: 'a verb or a noun first: Returns …, The key is …',
+    regex: new RegExp(`(?<=/\\*\\*\\s+(?:\\*\\s+)?)(?:${BEGINNINGS}|${PRONOUNS})(?![\\w-])`, 'g'),
+    instead: 'a verb or a noun first: Returns …, The key is …, Further keys are …',
   },
 ]
 
@@ -95,13 +95,46 @@ export function findBeginnings(text: string): Finding[] {
   return findAll(text, BEGINNING_RULES)
 }
 
-const RULES = [
-  ...PHRASES.map(({ pattern, instead }) => ({
-    regex: new RegExp(`(?<![\\w-])(?:${pattern.replaceAll(' ', '\\s+(?:\\*\\s+|//\\s*)?')})(?![\\w-])`, 'gim'),
-    instead,
-  })),
-  BROKEN_LINES,
+/** No line of a comment can be longer. */
+const FILLED_CHARS = 100
+
+/** Finds lines of doc comments that end in mid-sentence, and have room for the next word: they were broken again without being filled. */
+export function findBrokenLines(text: string): Finding[] {
+  const lines = text.split('\n')
+  return lines.flatMap((line, at) => {
+    const [words, next] = [wordsOfLine(line), wordsOfLine(lines[at + 1] ?? '')]
+    const isEnd = words === '' || next === '' || /[.:;!?]$/.test(words)
+    if (isEnd || IS_LAID_OUT.test(words) || IS_LAID_OUT.test(next)) return []
+    const [first = ''] = next.split(' ')
+    if (line.trimEnd().length + 1 + first.length > FILLED_CHARS) return []
+    return [{ line: at + 1, found: words, context: `${words} ${next}`, instead: 'a line that is filled' }]
+  })
+}
+
+/** Returns the words of a line of a doc comment; an empty text for other lines. */
+const wordsOfLine = (line: string): string => /^ *\* (.*)$/.exec(line)?.[1]?.trimEnd() ?? ''
+
+/** The line of a list, a table, a picture or code. */
+const IS_LAID_OUT = /^(?:[-|@ ]|\d+[.)] )|[─│▼▶]/
+
+const RULES = PHRASES.map(({ pattern, instead }) => ({
+  regex: new RegExp(`(?<![\\w-])(?:${pattern.replaceAll(' ', '\\s+(?:\\*\\s+|//\\s*)?')})(?![\\w-])`, 'gim'),
+  instead,
+}))
+
+const TEST_NAME_RULES = [
+  { regex: /(?<=^ *['"`])(?:also|and|but|nor|so do(?:es)?)(?= )/gm, instead: 'a name that needs no other test' },
+  {
+    regex:
+      /(?<=^ *['"`])of (?:an?|each|many|more|one|several|the|two|three|five|ten) [^,'"`]*, (?:at most|both|each|none|only|one|the)(?= )/gm,
+    instead: 'the subject first: one of two requests …',
+  },
 ]
+
+/** Finds names of tests that continue another name, or in which the subject comes late; `namesOfTests` returns what to search. */
+export function findTestNames(text: string): Finding[] {
+  return findAll(text, TEST_NAME_RULES)
+}
 
 /** Comments and strings. */
 const TEXTS = /\/\*.*?\*\/|\/\/[^\n]*|'(?:[^'\\\n]|\\.)*'|"(?:[^"\\\n]|\\.)*"|`(?:[^`\\]|\\.)*`/gs

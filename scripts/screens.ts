@@ -123,7 +123,7 @@ async function take(context: BrowserContext, { name, hash, act }: Screen): Promi
   await page.close()
 }
 
-/** Those for which the login, the rights or the server are others. */
+/** Takes the pictures for which the login, the rights or the server are others. */
 async function takeOthers(page: Page): Promise<void> {
   const { body } = await stage.server.call('POST', '/keys', { name: 'reader', scopes: ['read'] })
   const { page: reader } = await openTab(browser, stage.server.url, { key: body.key })

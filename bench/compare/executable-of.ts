@@ -58,7 +58,7 @@ function checkOut(commit: string, directory: string): void {
   rmSync(archive)
 }
 
-/** Those of the working tree where they are the same. */
+/** Links to the packages of the working tree if the lock files are equal; otherwise installs them. */
 function providePackages(directory: string): void {
   const lockIn = (root: string) => readFileSync(join(root, 'package-lock.json'), 'utf8')
   if (lockIn(directory) === lockIn(ROOT)) symlinkSync(join(ROOT, 'node_modules'), join(directory, 'node_modules'))

@@ -3,7 +3,7 @@ import { createServer, request as send } from 'node:http'
 import type { IncomingHttpHeaders, OutgoingHttpHeaders } from 'node:http'
 import type { AddressInfo } from 'node:net'
 
-/** More than the server takes, so that its own refusal is what comes back. */
+/** The server takes less, so that its own refusal is what comes back. */
 const MAX_HEADER_BYTES = 256 * 1024
 
 export async function startForwarder(target: string, change: (headers: IncomingHttpHeaders) => OutgoingHttpHeaders) {

@@ -16,7 +16,7 @@ export type Reach = {
   readonly passed: boolean
   readonly ms: number
   readonly seen: Seen
-  /** Those of them that ran while a module was loaded. */
+  /** The part of `seen` that ran while a module was loaded. */
   readonly loaded?: Seen
 }
 

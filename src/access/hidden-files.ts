@@ -10,7 +10,7 @@ import { codeOf } from '../lib/error-code.ts'
 import { replaceFile } from '../lib/durable-file.ts'
 import { makeDirectories } from '../files/make-directories.ts'
 
-/** More are forgotten, the oldest first: each new shell looks at them. */
+/** Further files are forgotten, the oldest first: each new shell looks at all of them. */
 const MAX_FILES = 200
 
 const pathIn = (dataDir: string): string => join(dataDir, 'hidden-files')

@@ -96,7 +96,7 @@ export type Config = Address & {
   readonly secretKeys: readonly [string, ...string[]]
   /** Files that secrets are read from: hidden from the agent's tools. */
   readonly secretFiles: readonly string[]
-  /** Those that programs of the same user have added. */
+  /** Returns the files that programs of the same user have added. */
   readonly hiddenFiles: () => readonly string[]
   /** Exact origins, or `*`. */
   readonly corsOrigins: readonly string[]

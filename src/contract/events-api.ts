@@ -9,7 +9,7 @@ import { TRANSIENT_TYPES } from './events/transient-event.ts'
 
 export const MAX_CLIENT_EVENT_BYTES = 256 * 1024
 
-/** More than there are types. */
+/** There are fewer types. */
 const MAX_TYPES = 100
 
 const StreamTypeName = z

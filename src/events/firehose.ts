@@ -48,7 +48,7 @@ export class Firehose {
   /** Set with the first reader. */
   #isListening = false
   readonly #subscribers = new FirehoseSubscribers()
-  /** One at a time: opening, completing and closing the order. */
+  /** Opening, completing and closing the order happen one at a time. */
   readonly #queue = new Queue({ limit: 1 })
   #order: FirehoseOrder | undefined
   #isComplete = false

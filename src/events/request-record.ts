@@ -15,7 +15,7 @@ export type SummaryRecord = RecordOf<ConversationSummaryFrame>
 
 /** What one reader gets: the requests to its client, or rows. */
 export type OwnRecordSource<R = RequestRecord | SummaryRecord> = {
-  /** Those that wait. */
+  /** Returns the records that wait. */
   readonly due: () => readonly R[]
   /** Calls `add` for each later record. Returns a function that ends it. */
   readonly subscribe: (add: (record: R) => void) => () => void

@@ -4,7 +4,7 @@ import type { Socket } from 'node:net'
 import { endGracefully } from './guards/graceful-end.ts'
 import { SECURITY_HEADERS } from './guards/security-headers.ts'
 
-/** More are closed at once. */
+/** Further connections are closed at once. */
 const MAX_WAITING = 1000
 
 /** Longer than a start takes, unless a disk does not answer; in milliseconds. */

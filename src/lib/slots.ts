@@ -19,7 +19,7 @@ export class Slots {
     return this.#taken
   }
 
-  /** Those above a lower limit keep their slots. */
+  /** Holders above a lower limit keep their slots. */
   set limit(limit: number) {
     this.#limit = limit
   }

@@ -65,7 +65,7 @@ function killGroup({ pid }: ChildProcess): void {
 /** The last bytes of an output. */
 class Tail {
   #bytes = Buffer.alloc(0)
-  /** More was written. */
+  /** True if the program wrote more. */
   isCut = false
 
   add(bytes: Buffer): void {

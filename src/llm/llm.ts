@@ -96,8 +96,8 @@ export type LlmAnswer = {
  *
  * `stream` yields the deltas of each part in order and returns the whole answer. It throws an `LlmError` for every
  * failure of the provider, and the signal's reason when aborted; if that is an `Interrupt` and the answer has a text, a
- * `CutAnswer`. It retries temporary failures itself, and yields an `LlmRetry`
- * before each wait. Ending the iteration early or aborting closes the connection. Calls are independent of each other.
+ * `CutAnswer`. It retries temporary failures itself, and yields an `LlmRetry` before each wait. Ending the iteration
+ * early or aborting closes the connection. Calls are independent of each other.
  */
 export interface Llm {
   readonly model: string

@@ -8,7 +8,7 @@ export type AgentDirectories = {
   readonly roots: readonly string[]
   /** Where relative paths of rules start that allow something. */
   readonly bases: Bases
-  /** The same for rules that deny or ask: they hold in all directories of the agent. */
+  /** The bases of rules that deny or ask, which hold in all directories of the agent. */
   readonly strictBases: Bases
 }
 

@@ -19,7 +19,7 @@ const TAKE_DATA = new Set(
   ),
 )
 
-/** More are not compared one by one. */
+/** Further texts are not compared one by one. */
 const MAX_TEXTS = 2000
 
 const foundArguments = new WeakMap<SimpleCommand, readonly string[]>()

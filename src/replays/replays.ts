@@ -38,7 +38,7 @@ export class Replays {
   readonly #ended = new Map<string, ReplayRecord>()
   readonly #running = new Map<string, ReplayRun>()
   readonly #inFlight = createInFlight()
-  /** Those that begin when they are stored. */
+  /** The replays that begin when they are stored. */
   readonly #storing = new Set<ReplayRecord>()
   #timer: NodeJS.Timeout | undefined
   #tidying: Promise<void> = Promise.resolve()

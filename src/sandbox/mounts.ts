@@ -13,7 +13,7 @@ export type SandboxPlan = {
   /** The server's data, and the base of all workdirs. Created if they do not exist. */
   readonly dataDir: string
   readonly workdirBase: string
-  /** More of the server's data. */
+  /** The directory of the server's data that instances share. */
   readonly sharedDir?: string | undefined
   /** Files that contain keys. They need not exist. */
   readonly keyFiles: readonly string[]

@@ -58,7 +58,7 @@ export class BashProcess {
   #init: ProcessEntry | undefined
   /** Processes that outlived the command that started them, and so belong to no later command. */
   #background: ProcessEntry[] = []
-  /** Those of them that were not fetched yet. */
+  /** The background processes that were not fetched yet. */
   #newBackground: ProcessEntry[] = []
   #diagnostics = ''
 

@@ -74,7 +74,7 @@ export type OutputFiles = {
   readonly limit: number
   /** What happens to a command that writes more: it is ended, or the rest is dropped. */
   readonly whenFull: 'end' | 'drop'
-  /** More of a file can be read. */
+  /** Called when more of a file can be read. */
   readonly onWritten: () => void
   /** Called once, after the result: nothing more will be written, because no process holds them any longer. */
   readonly onClosed: () => void

@@ -248,7 +248,7 @@ function afterStatus(state: State, event: EventOf<'StatusUpdate'>): State {
   return { ...state, status, reason, run, ...beginning, request, holdsCalls, repeats, granted: rules, tasks, subagents }
 }
 
-/** One that forgets less than an earlier one only shortens results. */
+/** A condensation that forgets less than an earlier one only shortens results. */
 function forgottenAfter({ forgotten }: AgentState, event: EventOf<'Condensation'>): AgentState['forgotten'] {
   const { seq, forgotten_through_seq: throughSeq } = event
   return throughSeq > (forgotten?.throughSeq ?? 0) ? { seq, throughSeq } : forgotten

@@ -19,7 +19,7 @@ export type CountedConversation = {
   readonly labels: readonly string[]
   /** All answers up to this event are counted. */
   readonly throughSeq: number
-  /** Those that are new. */
+  /** The answers that are new. */
   readonly answers: readonly CountedAnswer[]
 }
 

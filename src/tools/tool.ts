@@ -32,8 +32,8 @@ export type ToolContext = {
   /** Aborted when the call must end now; the tool then ends everything it started and returns `interrupted`. */
   readonly signal: AbortSignal
   /**
-   * Asks the user on behalf of an MCP server. The status stays `running`. Resolves to
-   * undefined when nobody will answer any more: the signal was aborted, or the conversation ends.
+   * Asks the user on behalf of an MCP server. The status stays `running`. Resolves to undefined when nobody will answer
+   * any more: the signal was aborted, or the conversation ends.
    */
   readonly elicit: (asked: Elicitation) => Promise<Answers | undefined>
   /** Shows output while the tool is still running, piece by piece; transient. */

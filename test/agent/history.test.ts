@@ -192,7 +192,7 @@ describe('a request ends with a message to answer', () => {
   const shape = (history: Pick<History, 'messagesToSend'>) =>
     history.messagesToSend().map((message) => (isContinue(message) ? 'continue' : message.role))
 
-  test('also if the agent spoke last, or there are no messages', () => {
+  test('if the agent spoke last, or there are no messages', () => {
     expect(shape(of())).toEqual(['continue'])
     expect(shape(of(userMessage('begin'), answered({ text: 'Done.' })))).toEqual(['user', 'assistant', 'continue'])
     expect(shape(of(userMessage('begin')))).toEqual(['user'])
@@ -210,7 +210,7 @@ describe('a request ends with a message to answer', () => {
     expect(findFaults({ messages: live.messagesToSend() })).toEqual([])
   })
 
-  test('and no message is only white space, whatever an older server has stored', () => {
+  test('without a message of white space alone, whatever an older server has stored', () => {
     const blank = ' \n\u00a0'
     const history = of(
       userMessage(blank),

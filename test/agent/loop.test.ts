@@ -162,7 +162,7 @@ describe('a run', () => {
     expect(third!.startsWith(second!.slice(0, -2)), 'byte for byte').toBe(true)
   })
 
-  test('of an answer truncated in the middle of its calls, the complete ones run', async () => {
+  test('executes the complete calls of an answer that was truncated in the middle of its calls', async () => {
     await using bench = await setBench({
       tools: [echo],
       script: [

@@ -165,7 +165,7 @@ test('an error and the text before it do not contain it', async () => {
   })
 })
 
-test('of truncated text, the end is left out if it may be part of a secret', async () => {
+test('the end of truncated text is left out if it may be part of a secret', async () => {
   const cutOff = async (text: string) =>
     (await listen(model([], new LlmError('network', 'cut', { partial: answer({ text }) })))).error?.partial
   const before = 'It was said before. '

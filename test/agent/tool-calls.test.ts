@@ -326,7 +326,7 @@ test('tools are described in the order given, the schema as a model takes it', (
   expect(toolCalls.descriptions[0]?.inputSchema).not.toHaveProperty('$schema')
 })
 
-test('of calls in parallel the last that finishes the run does so, and none if no call finishes it', async () => {
+test('the last of the parallel calls that finish the run does so, and none if no call finishes it', async () => {
   const say = tool('Say', () => ({ output: 'said' }))
   const finish = { ...tool('Finish', ({ text }) => ({ output: text })), finishes: true } as Tool
   const { toolCalls } = setUp(say, finish)

@@ -207,7 +207,7 @@ describe('stays open', () => {
   })
 })
 
-test('of more than may be open unused, the least recently used are closed; those in use and busy ones stay', async () => {
+test('the least recently used are closed if more are open unused than may be; those in use and busy ones stay', async () => {
   const slow = gate('Slow')
   const idle = { afterMs: 3_600_000, isShort: () => false, maxUnused: 10 }
   const script = [{ calls: [call('Slow')] }, { text: 'Done.' }]

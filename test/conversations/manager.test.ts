@@ -82,7 +82,7 @@ describe('creating', () => {
     await expect(bench.manager.open(id)).rejects.toMatchObject({ code: 'conversation_deleted' })
   })
 
-  test('of ten concurrent requests with one id, one creates it', async () => {
+  test('one of ten concurrent requests with one id creates it', async () => {
     await using bench = await setBench()
     const id = uuid7()
     const outcomes = await Promise.allSettled(Array.from({ length: 10 }, () => bench.create({ id })))
@@ -717,7 +717,7 @@ describe('a create or fork in progress while the server stops', () => {
 })
 
 describe('the snapshot', () => {
-  test('of many states written concurrently, the newest is kept', async () => {
+  test('the newest of many states that are written concurrently is kept', async () => {
     await using bench = await setBench()
     const storage = await openStorage(bench.dataDir)
     const state = (await bench.converse()).state

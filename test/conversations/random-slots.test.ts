@@ -37,7 +37,7 @@ type Kind = 'run' | 'foreground' | 'background'
 
 describe.each([1, 2, 3, 4])('with %i slots of the server', (ofServer) => {
   test.each([1, 2, 3, 4])(
-    'and %i of the conversation, every agent ends, no more work at a time, and all slots are free again',
+    'with %i of the conversation, every agent ends, no more work at a time, and all slots are free again',
     async (ofConversation) => {
       for (let seed = 1; seed <= TREES; seed++) {
         const random = createRandom(seed * 100 + ofServer * 10 + ofConversation)

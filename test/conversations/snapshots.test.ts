@@ -354,7 +354,7 @@ test('a patch that is too long is cut, and the numbers of its lines are whole', 
   expect(items[1]!.patch!.length).toBeLessThanOrEqual(256 * 1024)
 })
 
-test('of earlier runs one snapshot per message is kept, of the last run all', async () => {
+test('one snapshot per message of earlier runs is kept, and all of the last run', async () => {
   const turns = ['1', '2', '3'].map((a) => ({ calls: [call('Write', { a })] }))
   const again = ['4', '5'].map((a) => ({ calls: [call('Write', { a })] }))
   await using opened = await open([...turns, { text: 'Done.' }, ...again, { text: 'Done.' }])

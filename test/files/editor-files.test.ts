@@ -251,7 +251,7 @@ describe('a file is replaced', () => {
     }
   })
 
-  test('and removed', async () => {
+  test('unless it is removed: then the directory is empty', async () => {
     const { home, find, files } = await withFile()
     await files.remove(await find())
     expect(await readdir(home)).toEqual([])

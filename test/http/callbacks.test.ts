@@ -388,7 +388,7 @@ describe('with an Idempotency-Key', () => {
     })
   })
 
-  test('of five concurrent requests one creates it, and a late request does not create a deleted one again', async () => {
+  test('one of five concurrent requests creates it, and a late request does not create a deleted one again', async () => {
     await using it = await setUp()
     const answers = await Promise.all(Array.from({ length: 5 }, () => it.create({}, key)))
     const made = answers.filter(({ status }) => status === 201)

@@ -281,7 +281,7 @@ describe('an upload', () => {
     expect(await readdir(files.workdir)).toHaveLength(afterwards.length)
   })
 
-  test('of two concurrent ones to one path: one of them, complete', async () => {
+  test('to the same path as another one at the same time leaves one of them, complete', async () => {
     await using files = await setFiles()
     const contents = ['a', 'b', 'c'].map((letter) => letter.repeat(300_000))
     await Promise.all(contents.map((content) => files.upload('path=x', [{ filename: 'x', content }])))

@@ -65,7 +65,7 @@ test('repeated with its key, the request starts no second run, and returns the e
   expect(await runsOf(http, first.id)).toHaveLength(2)
 })
 
-test('of two equal requests at once, one starts the run, and both return its end', async () => {
+test('one of two equal requests at once starts the run, and both return its end', async () => {
   await using http = await setHttp()
   const header = { 'idempotency-key': 'both' }
   const create = () => http.call('POST', '/conversations', inside(http, { wait: true }), header)

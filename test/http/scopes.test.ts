@@ -115,7 +115,7 @@ describe('with the scope, a conversation of another user is reported as nonexist
     })
   })
 
-  test('and nothing of it has changed', async () => {
+  test('the refused requests have changed nothing of it', async () => {
     expect(await headOf(foreign)).toBe(foreignHead)
   })
 })
@@ -227,7 +227,7 @@ describe('a client that chooses the receiver of what a conversation says needs t
     ])
   })
 
-  test('but not for how the model is asked', async () => {
+  test('changes of how the model is asked do not need it', async () => {
     const llm_config = { temperature: 0.5, max_output_tokens: 100, timeout: 60, base_url: null }
     const config = `/conversations/${await http.create(MINE)}/config`
     expect((await http.call('PUT', config, { llm_config }, await keyFor(['write']))).status).toBe(200)

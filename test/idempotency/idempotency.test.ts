@@ -100,7 +100,7 @@ describe('POST /conversations', () => {
     expect((await http.call('POST', '/conversations', body, withKey('key-2'))).body.id).not.toBe(first.body.id)
   })
 
-  test('of ten concurrent requests one creates it; the others are refused as in progress, and find it afterwards', async () => {
+  test('one of ten concurrent requests creates it; the others are refused as in progress, and find it afterwards', async () => {
     await using http = await setHttp()
     const body = { llm_config: llm_config(http) }
     const post = () => http.call('POST', '/conversations', body, withKey('key-1'))

@@ -128,7 +128,7 @@ describe('a refusal is classified by what providers really say', () => {
     ['plain text', 'upstream connect error', 503, 'network'],
     ['nothing', '', 502, 'network'],
     ['a page', '<html><head><title>502 Bad Gateway</title></head><body>nginx</body></html>', 502, 'network'],
-  ])('also where the body is %s', async (_, body, status, type) => {
+  ])('if the body is %s', async (_, body, status, type) => {
     const { error } = await askScript([{ raw: [body], status, headers: { 'content-type': 'text/plain' } }])
     expect(error?.type).toBe(type)
     expect(error?.message).not.toMatch(/<|nginx/)

@@ -63,7 +63,7 @@ describe('a command that only reads in the workdir needs no question', () => {
   })
 
   test.each(['find -- -delete', 'find -- . -fprintf x y', 'rg -e -- --pre=./x y', 'cat -- -x', 'sort -t -- -ox y'])(
-    'but what begins with - is an option, also behind --: %s',
+    'unless it has an option, which begins with - and may be behind --: %s',
     (command) => expect(behaviorOf(command)).toBe('ask'),
   )
 
@@ -78,14 +78,14 @@ describe('a command that only reads in the workdir needs no question', () => {
     'ls 10<&-',
     'cat 10<<< x',
     'x=10; ls {x}<&-',
-  ])('but not with a descriptor that bash keeps for itself: %s', (command) => {
+  ])('unless it has a descriptor that bash keeps for itself: %s', (command) => {
     expect(behaviorOf(command)).toBe('ask')
     expect(behaviorOf(command, { mode: 'plan' })).not.toBe('allow')
     expect(behaviorOf(command, { mode: 'deny' })).toBe('deny')
   })
 
   test.each(['ls 3>&1 1>&2 2>&3', 'ls 2>&-', 'cat < <(ls)', 'cat 3<<< x <&3'])(
-    'and descriptors that scripts use are free: %s',
+    'with descriptors that scripts use: %s',
     (command) => expect(behaviorOf(command)).toBe('allow'),
   )
 
@@ -95,26 +95,26 @@ describe('a command that only reads in the workdir needs no question', () => {
     '[ README.md -nt /etc/shadow ]',
     'test /etc/shadow -ef x',
     'strings @x',
-  ])('but not what says something about a file elsewhere: %s', (command) => expect(behaviorOf(command)).toBe('ask'))
+  ])('unless it says something about a file elsewhere: %s', (command) => expect(behaviorOf(command)).toBe('ask'))
 
   test.each(['[ -d src ]', '[ src -nt README.md ]', '[ x = /etc ]', '[ -n /etc ]', 'strings src/a@b'])(
-    'and what compares texts or names files in it does: %s',
+    'if it compares texts, or names files in it: %s',
     (command) => expect(behaviorOf(command)).toBe('allow'),
   )
 
-  test('but not where the shell stands outside of it', () => {
+  test('unless the shell is outside of it', () => {
     expect(behaviorOf('ls', { cwd: '/etc' })).toBe('ask')
     expect(behaviorOf('git status', { cwd: '/work/project/src' })).toBe('ask')
     expect(behaviorOf('ls', { cwd: '/work/project/src' })).toBe('allow')
   })
 
-  test('and not through a link that leads out of it', () => {
+  test('unless it reads through a link that leads out of it', () => {
     const links = { '/work/project/out': '/etc' }
     expect(behaviorOf('cat out/passwd', { links })).toBe('ask')
     expect(behaviorOf('cat src/passwd', { links })).toBe('allow')
   })
 
-  test('nor where `cd` takes the name before `..` as it is written, and the kernel follows the link', () => {
+  test('unless `cd` takes the name before `..` as it is written, and the kernel follows the link', () => {
     const links = { '/work/project/d/link': '/work/project/a/b', '/work/project/d/x': '/etc' }
     for (const command of ['cd d/link/../x', 'cd d/link/../x && cat passwd', 'cd d/link && cd ../x && cat passwd'])
       expect([command, behaviorOf(command, { links })]).toEqual([command, 'ask'])
@@ -294,7 +294,7 @@ describe('a deny rule holds', () => {
     'ls &> log',
     'ls >&2',
     'ls 2>&1',
-  ])('and these are not taken for more than they are: %s', (command) =>
+  ])('only for the command that it names: %s', (command) =>
     expect(behaviorOf(command, { mode: 'bypass', deny: ['Bash(rm:*)'] })).toBe('allow'),
   )
 

@@ -35,14 +35,11 @@ test.each([
   ['b', '/h/b', 'no', false],
   ['~/b', '/h/b', 'yes', false],
   ['~/b', '/h', 'no', true],
-] as const)(
-  'of the pattern %s, the path %s matches: %s; and it is above a match: %s',
-  (pattern, path, match, isAbove) => {
-    const matched = compare(pattern, partsOf(path))
-    expect(matched.match).toBe(match)
-    if (match === 'no') expect(matched.isAbove).toBe(isAbove)
-  },
-)
+] as const)('the pattern %s matches the path %s: %s; and it is above a match: %s', (pattern, path, match, isAbove) => {
+  const matched = compare(pattern, partsOf(path))
+  expect(matched.match).toBe(match)
+  if (match === 'no') expect(matched.isAbove).toBe(isAbove)
+})
 
 test('a path with a part that is not known may match all that begins as it does', () => {
   expect(compare('//a/b/c', [['a'], undefined])).toMatchObject({ match: 'maybe' })

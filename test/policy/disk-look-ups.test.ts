@@ -58,7 +58,7 @@ test('a directory that is missing holds nothing, and what cannot be listed may h
   expect(holdsOptions(join(root, 'a'))).toBe(true)
 })
 
-test('of a directory, 2000 entries are looked at: one with more may hold anything', () => {
+test('2000 entries of a directory are looked at: one with more may hold anything', () => {
   const root = makeDirectory(Object.fromEntries(Array.from({ length: 1999 }, (_, at) => [`a/${at}`, ''])))
   const holds = () => createDisk().holds(root, () => false, NONE)
   expect(holds()).toBe(false)

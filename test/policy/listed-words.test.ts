@@ -86,7 +86,7 @@ describe.each(Object.entries(READING))('%s only reads', (program, options) => {
     expect(all.filter((option) => behaviorOf(`${program} ${option}`) !== 'allow')).toEqual([])
   })
 
-  test('and is asked about with an option that contains one of them', () => {
+  test('unless an option contains one of them: then it is a question', () => {
     const ends = all.filter((option) => !ANY_END.test(option)).map((option) => `${option}_!`)
     const longer = [...ends, ...all.map((option) => `-!${option}`)]
     expect(longer.filter((option) => behaviorOf(`${program} '${option}'`) !== 'ask')).toEqual([])

@@ -39,7 +39,7 @@ async function decisionsOf(count: number): Promise<number> {
   return counted.decisions
 }
 
-test('of a turn, each call is decided when the turn begins and when it begins itself: twice as many calls, twice as many decisions', async () => {
+test('each call of a turn is decided when the turn begins and when it begins itself: twice as many calls, twice as many decisions', async () => {
   expect([await decisionsOf(1), await decisionsOf(50), await decisionsOf(100)]).toEqual([1, 99, 199])
 })
 

@@ -247,7 +247,7 @@ test('a request that the client repeats is the same turn, and a key belongs to o
   expect(await stage.events(id, 'types=UserMessage')).toHaveLength(2)
 })
 
-test('of two first requests of a thread one begins it, and two threads work at once', async () => {
+test('one of two first requests of a thread begins it, and two threads work at once', async () => {
   const messages = [{ role: 'user' as const, content: 'slowly' }]
   const racing = await Promise.allSettled([1, 2].map(() => new Chat('racing').send(messages)))
   expect(racing.map(({ status }) => status).toSorted()).toEqual(['fulfilled', 'rejected'])

@@ -306,7 +306,7 @@ test('a repeated creation adds no item again that was withdrawn, and leaves out 
   expect((await listAll(id)).map((item) => JSON.stringify(item).match(/one|two|three/)?.[0])).toEqual(['two', 'three'])
 })
 
-test('of requests with one key that make a conversation at once, one adds the items', async () => {
+test('one of the requests with one key that make a conversation at once adds the items', async () => {
   const items = Array.from({ length: 20 }, (_, at) => userSays(`${at} ${'x'.repeat(20_000)}`))
   const make = () => openai.conversations.create({ items }, { headers: { 'idempotency-key': 'made-17' } })
   const outcomes = await Promise.allSettled([make(), make(), make(), make()])

@@ -397,7 +397,7 @@ test('a response that is not stored, or is deleted, is gone', async () => {
   await expect(openai.responses.retrieve(first.id)).rejects.toMatchObject({ status: 404 })
 })
 
-test('of a client that sends all items each time, and wants nothing stored, nothing is left', async () => {
+test('nothing is left of a client that sends all items each time, and wants nothing stored', async () => {
   const { count: before } = (await server.call('GET', '/conversations/count')).body
   const asked = await ask('look up', { tools: [LOOK_UP], store: false })
   const call = asked.output.find((item) => item.type === 'function_call')!

@@ -9,8 +9,10 @@ import { findBareLocals } from '../../scripts/bare-names.ts'
 import {
   findBareNames,
   findBeginnings,
+  findBrokenLines,
   findNames,
   findPhrases,
+  findTestNames,
   identifiersOf,
   namesOfTests,
   wordsOfJson,
@@ -48,11 +50,6 @@ describe('a phrase is found', () => {
     ])
   })
 
-  test('where a line of a comment has one word of a sentence', () => {
-    const comment = '/**\n * It reports the location,\n * and\n * all steps use it.\n * It ends\n * alone.\n */'
-    expect(findPhrases(comment)).toMatchObject([{ line: 3, found: 'and' }])
-  })
-
   test('across a line break, also one in a comment, and is reported with the line that it begins in', () => {
     expect(findPhrases('One.\nIt takes\nits place.')).toMatchObject([{ line: 2, found: 'takes its place' }])
     expect(findPhrases('/**\n * It takes\n * its place.\n */')).toMatchObject([{ line: 2 }])
@@ -65,6 +62,10 @@ describe('a doc comment without a subject', () => {
     '/** By path. */',
     '/**\n * Where the subagents of one agent work.\n */',
     '/** Without zombies. `id` is that of the conversation. */',
+    '/** Those that wait. */',
+    '/** One for all conversations. */',
+    '/**\n * More are not read.\n */',
+    '/** Such as a URL. */',
   ])('is found: %s', (source) => {
     expect(findBeginnings(source)).toHaveLength(1)
   })
@@ -74,10 +75,40 @@ describe('a doc comment without a subject', () => {
     '/** Forgets what is before it. */',
     '/** Returns it. By default, all. */',
     '/** What a client asked. */',
+    '/** One event of a log. */',
+    '/** More rules that allow. */',
     '// In a cluster, the owner answers.',
     "glob('src/**/*.ts')",
   ])('is not: %s', (source) => {
     expect(findBeginnings(source)).toEqual([])
+  })
+})
+
+test('a line of a doc comment that ends in mid-sentence is found if the next word has room on it', () => {
+  const comment =
+    '/**\n * It reports the location,\n * and\n * all steps use it.\n * It ends:\n * - here\n * - there\n */'
+  expect(findBrokenLines(comment)).toMatchObject([{ line: 2 }, { line: 3, found: 'and' }])
+  const isFilled = ` * ${'word '.repeat(19)}word`
+  expect(findBrokenLines(`/**\n${isFilled}\n * another.\n */\nconst one = 1\nconst other = 2`)).toEqual([])
+})
+
+describe('the name of a test', () => {
+  test.each([
+    "test('and is refused', () => {",
+    "test.each([1])('also after %i', () => {",
+    "test('so does another one', () => {",
+    "test('of two concurrent requests, one is answered', () => {",
+  ])('needs no other name, and begins with its subject: %s', (source) => {
+    expect(findTestNames(namesOfTests(source))).toHaveLength(1)
+  })
+
+  test.each([
+    "test('of two requests is the sum', () => {",
+    "test('android is a system', () => {",
+    'test(\'says "and so on"\', () => {',
+    "const texts = ['and is refused']",
+  ])('may be: %s', (source) => {
+    expect(findTestNames(namesOfTests(source))).toEqual([])
   })
 })
 

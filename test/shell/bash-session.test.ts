@@ -289,14 +289,14 @@ describe('a state outlives its shell', () => {
     expect((await runIn(reopen().get('agent'), LOOK)).stdout).toBe(SEEN)
   })
 
-  test('but not the session that was closed', async () => {
+  test('unless its session was closed', async () => {
     const { run, shell, shells, workdir } = await openShells()
     await run(CHANGE)
     await shell.close()
     expect((await runIn(shells.get('agent'), 'echo "[$A]"; pwd')).stdout).toBe(`[]\n${workdir}\n`)
   })
 
-  test('and a shell with processes is never idle', async () => {
+  test('unless it has processes: such a shell is never idle', async () => {
     const { run } = await openShells({ limits: { idleMs: 20 } })
     const { backgroundPid } = await run('x=kept; sleep 1000 >/dev/null 2>&1 &')
     // Others, which became idle later, are closed meanwhile.

@@ -5,7 +5,7 @@ import { dirname, join } from 'node:path'
 import { expect, test } from 'vitest'
 import { removeLeftShells } from '../../src/shell/left-shells.ts'
 
-test('of the shells of a killed server, saved states and complete outputs stay, and nothing else', async () => {
+test('saved states and complete outputs of the shells of a killed server stay, and nothing else', async () => {
   await using root = await mkdtempDisposable(join(tmpdir(), 'left-shells-'))
   const [stateDir, outputDir] = [join(root.path, 'shells'), join(root.path, 'outputs')]
   const fork = `@${randomUUID()}`

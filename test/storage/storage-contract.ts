@@ -212,7 +212,7 @@ export function storageContract(
       if (refusesOtherKeys) test('that no key opens prevent the start, which says so and changes nothing', refused)
       else test('that no key opens are reported, and kept aside by the next write', keptAside)
 
-      test('and what is sealed for one conversation are opened for no other', async () => {
+      test('are opened for no other conversation, as is what is sealed for one', async () => {
         const sealed = own.sealer.seal(Buffer.from('content'))
         expect(sealed.includes('content')).toBe(false)
         expect(storage.conversation(uuid7()).sealer.unseal(sealed)).toBeUndefined()

@@ -305,7 +305,7 @@ test('a message waits for its hook, which a socket answers; a rewritten request 
   socket.close()
 })
 
-test('of several changed inputs that of the client which registered last counts, whatever it is called', async () => {
+test('the changed input of the client which registered last counts, whatever it is called', async () => {
   const id = await create(pre(), {})
   for (const client of ['zeta', '10', '2']) await register(id, pre(), client)
   await register(id, pre({ timeout: 30 }), 'policy')

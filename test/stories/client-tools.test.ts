@@ -229,7 +229,7 @@ test('a deadline that passes while the server is stopped ends the call when it s
   expect(await answer(id, requestId, 'late')).toMatchObject({ body: { error: 'request_closed' } })
 })
 
-test('of many results at the same time the first counts, and those like it are accepted', async () => {
+test('the first of many results at the same time counts, and those like it are accepted', async () => {
   const { id, requestId } = await ask('#1')
   const sent = await Promise.all(Array.from({ length: 12 }, (_, n) => answer(id, requestId, `result ${n % 3}`)))
   await settled(id, 'idle')

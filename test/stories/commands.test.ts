@@ -245,7 +245,7 @@ describe('a command ends', () => {
     expect(await output(commandId)).toMatchObject({ text: 'ready\n', complete: true })
   })
 
-  test('also one that a client waits for, which is informed', async () => {
+  test('when it is deleted while a client waits for it, which is informed', async () => {
     const waiting = run('echo ready; sleep 60', { session_id: 'doomed' })
     await expect.poll(async () => (await call('GET', '/commands?limit=1')).body.items[0].status).toBe('running')
     const [{ id: command_id }] = (await call('GET', '/commands?limit=1')).body.items
@@ -255,7 +255,7 @@ describe('a command ends', () => {
     expect((await run('echo on', { session_id: 'doomed' })).stdout).toBe('on\n')
   })
 
-  test('and one that had ended, whose background processes end; idempotent', async () => {
+  test('with its background processes, if it had ended before it is deleted; idempotent', async () => {
     const { command_id, background_pid } = await run('sleep 74 >/dev/null & (while sleep 0.01; do :; done) & true')
     expect(background_pid).toEqual(expect.any(Number))
     for (let i = 0; i < 2; i++) expect((await call('DELETE', `/commands/${command_id}`)).status).toBe(204)

@@ -365,14 +365,17 @@ describe('PermissionRequest', () => {
   test.each([
     ['callback', 'idle'],
     ['default', 'waiting_for_confirmation'],
-  ])('and PreToolUse, which change the input by turns, come to an end in the mode %s', async (permission_mode, end) => {
-    const pre = specific('PreToolUse', { updatedInput: { command: 'touch wrapped' } })
-    const hooks = { ...at('PreToolUse', pre), ...at('PermissionRequest', specific('PermissionRequest', other)) }
-    const id = await stage.create({ permission_mode, hooks })
-    await post(id, 'run touch a')
-    await expect.poll(() => statusOf(id)).toBe(end)
-    expect(typed(await stage.events(id), 'RequestOpened').length).toBeLessThan(8)
-  })
+  ])(
+    'comes to an end with a PreToolUse that changes the input by turns, in the mode %s',
+    async (permission_mode, end) => {
+      const pre = specific('PreToolUse', { updatedInput: { command: 'touch wrapped' } })
+      const hooks = { ...at('PreToolUse', pre), ...at('PermissionRequest', specific('PermissionRequest', other)) }
+      const id = await stage.create({ permission_mode, hooks })
+      await post(id, 'run touch a')
+      await expect.poll(() => statusOf(id)).toBe(end)
+      expect(typed(await stage.events(id), 'RequestOpened').length).toBeLessThan(8)
+    },
+  )
 
   test('that is replaced before it answers decides nothing', async () => {
     const hook = `touch asked; until [ -e go ]; do sleep 0.05; done; echo '{"hookSpecificOutput": {"hookEventName": "PermissionRequest", "decision": {"behavior": "allow"}}}'`

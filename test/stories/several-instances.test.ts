@@ -203,7 +203,7 @@ test('the owner ends a forwarded stream when its client leaves, and no handler r
   expect(asked.output()).not.toContain('already sent')
 })
 
-test('of the same create at two instances one is executed, and repetitions get its answer at both', async () => {
+test('one of two equal creates at two instances is executed, and repetitions get its answer at both', async () => {
   const body = {
     title: 'once',
     llm_config: { model: 'scripted', base_url: stage.model.baseUrl, api_key: 'a-model-key' },

@@ -25,7 +25,7 @@ export type ChurnOutcome = {
   readonly faults: readonly string[]
 }
 
-/** One in so many follows all conversations: each of these is sent everything. */
+/** Of so many clients, one follows all conversations: each of these is sent everything. */
 const FIREHOSES = 100
 const WRITERS = 8
 const LONGEST_STAY_MS = 4000
@@ -55,7 +55,7 @@ export async function churn(plan: ChurnPlan): Promise<ChurnOutcome> {
   }
 }
 
-/** One in so many writes forks a conversation. */
+/** Of so many writes, one forks a conversation. */
 const FORKS = 20
 
 type Written = {

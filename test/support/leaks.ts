@@ -4,7 +4,7 @@ export type Evidence = { readonly where: string; readonly text: string }
 
 export type Leak = { readonly where: string; readonly name: string; readonly as: string; readonly around: string }
 
-/** So long a piece of a value is taken for a leak of it. */
+/** A piece of a value that is so long is taken for a leak of it. */
 const TELLING_LENGTH = 12
 
 /** One of each kind. */

@@ -4,7 +4,7 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 
-/** More would be a wait, which a test has no use for. */
+/** A longer time would be a wait, which a test has no use for. */
 const MOST_MS = 5000
 
 /** Resolves when the time is over or the signal aborts. */

@@ -6,7 +6,7 @@ import type { OutputSchema } from '../../state/run-state.ts'
 import type { Validation } from './schema-thread.ts'
 import { SchemaThread } from './schema-thread.ts'
 
-/** One for all conversations; it is not started before the first schema. */
+/** The thread for all conversations; it is not started before the first schema. */
 const thread = new SchemaThread()
 
 /** Returns what is wrong with a schema, as a clause; undefined if answers can be validated with it. */

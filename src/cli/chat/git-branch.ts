@@ -4,7 +4,7 @@ import { dirname, join, resolve } from 'node:path'
 
 const BRANCH = /^ref: refs\/heads\/(.+)$/
 const COMMIT = /^([0-9a-f]{7})[0-9a-f]{33,57}$/
-/** More is not what git writes there. */
+/** Git writes less there. */
 const MAX_BYTES = 4096
 
 /** Returns the branch, or the beginning of the commit; undefined outside a repository. Never throws. */

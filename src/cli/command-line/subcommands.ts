@@ -49,7 +49,7 @@ const RUN_OPTIONS: readonly OptionName[] = [
   'mcp-config',
 ]
 
-/** Those of a conversation that an editor begins, in a directory that it names. */
+/** The options of a conversation that an editor begins, in a directory that it names. */
 const EDITOR_OPTIONS: readonly OptionName[] = [
   'settings',
   'api-key',

@@ -18,7 +18,7 @@ export const LOCAL_SERVERS: readonly LocalModelServer[] = VENDORS.flatMap(({ lab
 
 export type LocalEndpoint = {
   readonly label: string
-  /** Such as `http://127.0.0.1:11434/v1`. */
+  /** A URL such as `http://127.0.0.1:11434/v1`. */
   readonly baseUrl: string
   readonly models: readonly ListedModel[]
 }

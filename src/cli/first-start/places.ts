@@ -46,7 +46,7 @@ export function vendorPlaces(vendors: readonly Vendor[], givenKey: Place['key'])
   return places.toSorted((one, other) => Number(other.key !== undefined) - Number(one.key !== undefined))
 }
 
-/** One that cannot be sent does not count: the person is asked for another. */
+/** Returns the first key that can be sent; without one, the person is asked for another key. */
 function keyOf(variables: readonly string[]): Place['key'] {
   const set = variables.map((name) => ({ name, value: personalVariable(name)?.trim() ?? '' }))
   return set.find(({ value }) => value !== '' && faultOfHeaderValue(value) === undefined)

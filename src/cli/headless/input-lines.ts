@@ -65,7 +65,7 @@ function readAnswer(json: unknown, number: number, takesAnswers: boolean): Answe
   throw new UsageError(`line ${number} of stdin is not a valid answer: ${why}.`, { cause: parseResult.error })
 }
 
-/** More would not help. */
+/** Further issues would not help to correct the line. */
 const MAX_ISSUES = 3
 
 /** Undefined is nothing that a line can be. */

@@ -36,7 +36,7 @@ export type ConversationSettings = Pick<RunInvocation, FromOptions> & {
   /** The values from options only. */
   readonly givenLlm: LlmConfig
   readonly mcp: McpInput | undefined
-  /** Those of the settings file. */
+  /** The tools and hooks of the settings file. */
   readonly tools: PersonalSettings['tools']
   readonly hooks: PersonalSettings['hooks']
   /** The person's own, as parts of the system prompt. */

@@ -134,7 +134,7 @@ function absolute(givenPath: string): string | undefined {
   return isAbsolute(path) ? normalize(path).replace(/(?<=.)\/$/, '') : undefined
 }
 
-/** More than a system with a loop of links follows. */
+/** A system follows fewer links, and reports a loop. */
 const MAX_LINKS = 40
 
 /** The links that the system follows on a path, each by its real place. */

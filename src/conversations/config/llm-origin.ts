@@ -1,5 +1,4 @@
 /**
-/**
  * The origin that the model credentials of a conversation belong to, and those of the server. When a new configuration
  * points to another origin, the credentials are dropped and never sent there. What is known of one model is dropped with it.
  */

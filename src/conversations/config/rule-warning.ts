@@ -13,7 +13,7 @@ function ofAllowed({ permission_mode = 'bypass', permission_rules, allowed_tools
   ]
 }
 
-/** More are not read. */
+/** A warning with more names is not read. */
 const MAX_NAMES = 5
 
 function ofUnknown({ permission_rules: rules, disallowed_tools: deniedTools = [], client_tools }: CreateConversation) {

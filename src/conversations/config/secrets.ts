@@ -217,7 +217,7 @@ export class ConversationSecrets {
     this.#formerLlm = former
   }
 
-  /** One at a time: each writes all values, and those of MCP servers change at any time. */
+  /** Stores one change at a time: each writes all values, and those of MCP servers change at any time. */
   async #store(change: Change): Promise<void> {
     const writing = this.#writing.then(() => this.#storeNow(change))
     this.#writing = writing.catch(() => {}) // the caller handles it

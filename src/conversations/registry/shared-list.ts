@@ -43,7 +43,7 @@ export class SharedList {
   #onDeleted: FollowChanges['onDeleted'] = () => {}
   #onAdded: FollowChanges['onAdded'] = async () => {}
   #position: number
-  /** Those of the last call, which can be returned again. */
+  /** The conversations that the last call returned as deleted: the next one can return them again. */
   #deleted: ReadonlySet<string> = new Set()
   #running: Promise<unknown> = Promise.resolve()
   #next: Promise<void> | undefined

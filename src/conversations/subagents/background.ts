@@ -34,7 +34,7 @@ type Work = { readonly abort: AbortController; readonly within: WorkOf; readonly
 export class BackgroundSubagents {
   readonly #deps: BackgroundDeps
   readonly #working = new Map<string, Work>()
-  /** Those that a client ends: they are not started. */
+  /** The subagents that a client ends: they are not started. */
   readonly #ending = new Map<string, Promise<void>>()
   #isHalted = false
   /** What their calls store when they end must not start them again before the state says that they are stopped. */

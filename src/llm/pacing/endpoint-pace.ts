@@ -20,7 +20,7 @@ const SLOWEST_RATE = 0.5
 const OVERLOADED_MS = 30_000
 
 export class EndpointPace {
-  /** Those that wait, in order, with their input tokens. */
+  /** The requests that wait, in order, with their input tokens. */
   readonly #waiting = new Map<() => void, number>()
   /** A time of `performance.now()`, as all times here. No request starts before. */
   #closedUntil = 0

@@ -56,8 +56,7 @@ export type ScriptedMessage = { readonly role: string; readonly content?: unknow
 /**
  * Turns are selected by the content of the request, not by counting requests, so that several conversations can use one
  * script, and an interrupted one continues where it was: by the number of answers in the conversation, or, with
- * `replies`,
- * since the user's last message. Failing turns before a turn are played first: one for each attempt.
+ * `replies`, since the user's last message. Failing turns before a turn are played first: one for each attempt.
  */
 export type Script = ScriptFile | ((question: ScriptedQuestion) => ScriptedTurn | Promise<ScriptedTurn>)
 

@@ -22,7 +22,7 @@ export type NewMessages = {
 
 const SYSTEM: ReadonlySet<string> = new Set(['system', 'developer'])
 
-/** Those of the user after the last answer. */
+/** Returns the messages of the user after the last answer. */
 const trailing = ({ messages }: Pick<RunInput, 'messages'>): readonly InputMessage[] =>
   messages.slice(messages.findLastIndex(({ role }) => role === 'assistant') + 1).filter(({ role }) => role === 'user')
 

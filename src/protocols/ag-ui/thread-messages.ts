@@ -22,7 +22,7 @@ const SHOWN: ReadonlySet<string> = new Set([
   'Result',
 ])
 
-/** Those that hold, up to the event `through`. */
+/** Returns the messages that hold, up to the event `through`. */
 export async function threadMessages(
   { log, state }: Conversation,
   through: number,

@@ -83,7 +83,7 @@ function askOf(request: FastifyRequest): ChatAsk {
   }
 }
 
-/** Those of other servers and of Open WebUI, so that their users need no setting. */
+/** Headers of other servers and of Open WebUI, so that their users need no setting. */
 const THREAD_HEADERS = ['x-conversation-id', 'x-openhands-serverconversation-id', 'x-openwebui-chat-id']
 
 /** An empty header has no id. */

@@ -11,7 +11,7 @@ type InputItem = { readonly id: string; readonly [field: string]: unknown }
 const INPUT: ReadonlySet<string> = new Set(['UserMessage', 'RequestAnswered'])
 const MAX_ANSWERS = 1000
 
-/** Those before the model answers. */
+/** Returns the items before the first answer of the model. */
 export async function inputItems(log: EventLog, start: number): Promise<InputItem[]> {
   const { events: answers } = await log.read({ afterSeq: start - 1, types: new Set(['AssistantMessage']), limit: 1 })
   const beforeSeq = answers[0]?.seq ?? log.head + 1

@@ -65,7 +65,7 @@ async function remove(manager: Manager, { id, kind, ages }: Leftover): Promise<v
   }
 }
 
-/** One that somebody has continued by another API is theirs. */
+/** A conversation that somebody has continued by another API belongs to that client. */
 const IS_LEFT: Readonly<Record<TemporaryKind, (conversation: Conversation) => Promise<boolean>>> = {
   // The request of a chat that had ended by itself would have removed it: somebody else has continued it.
   chat: async (conversation) => (await newestIsMarked(conversation)) && !(await hasEndedByItself(conversation)),

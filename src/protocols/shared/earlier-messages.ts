@@ -19,7 +19,7 @@ export function importOf(before: readonly ChatMessage[]): UserPart[] {
   let room = MAX_CHARS
   for (const message of before.toReversed()) {
     const text = textOf(message)
-    // Of the newest one, the end.
+    // The newest one keeps its end.
     if (text.length > room && keptTexts.length > 0) break
     keptTexts.unshift(text.slice(-MAX_CHARS).toWellFormed())
     room -= text.length

@@ -30,7 +30,7 @@ export type CommandOutputOptions = {
   readonly onText: ((text: string, offset: number) => void) | undefined
   /** The file can continue after `write` returned false. */
   readonly onDrain: () => void
-  /** More of the file can be read. */
+  /** Called when more of the file can be read. */
   readonly onWritten?: () => void
   /** The file is full: the rest of this stream is not written. Returns true if it is still read immediately. */
   readonly onFull: () => boolean

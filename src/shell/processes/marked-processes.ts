@@ -56,7 +56,7 @@ type MarkedCensus = {
   readonly byConversation: ReadonlyMap<string, readonly CountedProcess<Marks>[]>
 }
 
-/** One for the whole server, because there is one /proc: concurrent searches of conversations share one scan. */
+/** The whole server has one census, because there is one /proc: concurrent searches of conversations share one scan. */
 const census = new ProcessCensus<Marks, MarkedCensus>(
   readMarks,
   (all) => ({ all, byConversation: Map.groupBy(all, ({ marks }) => marks.conversationId) }),

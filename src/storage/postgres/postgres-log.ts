@@ -47,7 +47,7 @@ export class PostgresLog implements StoredLog {
   readonly conversationId: string
   readonly epoch: number
   readonly #parts: PostgresLogParts
-  /** Those that wait behind a statement in progress. */
+  /** The appends that wait behind a statement in progress. */
   readonly #queued = new Set<Append>()
   /** Why appends for clients are refused, while an outage is too long. */
   #outage: unknown

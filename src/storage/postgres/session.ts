@@ -6,7 +6,7 @@ import { DatabaseError, LostStatement, endsSession, isReadOnly } from './databas
 export type PostgresRow = Readonly<Record<string, unknown>>
 
 export type PostgresSessionOptions = {
-  /** One for each host of the settings, in order. */
+  /** The URLs, one for each host of the settings, in order. */
   readonly urls: readonly string[]
   /** Parameters of the session, such as `synchronous_commit`. */
   readonly parameters?: Readonly<Record<string, string>>

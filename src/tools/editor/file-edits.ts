@@ -74,7 +74,7 @@ function pathIn(workdir: string, path: string): string {
   return inner === '' || inner === '..' || inner.startsWith('../') ? path : inner
 }
 
-/** One for each file: from what it was before the call to what it is now, and none if that is the same. */
+/** Returns one change for each file: from what it was before the call to what it is now, and none if that is the same. */
 function foldByPath(changedFiles: readonly ChangedFile[]): ChangedFile[] {
   const files = new Map<string, ChangedFile>()
   for (const file of changedFiles) {

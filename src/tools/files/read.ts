@@ -63,7 +63,7 @@ export function createRead(files: AgentFiles, pdfs: PdfReader): Tool<ReadInput> 
 type WantedLines = {
   readonly first: number
   readonly limit: number
-  /** Those of a PDF; other files ignore it. */
+  /** The pages of a PDF; other files have none. */
   readonly pages: PageRange | undefined
   readonly signal: AbortSignal
 }

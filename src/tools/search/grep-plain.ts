@@ -9,7 +9,7 @@ import type { GrepQuestion, GrepResult } from './grep-question.ts'
 
 const NOTE = '[ripgrep is not installed on this server, so the pattern was searched for as plain text.]'
 
-/** More would be cut anyway. */
+/** Further matches would be cut anyway. */
 const MAX_MATCHES = 1000
 
 /** Throws an `EditorError` for what needs ripgrep. */

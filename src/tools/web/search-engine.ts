@@ -21,7 +21,7 @@ const TAVILY = 'https://api.tavily.com'
 
 const MAX_HITS = 10
 
-/** More of an answer is an error. */
+/** A longer answer is an error. */
 const MAX_ANSWER_CHARS = 1_000_000
 
 const TavilyAnswer = z.object({

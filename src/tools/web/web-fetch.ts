@@ -15,7 +15,7 @@ const FETCH_MS = 30_000
 
 const MAX_REDIRECTS = 5
 
-/** More of a page is not read. */
+/** The rest of a page is not read. */
 export const MAX_PAGE_BYTES = 2 * 1024 * 1024
 
 /** Characters of a page that are shown. */

@@ -5,7 +5,7 @@ import { asText, visible } from '../text/visible.ts'
 import { count } from './amounts.ts'
 
 type AskedCall = OpenRequestOf<'permission'>['payload']['tool_uses'][number]
-/** More must be asked for before it can be decided; what others have decided needs nobody to read it. */
+/** A longer input must be opened before it can be decided; what others have decided needs nobody to read it. */
 const MAX_SHOWN_CHARS = 4000
 
 export const isLong = (call: AskedCall): boolean => !call.decision && inputText(call).length > MAX_SHOWN_CHARS

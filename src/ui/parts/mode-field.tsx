@@ -1,7 +1,7 @@
 /** The choice of a permission mode. */
 import { texts } from '../state/preferences.ts'
 
-/** Those that a person chooses; `callback` needs a program, and is shown where it is set. */
+/** The modes that a person chooses; `callback` needs a program, and is shown where it is set. */
 const MODES = ['default', 'accept_edits', 'plan', 'deny', 'bypass'] as const
 type Mode = (typeof MODES)[number] | 'callback'
 

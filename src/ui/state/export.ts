@@ -10,7 +10,7 @@ import type { ConversationHandle } from '../../client/client.ts'
 const MAX_OUTPUT_CHARS = 4000
 /** Longer messages are cut, too. Images are not read. */
 const MAX_TEXT = 100_000
-/** So much is in the memory of the page before the browser gets it, characters. */
+/** The page keeps so many characters in memory before the browser gets them. */
 const PART_CHARS = 1_000_000
 
 /**

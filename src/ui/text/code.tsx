@@ -3,7 +3,7 @@ import { useEffect, useState } from 'preact/hooks'
 import type { CodeRun } from './highlight.ts'
 import { visible } from './visible.ts'
 
-/** More takes too long to read through, also by patterns that hostile code is slow for. */
+/** A longer text takes too long to read through, also by patterns that hostile code is slow for. */
 const MAX_CHARS = 20_000
 
 /** An answer that is being written changes more often. */

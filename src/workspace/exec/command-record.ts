@@ -48,7 +48,7 @@ export function failedRecord(record: CommandRecord, cwd: string, note: string): 
 
 export const isOver = ({ status }: CommandRecord): boolean => status !== 'queued' && status !== 'running'
 
-/** One that no process of this server executes any more, though its record says that it continues. */
+/** Returns the record as lost if it says that the command continues: call it when no process of this server executes it. */
 export function asLost(record: CommandRecord): CommandRecord {
   if (isOver(record)) return record
   const note =

@@ -23,7 +23,7 @@ export type GitViewsDeps = {
 /** Each method throws a `Problem`, also if git fails. */
 export class GitViews {
   readonly #deps: GitViewsDeps
-  /** One at a time: all use the same directory. */
+  /** Views are read one at a time: all use the same directory. */
   readonly #queue = new Queue({ limit: 1 })
 
   constructor(deps: GitViewsDeps) {

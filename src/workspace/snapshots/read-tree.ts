@@ -95,7 +95,7 @@ type Place = {
   readonly depth: number
   /** True if only what is tracked is not ignored. */
   readonly isIgnored?: boolean | undefined
-  /** Those of the directories above. */
+  /** The rules of the directories above. */
   readonly rules: RuleChain
   /** Undefined if they may change without another time. */
   readonly seen: FileStat | undefined

@@ -25,7 +25,7 @@ test('a conversation that two chats show is left when both have left it', () => 
   expect(attendance.has('a')).toBe(false)
 })
 
-test('of one conversation only the last sixteen clients are remembered, so that no key fills the memory', () => {
+test('only the last sixteen clients of a conversation are remembered, so that no key fills the memory', () => {
   const attendance = new Attendance(() => 0)
   const clients = Array.from({ length: 1000 }, (_, at) => `client ${at}`)
   for (const client of clients) attendance.announce('a', client)

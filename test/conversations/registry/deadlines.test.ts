@@ -49,7 +49,7 @@ test('the next deadline fires after one that was met, and one that its call ends
   deadlines.stop()
 })
 
-test('of many deadlines that pass at once, at most 64 are worked on at the same time', async () => {
+test('at most 64 of many deadlines that pass at once are worked on at the same time', async () => {
   const deadlines = new Deadlines()
   const begun: (() => void)[] = []
   for (let n = 0; n < 200; n++) deadlines.set(`${n}`, Date.now() - n)

@@ -86,7 +86,7 @@ test('a fork of one that is being deleted answers that it was deleted, and leave
   expect(await readdir(join(bench.dataDir, 'sessions'))).toEqual([])
 })
 
-test('of two creates with the id of a deleted one, both answer that it was deleted', async () => {
+test('two creates with the id of a deleted one both answer that it was deleted', async () => {
   await using bench = await setBench()
   const id = await bench.create()
   await bench.manager.delete(id)

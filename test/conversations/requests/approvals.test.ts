@@ -532,7 +532,7 @@ test('the limits of a run hold across its waits: max_steps is not forgotten', as
   expect(only(await eventsOf(again), 'Result')).toMatchObject([{ run_id: runId, stop_reason: 'max_steps', steps: 2 }])
 })
 
-test('of many concurrent decisions the first counts, equal ones are confirmed, and different ones are refused', async () => {
+test('the first of many concurrent decisions counts, equal ones are confirmed, and different ones are refused', async () => {
   await using scene = await setScene([{ calls: [call('Act', { n: 1 })] }, { text: 'Done.' }])
   const { request_id, tool_uses } = await scene.ask()
   const conversation = await scene.conversation()

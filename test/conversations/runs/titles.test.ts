@@ -62,7 +62,7 @@ test('neither a title nor the preview is written from a message that was withdra
   expect(conversation.state.preview).toBe('How long is a.csv?')
 })
 
-test('of many messages that were withdrawn, none is in the request for a title', async () => {
+test('none of many messages that were withdrawn is in the request for a title', async () => {
   await using bench = await setBench({ tools, script: scripted(() => ({ text: 'Lines' })) })
   const conversation = await bench.converse({ generate_title: true })
   const posted: string[] = []

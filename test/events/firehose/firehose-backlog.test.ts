@@ -76,7 +76,7 @@ test('an event that a restored log has again is on the next page', async () => {
   expect(await page({ afterSeq: 3, limit: 10 })).toEqual(['a2', undefined])
 })
 
-test('of each log only what is between its events is read, and no more logs when the page is full', async () => {
+test('only what is between its events is read of each log, and no further logs when the page is full', async () => {
   const { page, seen } = setUp('a3 b1 a5 c1')
   await page({ limit: 10, maxBytes: 1000 })
   expect(seen.reads[0]).toEqual({ afterSeq: 2, beforeSeq: 6, limit: 3, maxBytes: 1000 })

@@ -13,7 +13,7 @@ test.each([
   [2500, 1],
   [2500, 1200],
   [2500, 5000],
-])('of %i items the first %i are kept, in order', (length, count) => {
+])('%i items are reduced to the first %i, in order', (length, count) => {
   const first = createFirstInOrder(count, byValue)
   for (const each of mixed(length)) first.add(each)
   const expected = Array.from({ length: Math.min(length, count) }, (_, at) => at)

@@ -43,7 +43,7 @@ test('a request that changes something leaves one line with key, action and conv
   expect(http.bench.logged.join('')).not.toMatch(new RegExp(`hunter2|${KEY}|${OLD_KEY}`))
 })
 
-test('so does a refused key, by its fingerprint', async () => {
+test('a refused key leaves one line, with its fingerprint', async () => {
   await using http = await setHttp()
   const id = uuid7()
   await http.call('GET', `/conversations/${id}`, undefined, { authorization: 'Bearer no-such-key' })

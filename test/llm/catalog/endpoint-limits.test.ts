@@ -125,7 +125,7 @@ test('an endpoint is not asked if its window is known', async () => {
   expect(endpoint.asked).toEqual([])
 })
 
-test('of a long list only the beginning is kept, and of that no endless names', async () => {
+test('only the beginning of a long list is kept, without endless names', async () => {
   const numbered = Array.from({ length: 20_000 }, (_, at) => ({ id: `m${at}`, max_model_len: 9000 }))
   const data = [{ id: 'x'.repeat(1000), max_model_len: 9000 }, ...numbered]
   await using endpoint = await serve({ '/v1/models': { data } })

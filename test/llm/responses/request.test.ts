@@ -157,7 +157,7 @@ describe('an answer', () => {
     expect(model.requests.map(({ text }) => text.includes('encrypted_content":"of'))).toEqual([true, false])
   })
 
-  test('and its messages: each request extends the previous one byte for byte', () => {
+  test('keeps its messages: each request extends the previous one byte for byte', () => {
     const all = [user('Hi'), answer, result('a'), result('b'), user('Go on.'), { ...answer, toolCalls: [] }, user('Hm')]
     const messages: ModelMessage[] = []
     const write = writerOf()

@@ -24,7 +24,7 @@ describe('no part of a secret is left where the text is cut', () => {
     for (const part of partsOf(SECRET)) expect(end).not.toContain(part)
   })
 
-  test('also when redacting makes the text much shorter', () => {
+  test('when redacting makes the text much shorter', () => {
     const shown = show(SECRET.repeat(100), SECRET.length * 2)
     for (const part of partsOf(SECRET)) expect(shown).not.toContain(part)
   })

@@ -240,7 +240,7 @@ test('bytes that are not text are unchanged', () => {
   )
 })
 
-test('of a long value, the first 256 bytes identify it, and its continuation is redacted too', () => {
+test('the first 256 bytes of a long value identify it, and its continuation is redacted too', () => {
   const value = Array.from({ length: 4000 }, (_, at) => at.toString(36).padStart(4, '-')).join('')
   const redactor = hiding(value, 'abcdefgh-1')
   const whole = `abcdefgh-1 ${value} ${value.slice(0, -1)}! ${value.slice(0, 255)}! abcdefgh-1`

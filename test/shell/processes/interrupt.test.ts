@@ -28,7 +28,7 @@ describe('a command that takes too long', () => {
     expect((await run('echo begun; sleep 20', { timeout: 2 })).stdout).toBe('begun\n')
   })
 
-  test('and ignores SIGINT gets SIGTERM, and SIGKILL if it ignores that; the shell is kept', async () => {
+  test('gets SIGTERM if it ignores SIGINT, and SIGKILL if it ignores that; the shell is kept', async () => {
     const { run } = await openShells({ limits: { graceMs: 1000 } })
     await run('x=1')
     const ignoring = (traps: string) => `bash -c 'trap "" ${traps}; while :; do sleep 30; done'`

@@ -128,7 +128,7 @@ test('a conversation that was released at rest is opened by any instance, which 
   expect((await second.conversation(id).openLog()).isReleased, 'something was appended').toBe(false)
 })
 
-test('of two instances that open a released conversation at the same time, one gets it', async () => {
+test('one of two instances that open a released conversation at the same time gets it', async () => {
   await using first = await start()
   await using second = await start()
   for (let round = 0; round < 5; round++) {

@@ -420,7 +420,7 @@ describe('what an edit does not touch stays as it is, byte for byte:', () => {
     expect((await bytes('a')).toString('hex')).toBe(after.toString('hex'))
   })
 
-  test('and what its encoding cannot say is refused', async () => {
+  test('an edit that its encoding cannot express is refused', async () => {
     const { write, fault, bytes } = await openEditor()
     await write('a', latin('caf\xe9\n'))
     expect(await fault({ command: 'str_replace', path: 'a', old_str: 'café', new_str: '€' })).toMatch(

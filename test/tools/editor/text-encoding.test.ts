@@ -36,7 +36,7 @@ describe('text is recognised by its bytes', () => {
     ['half a UTF-16 pair', bytes(0xff, 0xfe, 0x3d, 0xd8)],
     ['UTF-32', bytes(0xff, 0xfe, 0, 0, 0x61, 0, 0, 0)],
     ['a mark of UTF-8 before what is none', bytes(0xef, 0xbb, 0xbf, 0xff)],
-  ])('and %s is not text', (_, given) => {
+  ])('%s is not text', (_, given) => {
     expect(decodeText(given)).toBeUndefined()
   })
 })

@@ -9,7 +9,7 @@ type Rule = {
   readonly isForDirectories: boolean
 }
 
-/** More are not written by people, and each is compared with each path. */
+/** People write fewer, and each is compared with each path. */
 const MAX_RULES = 2000
 
 export class IgnoredFiles {

@@ -27,7 +27,7 @@ const EXPANDED = 1000
 /** The lines of one answer. */
 const MAX_ANSWER_LINES = 2000
 const MAX_TITLE_LINES = 4
-/** More than fits into the lines of a title, and what is wrapped for them. */
+/** Fewer characters fit into the lines of a title; so many are wrapped for them. */
 const MAX_TITLE_CHARS = 4000
 /** The lines of one message or notice. */
 const MAX_TEXT_LINES = 200
