@@ -15,7 +15,7 @@ type RunRequest = {
   /** URL of a remote server. */
   readonly server: string | undefined
   readonly settings: RunSettings
-  readonly check?: (info: Info) => void
+  readonly check?: ((info: Info) => void) | undefined
   readonly before?: BeforeOpening
 }
 
@@ -34,15 +34,8 @@ export async function openRun(
   { server, settings, check, before }: RunRequest,
   signal: AbortSignal,
 ): Promise<OpenedRun> {
-  const { dataDir, serverKey, secretFiles, serverSettings } = settings
   await using stack = new AsyncDisposableStack()
-  const host = stack.use(
-    await openHost({ server, apiKey: serverKey, dataDir, secretFiles, settings: serverSettings, signal }),
-  )
-  const info = await infoOf(host, signal)
-  check?.(info)
-  const home = homeFor(host, settings)
-  const grants = server === undefined ? stack.use(new HomeGrants(dataDir, home.access)) : undefined
+  const { host, info, home, grants } = await openServer({ server, settings, check }, stack, signal)
   const openedConversation = await openConversation(host.client, settings.conversation, settings.names, {
     ...before,
     signal,
@@ -64,11 +57,23 @@ export async function openRun(
   }
 }
 
+/** Throws what `check` throws. What must be closed is added to `stack`. */
+export async function openServer(
+  { server, settings, check }: Omit<RunRequest, 'before'>,
+  stack: AsyncDisposableStack,
+  signal: AbortSignal,
+) {
+  const { dataDir, serverKey: apiKey, secretFiles, serverSettings } = settings
+  const host = stack.use(await openHost({ server, apiKey, dataDir, secretFiles, settings: serverSettings, signal }))
+  const info = await infoOf(host, signal)
+  check?.(info)
+  const home = homeFor(host, settings)
+  const grants = server === undefined ? stack.use(new HomeGrants(dataDir, home.access)) : undefined
+  return { host, info, home, grants }
+}
+
 /** A server for others shows nobody the home of its user. Throws a `UsageError` if it was asked for. */
-export function homeFor(
-  { isPublic }: AgentHost,
-  { home, dataDir }: RunSettings,
-): Pick<HomeSettings, 'access' | 'notices'> {
+function homeFor({ isPublic }: AgentHost, { home, dataDir }: RunSettings): Pick<HomeSettings, 'access' | 'notices'> {
   if (!isPublic || !home.access) return home
   const why = `agent-server serve runs the agents of ${dataDir}, and shows no agent your home`
   if (home.isRequested) throw new UsageError(`${why}; stop it, or set OPENHANDS_DATA_DIR to another directory.`)

@@ -1,13 +1,11 @@
 /** What runs the agents of a program that speaks a protocol on standard input: a server in this process, or a remote one. */
-import { HomeGrants } from '../../access/home-access.ts'
 import { endPreparation } from '../../process-settings.ts'
 import type { EditorHost } from '../../protocols/acp/editor-host.ts'
 import { MissingSetting } from '../../protocols/acp/editor-host.ts'
 import { continueStopped } from '../../sdk/session/stopped-session.ts'
 import type { RunInvocation } from '../command-line/run-options.ts'
 import { checkpointingOf } from '../conversation/open-conversation.ts'
-import { infoOf, openHost } from '../conversation/open-host.ts'
-import { describeSandbox, homeFor } from '../conversation/open-run.ts'
+import { describeSandbox, openServer } from '../conversation/open-run.ts'
 import { changesOfResumed, newConversation } from '../settings/conversation-settings.ts'
 import { readRunSettings } from '../settings/run-settings.ts'
 import { sayError } from '../terminal/terminal.ts'
@@ -18,14 +16,9 @@ export type ProtocolHost = AsyncDisposable & EditorHost
 export async function openProtocolHost(invocation: RunInvocation, signal: AbortSignal): Promise<ProtocolHost> {
   const { server } = invocation
   const settings = await readSettings(invocation, signal)
-  const { dataDir, serverKey, secretFiles, serverSettings, conversation, chat } = settings
+  const { conversation, chat } = settings
   await using stack = new AsyncDisposableStack()
-  const host = stack.use(
-    await openHost({ server, apiKey: serverKey, dataDir, secretFiles, settings: serverSettings, signal }),
-  )
-  const info = await infoOf(host, signal)
-  const home = homeFor(host, settings)
-  const grants = server === undefined ? stack.use(new HomeGrants(dataDir, home.access)) : undefined
+  const { host, info, home, grants } = await openServer({ server, settings }, stack, signal)
   for (const notice of [describeSandbox(info, server), ...settings.notices, ...home.notices])
     sayError(`agent-server: ${notice}\n`)
   endPreparation()

@@ -1,9 +1,10 @@
 /** The files of a conversation's workdir. Contents are streams in both directions. */
 import type { QueryFor, ReplyOf } from '../operations/operations.ts'
-import type { Api, CallOptions } from '../request/api.ts'
+import type { CallOptions } from '../request/api.ts'
 import { listOf } from '../request/list.ts'
 import { requireContent } from '../request/sendable.ts'
 import { pathOf, queryOf } from '../request/url.ts'
+import { ConversationPart } from './part.ts'
 
 /** What a file can be written from. A stream is sent as it is read; browsers other than Chromium need a `Blob`. */
 export type FileContent = BlobPart | ReadableStream<Uint8Array>
@@ -18,20 +19,12 @@ export type FileHeaders = Partial<
 
 export type FileOptions = Omit<CallOptions, 'headers'> & { readonly headers?: FileHeaders }
 
-export class FilesClient {
-  readonly #api: Api
-  readonly #id: string
-
-  constructor(api: Api, id: string) {
-    this.#api = api
-    this.#id = id
-  }
-
+export class FilesClient extends ConversationPart {
   /** Lists a directory; with `recursive` also its subdirectories. */
   list(query: Omit<QueryFor<'listFiles'>, 'format'> = {}, options?: CallOptions) {
-    const params = { id: this.#id }
+    const params = { id: this.id }
     return listOf((page_id = query.page_id) =>
-      this.#api.call('listFiles', { params, query: { ...query, page_id } }, options),
+      this.api.call('listFiles', { params, query: { ...query, page_id } }, options),
     )
   }
 
@@ -40,7 +33,7 @@ export class FilesClient {
    * the event with this seq, with `file_checkpointing`.
    */
   get(path: string, { at, ...options }: FileOptions & { readonly at?: number | undefined } = {}): Promise<Response> {
-    return this.#api.send('getFile', { params: { id: this.#id, path }, query: { at } }, options, asResponse)
+    return this.api.send('getFile', { params: { id: this.id, path }, query: { at } }, options, asResponse)
   }
 
   /**
@@ -52,17 +45,17 @@ export class FilesClient {
     query: Pick<QueryFor<'getFile'>, 'at' | 'format'> = {},
     options?: CallOptions,
   ): Promise<string> {
-    const route = pathOf('/conversations/{id}/files/{path}', { id: this.#id, path })
-    const body = { conversation_id: this.#id, file: path }
-    const { ticket } = await this.#api.call('createStreamTicket', { body }, options)
-    return this.#api.transport.urlOf(route + queryOf({ ...query, ticket }))
+    const route = pathOf('/conversations/{id}/files/{path}', { id: this.id, path })
+    const body = { conversation_id: this.id, file: path }
+    const { ticket } = await this.api.call('createStreamTicket', { body }, options)
+    return this.api.transport.urlOf(route + queryOf({ ...query, ticket }))
   }
 
   /** Downloads a directory as `tar.gz`. Default: the whole workdir. */
   archive(path = '', options: CallOptions = {}): Promise<Response> {
-    return this.#api.send(
+    return this.api.send(
       'listFiles',
-      { params: { id: this.#id }, query: { path, format: 'tar.gz' } },
+      { params: { id: this.id }, query: { path, format: 'tar.gz' } },
       options,
       asResponse,
     )
@@ -70,14 +63,14 @@ export class FilesClient {
 
   /** Returns a response without content, whose headers have the size, the type and the entity tag of the file. */
   head(path: string, options: FileOptions = {}): Promise<Response> {
-    return this.#api.send('headFile', { params: { id: this.#id, path } }, options, asResponse)
+    return this.api.send('headFile', { params: { id: this.id, path } }, options, asResponse)
   }
 
   /** Writes a file, and creates missing directories. */
   async put(path: string, content: FileContent, options: FileOptions = {}): Promise<ReplyOf<'putFile'>> {
     requireContent(content, { canStream: true })
     const headers = { 'content-type': 'application/octet-stream', ...options.headers }
-    return await this.#api.callRaw('putFile', { params: { id: this.#id, path }, content }, { ...options, headers })
+    return await this.api.callRaw('putFile', { params: { id: this.id, path }, content }, { ...options, headers })
   }
 
   /** Uploads all files or none. `path` is their directory. */
@@ -87,42 +80,42 @@ export class FilesClient {
       requireContent(content)
       form.append('file', content instanceof Blob ? content : new Blob([content]), name)
     }
-    return await this.#api.callRaw('uploadFiles', { params: { id: this.#id }, query, content: form }, options)
+    return await this.api.callRaw('uploadFiles', { params: { id: this.id }, query, content: form }, options)
   }
 
   delete(path: string, query?: QueryFor<'deleteFile'>, options: FileOptions = {}) {
-    return this.#api.call('deleteFile', { params: { id: this.#id, path }, query }, options)
+    return this.api.call('deleteFile', { params: { id: this.id, path }, query }, options)
   }
 
   /** Returns the type, the size, the permissions and the entity tag of a file, a directory or a link. */
   info(path: string, options?: CallOptions) {
-    return this.#api.call('getFileInfo', { params: { id: this.#id, path } }, options)
+    return this.api.call('getFileInfo', { params: { id: this.id, path } }, options)
   }
 
   /** Finds files by name (`q`), and lines by `content`. */
   search(query: QueryFor<'searchFiles'>, options?: CallOptions) {
-    return this.#api.call('searchFiles', { params: { id: this.#id }, query }, options)
+    return this.api.call('searchFiles', { params: { id: this.id }, query }, options)
   }
 
   count(query?: QueryFor<'countFiles'>, options?: CallOptions) {
-    return this.#api.call('countFiles', { params: { id: this.#id }, query }, options)
+    return this.api.call('countFiles', { params: { id: this.id }, query }, options)
   }
 
   /** Creates a directory and its missing parents. */
   makeDirectory(path: string, options?: CallOptions) {
-    return this.#api.call('makeDirectory', { params: { id: this.#id, path } }, options)
+    return this.api.call('makeDirectory', { params: { id: this.id, path } }, options)
   }
 
   /** Lists the files that have changed, with patches; only with `file_checkpointing`. Default: since the last run began. */
   diff(query: QueryFor<'getDiff'> = {}, options?: CallOptions) {
-    const params = { id: this.#id }
+    const params = { id: this.id }
     return listOf((page_id = query.page_id) =>
-      this.#api.call('getDiff', { params, query: { ...query, page_id } }, options),
+      this.api.call('getDiff', { params, query: { ...query, page_id } }, options),
     )
   }
 
   deleteSnapshots(options?: CallOptions) {
-    return this.#api.call('deleteSnapshots', { params: { id: this.#id } }, options)
+    return this.api.call('deleteSnapshots', { params: { id: this.id } }, options)
   }
 }
 

@@ -4,8 +4,9 @@ import type { EventOf } from '../../contract/events/event.ts'
 import type { ToolDecision } from '../../contract/values/permission.ts'
 import type { OpenRequestOf } from '../../contract/request.ts'
 import type { BodyOf, QueryFor, ReplyOf } from '../operations/operations.ts'
-import type { Api, CallOptions } from '../request/api.ts'
+import type { CallOptions } from '../request/api.ts'
 import { listOf } from '../request/list.ts'
+import { ConversationPart } from './part.ts'
 
 /** A `RequestOpened` event, or an item of the list. */
 export type AskedPermission = Pick<
@@ -13,27 +14,19 @@ export type AskedPermission = Pick<
   'request_id' | 'payload'
 >
 
-export class RequestsClient {
-  readonly #api: Api
-  readonly #id: string
-
-  constructor(api: Api, id: string) {
-    this.#api = api
-    this.#id = id
-  }
-
+export class RequestsClient extends ConversationPart {
   /** Lists what waits, the oldest first. */
   list(query: QueryFor<'listRequests'> = {}, options?: CallOptions) {
-    return listOf(() => this.#api.call('listRequests', { params: { id: this.#id }, query }, options))
+    return listOf(() => this.api.call('listRequests', { params: { id: this.id }, query }, options))
   }
 
   get(request_id: string, query?: QueryFor<'getRequest'>, options?: CallOptions) {
-    return this.#api.call('getRequest', { params: { id: this.#id, request_id }, query }, options)
+    return this.api.call('getRequest', { params: { id: this.id, request_id }, query }, options)
   }
 
   /** The first answer counts; the same one again changes nothing. */
   answer(request_id: string, body: BodyOf<'answerRequest'>, options?: CallOptions) {
-    return this.#api.call('answerRequest', { params: { id: this.#id, request_id }, body }, options)
+    return this.api.call('answerRequest', { params: { id: this.id, request_id }, body }, options)
   }
 
   /** Allows every call of a permission request that waits. With `remember` also the same calls in the future. */

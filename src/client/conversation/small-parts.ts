@@ -1,20 +1,10 @@
-/** The parts of a conversation with two or three operations: rules, hooks, secrets, MCP servers. */
-import type { BodyOf } from '../operations/operations.ts'
-import type { Api, CallOptions } from '../request/api.ts'
+/** The parts of a conversation with two or three operations: rules, hooks, secrets, MCP servers, git. */
+import type { BodyOf, QueryFor } from '../operations/operations.ts'
+import type { CallOptions } from '../request/api.ts'
 import { listOf } from '../request/list.ts'
+import { ConversationPart } from './part.ts'
 
-/** What the classes below share. */
-class Part {
-  protected readonly api: Api
-  protected readonly id: string
-
-  constructor(api: Api, id: string) {
-    this.api = api
-    this.id = id
-  }
-}
-
-export class PermissionRulesClient extends Part {
+export class PermissionRulesClient extends ConversationPart {
   get(options?: CallOptions) {
     return this.api.call('listPermissionRules', { params: { id: this.id } }, options)
   }
@@ -25,7 +15,7 @@ export class PermissionRulesClient extends Part {
 }
 
 /** Hooks that clients answer, by the name of the client. */
-export class ClientHooksClient extends Part {
+export class ClientHooksClient extends ConversationPart {
   list(options?: CallOptions) {
     return listOf(() => this.api.call('listClientHooks', { params: { id: this.id } }, options))
   }
@@ -41,7 +31,7 @@ export class ClientHooksClient extends Part {
 }
 
 /** Environment variables of commands whose values are never returned. */
-export class SecretsClient extends Part {
+export class SecretsClient extends ConversationPart {
   put(body: BodyOf<'putSecrets'>, options?: CallOptions) {
     return this.api.call('putSecrets', { params: { id: this.id }, body }, options)
   }
@@ -56,7 +46,7 @@ export class SecretsClient extends Part {
   }
 }
 
-export class McpServersClient extends Part {
+export class McpServersClient extends ConversationPart {
   list(options?: CallOptions) {
     return listOf(() => this.api.call('listMcpServers', { params: { id: this.id } }, options))
   }
@@ -70,3 +60,23 @@ export class McpServersClient extends Part {
     return this.api.call('authorizeMcpServer', { params: { id: this.id, server_name }, body }, options)
   }
 }
+
+/** The user's own git repository in the workdir. */
+export class GitClient extends ConversationPart {
+  /** Returns the branch and one page of the files that are not as in the commit of HEAD. */
+  status(query?: QueryFor<'getGitStatus'>, options?: CallOptions) {
+    return this.api.call('getGitStatus', { params: { id: this.id }, query }, options)
+  }
+
+  /** Returns one page of the files that differ from a commit, with their patches. */
+  diff(query?: QueryFor<'getGitDiff'>, options?: CallOptions) {
+    return this.api.call('getGitDiff', { params: { id: this.id }, query }, options)
+  }
+
+  /** Downloads a file of a commit. */
+  file(query: QueryFor<'getGitFile'>, options: CallOptions = {}): Promise<Response> {
+    return this.api.send('getGitFile', { params: { id: this.id }, query }, options, asResponse)
+  }
+}
+
+const asResponse = (response: Response): Response => response

@@ -3,6 +3,7 @@ import type { Event } from '../../contract/events/event.ts'
 import { holds } from '../../contract/events/rewound.ts'
 import type { Conversation } from '../../conversations/conversation.ts'
 import { readPages } from '../../events/read-pages.ts'
+import { withdrawnIn } from '../shared/user-messages.ts'
 
 /** `begins`: with this event. `ends`: it is the last one. */
 export type TurnMark = 'begins' | 'ends' | 'inside' | 'outside'
@@ -74,16 +75,6 @@ export async function turnBefore(
       if (mark === 'ends') start = undefined
     }
   return { start, state: marks.state }
-}
-
-const WITHDRAWN: ReadonlySet<string> = new Set(['MessageWithdrawn'])
-
-/** Returns the seqs of the messages that were withdrawn after this event. */
-async function withdrawnIn({ log }: Conversation, afterSeq: number): Promise<ReadonlySet<number>> {
-  const withdrawn = new Set<number>()
-  for await (const { events } of readPages(log, { afterSeq, types: WITHDRAWN, ...PAGE }))
-    for (const { event } of events) if (event.type === 'MessageWithdrawn') withdrawn.add(event.message_seq)
-  return withdrawn
 }
 
 async function lastEnd({ log, state }: Conversation, beforeSeq: number): Promise<number> {

@@ -9,6 +9,7 @@ import { itemsOfInput } from './input-items.ts'
 import { ResponseBuilder } from './response-builder.ts'
 import { invalid } from '../shared/fields.ts'
 import { beginningBefore, placeOfItem } from './item-places.ts'
+import { withdrawnIn } from '../shared/user-messages.ts'
 
 export type ConversationItem = { readonly id: string; readonly type?: string; readonly [field: string]: unknown }
 
@@ -152,12 +153,3 @@ const newBuilder = () => new ResponseBuilder({ asksApproval: true, isStructured:
 
 // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the builder gives an id to each of its items
 const asItem = (item: object): ConversationItem => item as ConversationItem
-
-const WITHDRAWN: ReadonlySet<string> = new Set(['MessageWithdrawn'])
-
-async function withdrawnIn({ log }: Conversation, afterSeq: number): Promise<ReadonlySet<number>> {
-  const withdrawn = new Set<number>()
-  for await (const { events } of readPages(log, { afterSeq, types: WITHDRAWN, ...PAGE }))
-    for (const { event } of events) if (event.type === 'MessageWithdrawn') withdrawn.add(event.message_seq)
-  return withdrawn
-}

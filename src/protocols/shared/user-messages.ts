@@ -4,6 +4,7 @@ import type { ReadOnlyConversation } from '../../conversations/registry/conversa
 import { readPages } from '../../events/read-pages.ts'
 
 const PAGE = 64
+const WITHDRAWN: ReadonlySet<string> = new Set(['MessageWithdrawn'])
 const MESSAGES: ReadonlySet<string> = new Set(['UserMessage', 'MessageWithdrawn'])
 
 type ReadLog = {
@@ -24,4 +25,12 @@ export async function* userMessages({ log, state }: ReadLog): AsyncGenerator<Eve
       if (event.type === 'MessageWithdrawn') withdrawn.add(event.message_seq)
       if (event.type === 'UserMessage' && !withdrawn.delete(event.seq) && holds(state.rewound, event)) yield event
     }
+}
+
+/** Returns the seqs of the messages that were withdrawn after this event. */
+export async function withdrawnIn({ log }: Pick<ReadLog, 'log'>, afterSeq: number): Promise<ReadonlySet<number>> {
+  const withdrawn = new Set<number>()
+  for await (const { events } of readPages(log, { afterSeq, types: WITHDRAWN, limit: PAGE }))
+    for (const { event } of events) if (event.type === 'MessageWithdrawn') withdrawn.add(event.message_seq)
+  return withdrawn
 }

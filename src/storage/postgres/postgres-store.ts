@@ -16,6 +16,7 @@ import { PostgresLog } from './postgres-log.ts'
 import { readPage } from './read-events.ts'
 import type { PostgresRow } from './session.ts'
 import { writeEvents } from './write-events.ts'
+import { viewOf } from '../shared/view-of-writer.ts'
 
 export type PostgresStoreOptions = {
   readonly ownership: RowOwnership
@@ -197,16 +198,6 @@ const OPEN = `
   where id = $1 and has_log and not has_ended($2) and (owner is null or owner = $2 or has_ended(owner))
   ${CREATED}, is_released, (select max(seq) from events e where e.conversation_id = c.id) as last_seq`
 const FIND_OWNER = 'select has_ended($2) as is_over from conversations where id = $1 and has_log'
-
-/** Shows what is durable now; its `read` fails when the writer is closed. */
-function viewOf(writer: PostgresLog): LogView {
-  const { head } = writer
-  return {
-    head,
-    read: (options) => writer.read({ ...options, beforeSeq: Math.min(options.beforeSeq ?? Infinity, head + 1) }),
-    [Symbol.asyncDispose]: () => Promise.resolve(),
-  }
-}
 
 function requireUuid(conversationId: string): void {
   if (!/^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/.test(conversationId)) throw notFound()

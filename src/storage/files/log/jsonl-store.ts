@@ -19,6 +19,7 @@ import { SeqIndex } from './seq-index.ts'
 import { syncDirectory } from '../../../lib/durable-file.ts'
 import { cutTail, findTail } from './tail-repair.ts'
 import type { Tail } from './tail-repair.ts'
+import { viewOf } from '../../shared/view-of-writer.ts'
 
 const FILE = 'events.jsonl'
 /** The time after which an unused log keeps neither a descriptor nor cached contents. */
@@ -116,16 +117,6 @@ export function createJsonlStore(options: JsonlStoreOptions): EventStore & LogVi
         await removeFiles(join(directory, conversationId))
       })
     },
-  }
-}
-
-/** Shows what is durable now, within the writer's own bounds, because the file contains more during a write. */
-function viewOf(writer: JsonlLog): LogView {
-  const { head } = writer
-  return {
-    head,
-    read: (options) => writer.read({ ...options, beforeSeq: Math.min(options.beforeSeq ?? Infinity, head + 1) }),
-    [Symbol.asyncDispose]: () => Promise.resolve(),
   }
 }
 
