@@ -46,7 +46,10 @@ const CHANGES = { destructiveHint: true, openWorldHint: true }
 
 export function agentTools(options: Options): McpServer {
   const { openAgents, version, hasProfiles } = options
-  const server = new McpServer({ name: 'agent-server', version }, { instructions: INSTRUCTIONS })
+  const server = new McpServer(
+    { name: 'agent-server', version },
+    { instructions: INSTRUCTIONS, capabilities: { tools: { listChanged: false } } },
+  )
   serveTasks(server, agentTasks(options))
   const answer = answerer(options)
 

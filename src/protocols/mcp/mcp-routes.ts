@@ -1,13 +1,21 @@
 /** The route of the Model Context Protocol. What it does is loaded with the first request. */
-import type { FastifyPluginAsync } from 'fastify'
+import type { FastifyInstance, FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
 import { Problem } from '../../contract/problem.ts'
 import { originRule } from '../../http/guards/cors.ts'
 import type { McpDeps } from './served-agents.ts'
 
 export const mcpServerRoutes: FastifyPluginAsync<McpDeps> = async (app, deps) => {
-  const load = () => import('./serve-mcp.ts')
+  routeMcp(app, deps.corsOrigins, async (request, reply) => await (await load()).serveMcp(deps, request, reply))
+}
+
+const load = () => import('./serve-mcp.ts')
+
+type Serve = (request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply>
+
+/** Adds the route of one server of the protocol, whatever its tools are. */
+export function routeMcp(app: FastifyInstance, corsOrigins: readonly string[], serve: Serve): void {
   app.setErrorHandler(async (error, request, reply) => (await load()).sendRpcError(error, request, reply))
-  const isAllowedOrigin = originRule(deps.corsOrigins)
+  const isAllowedOrigin = originRule(corsOrigins)
   // The protocol requires it: with another name for the address of this host, a page could reach a local server.
   app.addHook('onRequest', async ({ headers: { origin }, host }) => {
     if (origin === undefined || isAllowedOrigin(origin) || isOwnPage(origin, host)) return
@@ -25,7 +33,7 @@ export const mcpServerRoutes: FastifyPluginAsync<McpDeps> = async (app, deps) =>
       ofProfiles: 'free',
       conversationInBody: async (body) => (await load()).conversationOfCall(body),
     },
-    handler: async (request, reply) => await (await load()).serveMcp(deps, request, reply),
+    handler: serve,
   })
 }
 

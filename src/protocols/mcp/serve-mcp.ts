@@ -1,5 +1,6 @@
 /** Answers a message of the Model Context Protocol. Nothing is kept between two of them. */
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { McpServer } from '@modelcontextprotocol/server'
 import { createMcpHandler } from '@modelcontextprotocol/server'
 import { z } from 'zod'
 import { Problem } from '../../contract/problem.ts'
@@ -14,28 +15,32 @@ import { servedAgents } from './served-agents.ts'
 const KEEP_ALIVE_MS = 15_000
 
 export async function serveMcp(deps: McpDeps, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
-  const { body } = request
-  if (Array.isArray(body)) throw new Problem('invalid_request', 'Send one message at a time: batches are not accepted.')
-  if (body === undefined) throw new Problem('invalid_request', 'The body must be a message of JSON-RPC.')
-  const signal = closeSignal(reply)
-  const atEnd = (run: () => void) => {
-    if (signal.aborted) run()
-    else signal.addEventListener('abort', run, { once: true })
-  }
-  const agents = servedAgents(deps, request, atEnd)
   const { manager, version } = deps
+  const signal = closeSignal(reply)
+  const agents = servedAgents(deps, request, (release) => atEnd(signal, release))
   const explain = async (error: unknown) => {
     const id = request.conversationId
     const redact = id === undefined ? (text: string) => text : await manager.redactFor(id)
     const { code, message } = problemFor(error, request, redact)
     return `${code}: ${message}`
   }
-  const handler = createMcpHandler(
-    () => agentTools({ openAgents: async () => agents, version, hasProfiles: true, explain }),
-    // No list of this server changes: nothing is to be listened for.
-    { maxSubscriptions: 0, keepAliveMs: KEEP_ALIVE_MS },
-  )
-  atEnd(() => void handler.close())
+  const options = { openAgents: async () => agents, version, hasProfiles: true, explain }
+  return await answerMcp(request, reply, () => agentTools(options))
+}
+
+/** Answers with the tools of a server that is made for this message. */
+export async function answerMcp(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  createServer: () => McpServer,
+): Promise<FastifyReply> {
+  const { body } = request
+  if (Array.isArray(body)) throw new Problem('invalid_request', 'Send one message at a time: batches are not accepted.')
+  if (body === undefined) throw new Problem('invalid_request', 'The body must be a message of JSON-RPC.')
+  const signal = closeSignal(reply)
+  // No list of a server changes: nothing is to be listened for.
+  const handler = createMcpHandler(createServer, { maxSubscriptions: 0, keepAliveMs: KEEP_ALIVE_MS })
+  atEnd(signal, () => void handler.close())
   const message = new Request('http://localhost/mcp', {
     method: 'POST',
     headers: headersOf(request),
@@ -47,17 +52,20 @@ export async function serveMcp(deps: McpDeps, request: FastifyRequest, reply: Fa
   return await reply.send(response)
 }
 
-/** What the protocol reads of a request. */
-const READ_HEADERS = ['accept', 'content-type', 'mcp-protocol-version', 'mcp-method', 'mcp-name'] as const
-
-function headersOf({ headers }: FastifyRequest): Headers {
-  const read = new Headers()
-  for (const name of READ_HEADERS) {
-    const value = headers[name]
-    if (typeof value === 'string') read.set(name, value)
-  }
-  return read
+function atEnd(signal: AbortSignal, run: () => void): void {
+  if (signal.aborted) run()
+  else signal.addEventListener('abort', run, { once: true })
 }
+
+/** What the protocol reads of a request. */
+const isRead = (name: string): boolean => name === 'accept' || name === 'content-type' || name.startsWith('mcp-')
+
+const headersOf = ({ headers }: FastifyRequest): Headers =>
+  new Headers(
+    Object.entries(headers).flatMap(([name, value]): [string, string][] =>
+      isRead(name) && typeof value === 'string' ? [[name, value]] : [],
+    ),
+  )
 
 const Call = z.object({
   method: z.literal('tools/call'),

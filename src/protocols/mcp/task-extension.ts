@@ -6,7 +6,7 @@ import type { CallToolResult, McpServer } from '@modelcontextprotocol/server'
 import { MissingRequiredClientCapabilityError, ProtocolError, ProtocolErrorCode } from '@modelcontextprotocol/server'
 import { z } from 'zod'
 
-export const TASKS_EXTENSION = 'io.modelcontextprotocol/tasks'
+const TASKS_EXTENSION = 'io.modelcontextprotocol/tasks'
 
 type TaskHead = {
   readonly taskId: string
