@@ -72,6 +72,7 @@ export function VirtualRows<Row>(props: Props<Row>) {
   list.setOptions(options)
   useLayoutEffect(() => list._didMount(), [])
   useLayoutEffect(() => list._willUpdate())
+  useLayoutEffect(() => forgetHeights(list, rows, keyOf))
   useLayoutEffect(() => {
     if (follows) list.scrollToEnd()
   }, [follows, rows.length > 0])
@@ -100,6 +101,20 @@ export function VirtualRows<Row>(props: Props<Row>) {
       {after}
     </div>
   )
+}
+
+/** The number of heights beyond those of all rows from which on those of former rows are looked for. */
+const SPARE_HEIGHTS = 1000
+
+/** Forgets the heights of rows that are gone: the list keeps those of all rows that it has ever shown. */
+function forgetHeights<Row>(
+  { itemSizeCache: heights }: Virtualizer<HTMLDivElement, HTMLElement>,
+  rows: readonly Row[],
+  keyOf: (row: Row) => string,
+): void {
+  if (heights.size < rows.length + SPARE_HEIGHTS) return
+  const keys = new Set<unknown>(rows.map(keyOf))
+  for (const key of heights.keys()) if (!keys.has(key)) heights.delete(key)
 }
 
 function notice<Row>(
