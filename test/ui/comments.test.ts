@@ -50,8 +50,8 @@ async function comment(page: Page, text: string, said: string, place = 0): Promi
   await rowOf(page, text, place).locator('textarea').fill(said)
 }
 
-async function openChanges(): Promise<{ id: string; page: Page; misdeeds: readonly string[] }> {
-  const id = await stage.create({ title: 'commented', workdir })
+async function openChanges(fields: object = {}): Promise<{ id: string; page: Page; misdeeds: readonly string[] }> {
+  const id = await stage.create({ title: 'commented', workdir, ...fields })
   const tab = await openTab(browser, stage.server.url, { hash: `#/c/${id}/changes` })
   await rowOf(tab.page, '+TWO').waitFor()
   return { id, ...tab }
@@ -125,8 +125,47 @@ test('a comment on a line that another base does not show is not outdated', asyn
   await page.locator('.bar select').selectOption('run')
   await page.waitForSelector('.lost-comments li')
   expect(await page.locator('.lost-comments .badge').count()).toBe(0)
+  await page.waitForSelector('text=has no snapshot of that moment')
   await page.locator('.bar select').selectOption('head')
   await expect.poll(() => rowOf(page, '+TWO').locator('textarea').inputValue()).toBe('of the last commit')
+  await page.context().close()
+})
+
+test('the lines of a file that git does not know take comments, which stay with them', async () => {
+  writeFileSync(join(workdir, 'new.txt'), 'first\n<b>second</b>\n')
+  writeFileSync(join(workdir, 'other.txt'), 'other\n')
+  const { id, page, misdeeds } = await openChanges({ file_checkpointing: true })
+  const head = (name: string) => page.locator('.file-head').filter({ hasText: name })
+  await head('new.txt').locator('text=Show').click()
+  await comment(page, '+<b>second</b>', 'bold?')
+  // A file with comments stays open, also when the page is loaded again.
+  await expect.poll(() => head('new.txt').locator('button').count()).toBe(0)
+  await page.reload()
+  await expect.poll(() => rowOf(page, '+<b>second</b>').locator('textarea').inputValue()).toBe('bold?')
+  expect(await page.locator('.lost-comments').count()).toBe(0)
+  expect(await rowOf(page, '+other').count()).toBe(0)
+  // Whoever changes the line meanwhile makes the comment outdated.
+  writeFileSync(join(workdir, 'new.txt'), 'zero\nfirst\n<b>second</b>\n')
+  await page.reload()
+  const lost = page.locator('.lost-comments li')
+  await expect.poll(() => lost.innerText()).toContain('new.txt:2')
+  expect(await lost.locator('.badge').innerText()).toBe('outdated')
+  await comment(page, '+zero', 'why?')
+  await page.click('text=Send 2 comments')
+  await page.waitForSelector('.said:has-text("I have read them.")')
+  expect(await lastMessage(id)).toBe(
+    ['Comments on the changes:', 'new.txt:2 (outdated)\n> <b>second</b>', 'bold?', 'new.txt:1\n> zero', 'why?'].join(
+      '\n\n',
+    ),
+  )
+  // Snapshots know a file that git does not know: it is there once.
+  await stage.say(id, 'insert')
+  writeFileSync(join(workdir, 'late.txt'), 'late\n')
+  await page.goto(`${stage.server.url}/ui/#/c/${id}/changes`)
+  await page.locator('.bar select').selectOption('run')
+  await head('late.txt').first().waitFor()
+  expect(await head('late.txt').allInnerTexts()).toHaveLength(1)
+  expect(misdeeds).toEqual([])
   await page.context().close()
 })
 

@@ -30,8 +30,8 @@ export function FileContent({ open, file }: Props) {
 }
 
 /** Reads what the page shows of a file, whatever its size is now. */
-async function beginningOf(
-  { handle }: OpenConversation,
+export async function beginningOf(
+  { handle }: Pick<OpenConversation, 'handle'>,
   { path, size: listedBytes }: ListedFile,
   signal: AbortSignal,
 ): Promise<{ readonly text: string; readonly isWhole: boolean }> {

@@ -1,6 +1,5 @@
 /** What has changed in the files, by git or by the snapshots of the server, with comments that become one message. */
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
-import { AgentServerError } from '../../client/client.ts'
 import { Blank } from '../parts/blank.tsx'
 import { WhenLoaded, useLoaded } from '../parts/loaded.tsx'
 import type { RowPage } from '../parts/further-pages.ts'
@@ -17,16 +16,18 @@ import { texts } from '../state/preferences.ts'
 import { show } from '../state/route.ts'
 import { client } from '../state/session.ts'
 import { DiffLine, LostComment } from './diff-line.tsx'
+import { isUnknown, useNewFiles } from './new-files.ts'
 
 const BASES = ['run', 'start', 'head', 'merge_base'] as const
 type Base = (typeof BASES)[number]
 
 export function Changes({ open }: { readonly open: OpenConversation }) {
-  const { changesSince, noChanges, notKnown } = texts.value
+  const { changesSince, noChanges, noSnapshots, notKnown } = texts.value
   const [base, setBase] = useState<Base>('head')
   const [comments] = useState(() => new Comments(open.id))
   useEffect(() => comments.follow(), [])
-  const { diff, rows, isWhole, more } = useDiff(open, base)
+  const commented = useMemo(() => new Set(comments.all.value.map(({ path }) => path)), [comments.all.value])
+  const { diff, rows, isWhole, more, newFiles } = useDiff(open, base, commented)
   const { places, lost } = useMemo(() => placesOf(comments.all.value, rows ?? []), [comments.all.value, rows])
   const isOutdated = (comment: LineComment) => isWhole && comment.base === base && !places.has(keyOfAnchor(comment))
   return (
@@ -38,11 +39,12 @@ export function Changes({ open }: { readonly open: OpenConversation }) {
       {diff.value !== undefined && lost.length > 0 && (
         <LostComments comments={comments} lost={lost} isOutdated={isOutdated} />
       )}
+      {newFiles.failed && <WhenLoaded of={newFiles.failed} draw={() => null} />}
       <WhenLoaded
         of={diff}
         draw={() =>
           !rows || (rows.length === 0 && isWhole) ? (
-            <Blank text={rows ? noChanges : notKnown} />
+            <Blank text={rows ? noChanges : base === 'run' || base === 'start' ? noSnapshots : notKnown} />
           ) : (
             <VirtualRows
               rows={rows}
@@ -52,9 +54,9 @@ export function Changes({ open }: { readonly open: OpenConversation }) {
               onEnd={more}
               draw={(row) => (
                 <DiffLine
-                  open={open}
                   row={row}
                   comment={places.get(row.key)?.comment}
+                  toggle={commented.has(row.path) ? undefined : () => newFiles.toggle(row.path)}
                   set={(text) => row.anchor && comments.set(row.anchor, base, text)}
                 />
               )}
@@ -155,16 +157,20 @@ type DiffPage = RowPage<DiffRow> & { readonly hasGit: boolean }
 const FIRST_FILES = 5
 
 /** Reads the diff again when something may have changed files. */
-function useDiff(open: OpenConversation, base: Base) {
+function useDiff(open: OpenConversation, base: Base, commented: ReadonlySet<string>) {
   const lastChange = useAtMost(open.rows.value.findLast(changesFiles)?.seq, REFRESH_MS)
   const shownFiles = useRef(0)
   const diff = useLoaded((signal) => readDiff(open.id, base, shownFiles.current, signal), [open.id, base, lastChange])
-  const newFiles = useLoaded((signal) => readNewFiles(open.id, signal), [open.id, lastChange])
+  const newFiles = useNewFiles(open, commented, lastChange)
   const { page, more } = useFurtherPages(diff.value, (before) => readPage(open.id, base, before))
   // Who has scrolled down stays there when the diff is read again.
   shownFiles.current = page?.rows.filter(({ file }) => file).length ?? 0
-  const rows = useMemo(() => page && [...page.rows, ...(newFiles.value ?? [])], [page, newFiles.value])
-  return { diff, rows, more, isWhole: page?.next === undefined && newFiles.value !== undefined }
+  const rows = useMemo(() => {
+    // Snapshots know files that are in no commit.
+    const known = new Set(page?.rows.flatMap(({ file, path }) => (file ? [path] : [])))
+    return page && [...page.rows, ...(newFiles.rows ?? []).filter(({ path }) => !known.has(path))]
+  }, [page, newFiles.rows])
+  return { diff, rows, more, isWhole: page?.next === undefined && newFiles.isWhole, newFiles }
 }
 
 /** A diff of many files takes git a while: an agent at work does not make it begin again with each step. */
@@ -207,23 +213,6 @@ async function readPage(
       )
   return { rows: items.flatMap(rowsOfFile), next: next_page_id ?? undefined, hasGit }
 }
-
-/** What the agent has made is in no commit. */
-async function readNewFiles(id: string, signal: AbortSignal): Promise<DiffRow[]> {
-  try {
-    const { items } = await client().conversation(id).git.status({ limit: 1000 }, { signal })
-    return items.flatMap(({ path, untracked }) => (untracked ? [newFileLine(path)] : []))
-  } catch (error) {
-    if (!isUnknown(error)) throw error
-    return []
-  }
-}
-
-/** There is no repository, or there are no snapshots. */
-const isUnknown = (error: unknown): boolean =>
-  error instanceof AgentServerError && (error.status === 404 || error.status === 409)
-
-const newFileLine = (path: string): DiffRow => ({ key: `untracked\0${path}`, path, text: path, isNewFile: true })
 
 /** Returns the value as it is now, and from then on as it is once in so many milliseconds. */
 function useAtMost<T>(value: T, everyMs: number): T {

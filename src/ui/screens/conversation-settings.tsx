@@ -3,7 +3,6 @@ import { useState } from 'preact/hooks'
 import type { BodyOf } from '../../client/client.ts'
 import { textIn } from '../parts/fields.ts'
 import { ModeField, modeIn } from '../parts/mode-field.tsx'
-import { WhenLoaded, useLoaded } from '../parts/loaded.tsx'
 import { attempt, notify } from '../parts/notices.tsx'
 import { saveBlob } from '../parts/save.ts'
 import type { OpenConversation } from '../state/conversation.ts'
@@ -13,6 +12,7 @@ import { mute, mutedConversations } from '../state/muted.ts'
 import { texts } from '../state/preferences.ts'
 import { may } from '../state/session.ts'
 import { visible } from '../text/visible.ts'
+import { McpServers } from './mcp-servers.tsx'
 
 export function ConversationSettings({ open }: { readonly open: OpenConversation }) {
   const { title, model, labels, budget, save, saved, archive, restore, workdir, muteConversation } = texts.value
@@ -122,38 +122,4 @@ function changesIn(form: FormData, view: View): BodyOf<'updateConfig'> {
     ...(labels.join() !== (view.labels ?? []).join() && { labels }),
     ...(budget !== undefined && budget !== view.max_budget_usd && { max_budget_usd: budget }),
   }
-}
-
-function McpServers({ open }: { readonly open: OpenConversation }) {
-  const { mcpServers, reconnect } = texts.value
-  const [version, setVersion] = useState(0)
-  const servers = useLoaded((signal) => open.handle.mcp.list({ signal }).then(({ items }) => items), [open.id, version])
-  const connect = async (name: string) => {
-    await open.handle.mcp.reconnect(name)
-    setVersion(version + 1)
-  }
-  return (
-    <WhenLoaded
-      of={servers}
-      draw={(items) =>
-        items.length > 0 && (
-          <>
-            <h2>{mcpServers}</h2>
-            <ul class="plain">
-              {items.map(({ name, status, error }) => (
-                <li key={name}>
-                  <strong>{visible(name)}</strong> {status} {error && <span class="fault">{visible(error)}</span>}
-                  {may('write') && (
-                    <button type="button" class="link" onClick={() => attempt(() => connect(name))}>
-                      {reconnect}
-                    </button>
-                  )}
-                </li>
-              ))}
-            </ul>
-          </>
-        )
-      }
-    />
-  )
 }

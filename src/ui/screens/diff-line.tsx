@@ -1,23 +1,24 @@
 /** One row of a diff: the head of a file, or a line with what a person says about it. */
 import { useEffect, useState } from 'preact/hooks'
 import type { FileDiff } from '../../contract/diff.ts'
-import { FileContent } from '../parts/file-content.tsx'
 import { classOfLine } from '../parts/tool-card.tsx'
 import type { LineComment } from '../state/comments.ts'
-import type { OpenConversation } from '../state/conversation.ts'
 import type { DiffRow } from '../state/diff-lines.ts'
 import { texts } from '../state/preferences.ts'
 import { may } from '../state/session.ts'
 import { short, visible } from '../text/visible.ts'
+import { isFolder } from './new-files.ts'
 
 type LineProps = {
-  readonly open: OpenConversation
   readonly row: DiffRow
   readonly comment: string | undefined
+  /** Shows or hides the lines of a file that git does not know. */
+  readonly toggle: (() => void) | undefined
   readonly set: (text: string) => void
 }
 
-export function DiffLine({ open, row: { path, text, anchor, file, isNewFile }, comment, set }: LineProps) {
+export function DiffLine({ row, comment, toggle, set }: LineProps) {
+  const { text, anchor, file, newFile } = row
   const [isOpen, setOpen] = useState(false)
   const hasComment = comment !== undefined
   // The box of a comment that was sent is closed.
@@ -25,7 +26,7 @@ export function DiffLine({ open, row: { path, text, anchor, file, isNewFile }, c
     if (!hasComment) setOpen(false)
   }, [hasComment])
   if (file) return <FileHead file={file} />
-  if (isNewFile) return <NewFile open={open} path={path} />
+  if (newFile) return <NewFileHead row={row} toggle={toggle} />
   const number = anchor?.number
   return (
     <div class="diff-line">
@@ -70,24 +71,22 @@ export function LostComment({ comment: { path, number, text, comment }, isOutdat
   )
 }
 
-/** A file that git does not know: its content is read when somebody wants to see it. */
-function NewFile({ open, path }: { readonly open: OpenConversation; readonly path: string }) {
-  const { untracked, showContent, close } = texts.value
-  const [isShown, setShown] = useState(false)
-  const isFolder = path.endsWith('/')
+type NewFileProps = { readonly row: DiffRow; readonly toggle: (() => void) | undefined }
+
+/** The head of a file that git does not know. One with comments stays open. */
+function NewFileHead({ row: { path, newFile }, toggle }: NewFileProps) {
+  const { untracked, showContent, close, tooLarge } = texts.value
   return (
-    <>
-      <h2 class="file-head">
-        <code>{visible(path)}</code>
-        <span class="badge">{untracked}</span>
-        {!isFolder && (
-          <button type="button" class="link" aria-expanded={isShown} onClick={() => setShown(!isShown)}>
-            {isShown ? close : showContent}
-          </button>
-        )}
-      </h2>
-      {isShown && <FileContent open={open} file={{ path, type: 'file' }} />}
-    </>
+    <h2 class="file-head">
+      <code>{visible(path)}</code>
+      <span class="badge">{untracked}</span>
+      {toggle && !isFolder(path) && (
+        <button type="button" class="link" aria-expanded={newFile?.isShown} onClick={toggle}>
+          {newFile?.isShown ? close : showContent}
+        </button>
+      )}
+      {newFile?.isCut && <span class="quiet">{tooLarge}</span>}
+    </h2>
   )
 }
 

@@ -32,6 +32,8 @@ export class OpenConversation {
   /** Whether events before the first row can be read. */
   readonly hasOlder = signal(false)
   readonly fault = signal<string | undefined>(undefined)
+  /** Grows when an MCP server connects or fails. */
+  readonly mcpVersion = signal(0)
   readonly isDeleted = signal(false)
   /** A message that was taken back, to be edited. */
   readonly returned = signal<string | undefined>(undefined)
@@ -164,6 +166,7 @@ export class OpenConversation {
         this.hasOlder.value = true
       }
       this.timed.value = this.#items.rows
+      if (events.some(({ type }) => type === 'McpServerUpdate')) this.mcpVersion.value += 1
       if (events.some(({ type }) => CHANGES_THE_VIEW.has(type))) this.refresh().catch((error) => this.#fail(error))
     }
     const { text, reasoning, outputs } = this.#live

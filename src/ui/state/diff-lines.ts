@@ -18,11 +18,29 @@ export type DiffRow = {
   /** Absent for heads of files and of parts. */
   readonly anchor?: LineAnchor
   readonly file?: FileDiff
-  readonly isNewFile?: boolean
+  /** The head of a file that git does not know. */
+  readonly newFile?: NewFile
 }
+
+type NewFile = { readonly isShown: boolean; readonly isCut: boolean }
 
 /** The same line has the same key in every diff that shows it. No path and no line has a NUL. */
 export const keyOfAnchor = ({ path, side, number, text }: LineAnchor): string => `${path}\0${side}\0${number}\0${text}`
+
+/** Returns the head of a file that git does not know, and its lines as far as they were read. */
+export function rowsOfNewFile(path: string, content: { readonly text: string; readonly isWhole: boolean } | undefined) {
+  const newFile = { isShown: content !== undefined, isCut: content?.isWhole === false }
+  const head: DiffRow = { key: `untracked\0${path}`, path, text: path, newFile }
+  if (content === undefined || content.text === '') return [head]
+  const rows = content.text
+    .replace(/\n$/, '')
+    .split('\n')
+    .map((text, index): DiffRow => {
+      const anchor = { path, side: 'new', number: index + 1, text } as const
+      return { key: keyOfAnchor(anchor), path, text: `+${text}`, anchor }
+    })
+  return [head, ...rows]
+}
 
 /** Returns a header for the file, and the lines of its patch. */
 export function rowsOfFile(file: FileDiff): DiffRow[] {

@@ -74,9 +74,13 @@ function elementOf(token: Token): ComponentChildren {
     case 'br':
       return <br />
     case 'link':
-      return <Link href={as<Tokens.Link>(token).href}>{all(as<Tokens.Link>(token).tokens)}</Link>
+      return <OutsideLink href={as<Tokens.Link>(token).href}>{all(as<Tokens.Link>(token).tokens)}</OutsideLink>
     case 'image':
-      return <Link href={as<Tokens.Image>(token).href}>{visibleProse(as<Tokens.Image>(token).text) || 'image'}</Link>
+      return (
+        <OutsideLink href={as<Tokens.Image>(token).href}>
+          {visibleProse(as<Tokens.Image>(token).text) || 'image'}
+        </OutsideLink>
+      )
     case 'escape':
       return visibleProse(as<Tokens.Escape>(token).text)
     case 'text':
@@ -133,7 +137,7 @@ function Table({ table }: { readonly table: Tokens.Table }) {
 }
 
 /** Shows the target of a link always: what a link says and where it leads may differ. */
-function Link({ href, children }: { readonly href: string; readonly children: ComponentChildren }) {
+export function OutsideLink({ href, children }: { readonly href: string; readonly children: ComponentChildren }) {
   const target = visible(href)
   if (!SAFE.test(href))
     return (

@@ -129,6 +129,16 @@ export const ENGLISH = {
   save: 'Save',
   saved: 'Saved',
   mcpServers: 'MCP servers',
+  mcpStatus: {
+    pending: 'starts with the first run',
+    connecting: 'connecting',
+    connected: 'connected',
+    failed: 'failed',
+    needs_auth: 'needs an authorization',
+  },
+  authorize: 'Authorize',
+  mcpTools: (count: number) => (count === 1 ? '1 tool' : `${count} tools`),
+  mcpLeftOut: (count: number) => (count === 1 ? '1 tool is left out' : `${count} tools are left out`),
   reconnect: 'Reconnect',
 
   firstMessage: 'What is to be done?',
@@ -137,6 +147,7 @@ export const ENGLISH = {
   startHint: 'Ctrl+Enter starts',
   serverDefault: 'default of the server',
 
+  noSnapshots: 'This conversation has no snapshot of that moment. Choose a commit to compare with.',
   notKnown: 'What has changed is known in a git repository, and in conversations that keep snapshots of their files.',
   keepSnapshots: 'Keep snapshots of the files, to see and undo changes',
   changesSince: 'Changes since',

@@ -131,6 +131,16 @@ export const GERMAN: Texts = {
   save: 'Speichern',
   saved: 'Gespeichert',
   mcpServers: 'MCP-Server',
+  mcpStatus: {
+    pending: 'startet mit dem ersten Lauf',
+    connecting: 'verbindet',
+    connected: 'verbunden',
+    failed: 'fehlgeschlagen',
+    needs_auth: 'braucht eine Freigabe',
+  },
+  authorize: 'Freigeben',
+  mcpTools: (count) => (count === 1 ? '1 Werkzeug' : `${count} Werkzeuge`),
+  mcpLeftOut: (count) => (count === 1 ? '1 Werkzeug fehlt' : `${count} Werkzeuge fehlen`),
   reconnect: 'Neu verbinden',
 
   firstMessage: 'Was soll der Agent tun?',
@@ -139,6 +149,7 @@ export const GERMAN: Texts = {
   startHint: 'Strg+Enter startet',
   serverDefault: 'Vorgabe des Servers',
 
+  noSnapshots: 'Von diesem Zeitpunkt gibt es keinen Stand der Dateien. Wählen Sie einen Commit zum Vergleich.',
   notKnown:
     'Was sich geändert hat, ist in einem Git-Repository bekannt und in Unterhaltungen, die Stände ihrer Dateien behalten.',
   keepSnapshots: 'Stände der Dateien behalten, um Änderungen zu sehen und zurückzunehmen',
