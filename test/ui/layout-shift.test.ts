@@ -31,7 +31,12 @@ beforeAll(async () => {
     { when: 'ask', turns: [bash('touch made'), { text: 'It is made.' }] },
   ]
   stage = await setStage({ replies }, {})
-  for (let i = 0; i < 30; i++) id = await stage.create({ title: `conversation ${i}`, labels: ['night'] })
+  for (let i = 0; i < 30; i++)
+    id = await stage.create({
+      title: `conversation ${i}`,
+      labels: ['night', `label ${i % 3}`],
+      user_id: `user ${i % 3}`,
+    })
   for (let i = 0; i < 5; i++) await stage.say(id, 'work')
   await stage.server.call('POST', `/conversations/${id}/callbacks`, { url: 'https://example.com/hook' })
   for (const name of ['one', 'two']) await stage.server.call('POST', '/keys', { name, scopes: ['read'] })

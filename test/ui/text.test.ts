@@ -2,6 +2,8 @@
 import { describe, expect, test } from 'vitest'
 import { ansiRuns } from '../../src/ui/text/ansi.ts'
 import { markdownTokens, tokensAfter } from '../../src/ui/text/markdown-tokens.ts'
+import { browserName } from '../../src/ui/text/browser-name.ts'
+import { withoutMarks } from '../../src/ui/text/plain.ts'
 import { short, visible, visibleProse } from '../../src/ui/text/visible.ts'
 
 describe('text that somebody decides about', () => {
@@ -32,6 +34,27 @@ test('prose shows what turns its direction, and joined emoji stay whole', () => 
 test('a name has one line of at most so many characters', () => {
   expect(short('a\n\n  b')).toBe('a b')
   expect(short('x'.repeat(500), 10)).toBe(`${'x'.repeat(9)}…`)
+})
+
+test('a line of a list has prose without the marks of Markdown, and code as it is', () => {
+  expect(withoutMarks('## What was found The **whole** `file`, see [the issue](https://example.com/17).')).toBe(
+    ' What was found The whole file, see the issue.',
+  )
+  expect(withoutMarks('#17 __proto__ a*b [x] (y)')).toBe('#17 __proto__ a*b [x] (y)')
+})
+
+test('a browser has a short name, and what is no browser keeps its own', () => {
+  const chrome = 'Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/140.0 Safari/537.36'
+  expect(browserName(chrome)).toBe('Chrome, Linux')
+  expect(browserName(`${chrome} Edg/140.0`)).toBe('Edge, Linux')
+  expect(browserName('Mozilla/5.0 (iPhone; CPU iPhone OS 19_0 like Mac OS X) Version/19.0 Safari/604.1')).toBe(
+    'Safari, iPhone',
+  )
+  expect(['curl/8.14', 'Mozilla/5.0 (unknown)', ''].map(browserName)).toEqual([
+    'curl/8.14',
+    'Mozilla/5.0 (unknown)',
+    '',
+  ])
 })
 
 describe('the output of a program', () => {

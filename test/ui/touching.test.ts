@@ -36,7 +36,14 @@ const smallTargets = (page: Page) =>
     return small
   })()`)
 
-test('every target of every screen is at least 44 pixels wide and high, 360 px wide', async () => {
+/** Text that runs over the edge of its target is over the next one. */
+const crowdedTargets = (page: Page) =>
+  page.evaluate<string[]>(`[...document.querySelectorAll('button, a[href], summary')]
+    .filter((element) => element.checkVisibility() && getComputedStyle(element).display !== 'inline')
+    .filter((element) => getComputedStyle(element).overflowX === 'visible' && element.scrollWidth > element.clientWidth + 1)
+    .map((element) => 'crowded ' + element.outerHTML.slice(0, 120))`)
+
+test('every target of every screen is at least 44 pixels wide and high, and has its text inside, 360 px wide', async () => {
   const asking = await stage.create({ title: 'asks', permission_mode: 'default', labels: ['night'] })
   await stage.server.call('POST', `/conversations/${asking}/messages`, { message: 'ask', run: true })
   const id = await stage.create({ title: 'touched' })
@@ -52,7 +59,8 @@ test('every target of every screen is at least 44 pixels wide and high, 360 px w
     await goTo(page, `#/${screen}`)
     await page.waitForSelector('h1')
     await page.waitForSelector('main >> text=Loading …', { state: 'detached' })
-    faults.push(...(await smallTargets(page)).map((target) => `${screen}: ${target}`))
+    const found = [...(await smallTargets(page)), ...(await crowdedTargets(page))]
+    faults.push(...found.map((target) => `${screen}: ${target}`))
   }
   expect(faults).toEqual([])
   await page.context().close()

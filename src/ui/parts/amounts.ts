@@ -13,7 +13,8 @@ export function clock(time: string | number): string {
 /** Today without the date. */
 export function moment(time: string): string {
   const at = new Date(time)
-  if (at.toDateString() === new Date().toDateString()) return at.toLocaleTimeString(language.value)
+  if (at.toDateString() === new Date().toDateString())
+    return at.toLocaleTimeString(language.value, { hour: '2-digit', minute: '2-digit', second: '2-digit' })
   return at.toLocaleString(language.value, { dateStyle: 'medium', timeStyle: 'short' })
 }
 

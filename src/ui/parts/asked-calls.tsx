@@ -23,7 +23,7 @@ export function Calls({ request, unread, onRead, note }: CallsProps) {
       {request.payload.tool_uses.map((call) => (
         <div class="asked" key={call.tool_use_id}>
           <p>
-            <strong>{visible(call.name)}</strong> <span class="quiet">{visible(call.reason)}</span>{' '}
+            <strong>{visible(call.name)}</strong>: <span class="quiet">{visible(call.reason)}</span>{' '}
             {call.decision && <span class="badge">{texts.value.decided[call.decision]}</span>}
           </p>
           <pre class="code" tabIndex={0} aria-label={visible(call.name)}>

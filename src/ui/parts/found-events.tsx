@@ -1,4 +1,5 @@
 /** Events with the words of a search, of all conversations. */
+import { useState } from 'preact/hooks'
 import type { FoundEvent } from '../../contract/search.ts'
 import { texts } from '../state/preferences.ts'
 import { addressOfFound, findEvents } from '../state/search.ts'
@@ -8,15 +9,18 @@ import { useLoaded } from './loaded.tsx'
 import { now } from './now.ts'
 
 const MOST = 20
+/** The conversations that match stay in sight. */
+const FIRST = 3
 
 export function FoundEvents({ q }: { readonly q: string }) {
   const { value = [], fault } = useLoaded((signal) => findEvents(q, MOST, signal), [q])
+  const [wholeQuery, setWholeQuery] = useState<string>()
   if (fault !== undefined) return <p class="fault">{fault}</p>
   if (value.length === 0) return null
   return (
     <section class="found" aria-label={texts.value.foundEvents} data-found>
       <h2>{texts.value.foundEvents}</h2>
-      {value.map((foundEvent) => (
+      {value.slice(0, wholeQuery === q ? MOST : FIRST).map((foundEvent) => (
         <a class="summary" key={foundEvent.event_id} href={addressOfFound(foundEvent)}>
           <span class="top">
             <span class="name quiet">{short(foundEvent.title ?? texts.value.untitled, 60)}</span>
@@ -27,6 +31,11 @@ export function FoundEvents({ q }: { readonly q: string }) {
           <Snippet event={foundEvent} />
         </a>
       ))}
+      {value.length > FIRST && wholeQuery !== q && (
+        <button type="button" class="link" onClick={() => setWholeQuery(q)}>
+          {texts.value.allFound(value.length)}
+        </button>
+      )}
     </section>
   )
 }

@@ -3,14 +3,21 @@ import type { ConversationSummary } from '../../contract/conversations/summary.t
 import { texts } from '../state/preferences.ts'
 import { addressOf } from '../state/route.ts'
 import { age, cost } from './amounts.ts'
+import { withoutMarks } from '../text/plain.ts'
 import { short } from '../text/visible.ts'
 import { now } from './now.ts'
 import { StatusMark } from './status.tsx'
 
+/** More of what was said than a row shows. */
+const MOST_CHARS = 500
+
 export function SummaryRow({ summary }: { readonly summary: ConversationSummary }) {
   const { title, preview, last_words, current_call, status, labels, user_id, model, cost_usd, waiting, updated_at } =
     summary
-  const doing = current_call ? `${current_call.name}: ${current_call.target ?? ''}` : last_words
+  const said = last_words ?? preview ?? ''
+  const doing = current_call
+    ? `${current_call.name}: ${current_call.target ?? ''}`
+    : withoutMarks(said.slice(0, MOST_CHARS))
   return (
     <a class="summary" href={addressOf('c', summary.id)}>
       <span class="top">
@@ -19,7 +26,7 @@ export function SummaryRow({ summary }: { readonly summary: ConversationSummary 
         <StatusMark status={status} />
       </span>
       <span class="below quiet">
-        <span class="name">{doing === undefined ? short(preview ?? '') : short(doing)}</span>
+        <span class="name">{short(doing)}</span>
         {labels?.map((label) => (
           <span class="badge" key={label}>
             {short(label, 30)}

@@ -2,6 +2,7 @@
 import { memo } from 'preact/compat'
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
 import { requestOf } from '../../contract/events/opened-request.ts'
+import { Blank } from '../parts/blank.tsx'
 import { submitOnEnter } from '../parts/fields.ts'
 import { now } from '../parts/now.ts'
 import { attempt } from '../parts/notices.tsx'
@@ -131,6 +132,7 @@ function Tail({ open }: { readonly open: OpenConversation }) {
   const current = open.rows.value.findLast((row) => row.kind === 'call' && !row.result)
   return (
     <div class="tail column">
+      {view?.status === 'idle' && open.timed.value.length === 0 && <Blank text={texts.value.nothingSaid} />}
       {reasoning && !text && <p class="quiet reasoning">{short(reasoning.slice(-400), 300)}</p>}
       {text && <Markdown text={text} />}
       {view?.status === 'running' && !text && !current && (

@@ -158,7 +158,7 @@ function Filters({ filter, status, archived, setStatus, setValue, setArchived }:
     <WhenLoaded
       of={counts}
       draw={({ count, by_status = {}, ...values }) => (
-        <div class="filters">
+        <div class="filters scrolled">
           <button type="button" aria-pressed={status === undefined} onClick={() => setStatus(undefined)}>
             {texts.value.all} <span class="number">{count}</span>
           </button>

@@ -9,6 +9,9 @@ import { may } from '../state/session.ts'
 import { short, visible } from '../text/visible.ts'
 import { isFolder } from './new-files.ts'
 
+/** What is shown of a line: the code of a whole program can be in one. */
+const MOST_CHARS = 5000
+
 type LineProps = {
   readonly row: DiffRow
   readonly comment: string | undefined
@@ -43,7 +46,7 @@ export function DiffLine({ row, comment, toggle, set }: LineProps) {
         ) : (
           <span class="line-number">{number}</span>
         )}
-        <code>{visible(text)}</code>
+        <code>{text.length > MOST_CHARS ? `${visible(text.slice(0, MOST_CHARS))} …` : visible(text)}</code>
       </div>
       {(isOpen || hasComment) && <CommentBox text={comment ?? ''} set={set} close={() => setOpen(false)} />}
     </div>

@@ -37,7 +37,8 @@ export function EventRow({ event, open, isWaiting = false }: Props) {
     case 'CommandResult':
       return (
         <Line>
-          $ <code>{short(event.command)}</code> {event.exit_code === null ? event.status : `exit ${event.exit_code}`}
+          $ <code>{short(event.command)}</code>{' '}
+          <span class="badge">{event.exit_code === null ? event.status : `exit ${event.exit_code}`}</span>
         </Line>
       )
     case 'FileUpdate':

@@ -10,6 +10,7 @@ import { texts } from '../state/preferences.ts'
 import { addressOf } from '../state/route.ts'
 import { client, may, seesAll } from '../state/session.ts'
 import { count, moment } from '../parts/amounts.ts'
+import { browserName } from '../text/browser-name.ts'
 import { short, visible } from '../text/visible.ts'
 import { ActivityNow, Fact } from './activity.tsx'
 
@@ -199,7 +200,7 @@ function Logins() {
                 <span>
                   <strong>{visible(name ?? '')}</strong> {is_current && <span class="badge">{current}</span>}{' '}
                   <span class="quiet">
-                    {scopes.join(', ')} · {short(user_agent ?? '', 60)}
+                    {scopes.join(', ')} · {short(browserName(user_agent ?? ''), 60)}
                   </span>
                 </span>
                 <span class="quiet">

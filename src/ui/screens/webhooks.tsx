@@ -124,7 +124,8 @@ function FailedDeliveries({ failed, redeliver }: FailedProps) {
 }
 
 function whatFailed({ seq, type, attempts, error = '', last_attempt_at }: Delivery): string {
-  return `${seq} ${visible(type)}: ${visible(error)} (${texts.value.attempts(attempts)}, ${moment(last_attempt_at)})`
+  const what = texts.value.failedEvent(seq, visible(type), visible(error))
+  return `${what} (${texts.value.attempts(attempts)}, ${moment(last_attempt_at)})`
 }
 
 async function testOf({ conversation_id, callback }: CallbackState): Promise<void> {
