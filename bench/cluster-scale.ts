@@ -113,7 +113,7 @@ const MULTIPLY = `
   with former as (select * from conversations where has_log order by created_at desc limit 1),
     made as (
       insert into conversations (id, created_at, has_log, owner, head, last_at, is_released, listed, listed_seq)
-      select gen_random_uuid(), created_at - n * interval '1 second', true, null, head, last_at - n * 1000, true, listed, listed_seq
+      select gen_random_uuid(), created_at - n * interval '1 second', true, null, head, last_at, true, listed, listed_seq
       from former, generate_series(1, $1::bigint) n
       returning id
     ), summarised as (

@@ -76,10 +76,10 @@ export class ConversationManager {
     const open = (this.#open = new OpenConversations(deps))
     const { attendance } = this
     const { knownConversations: registry, conversations } = deps
-    this.#created = new CreateOnce(conversations.storage.shared, (id) => this.#earlierAnswer(id))
-    const isShared = conversations.storage.shared !== undefined
+    const { shared } = conversations.storage
+    this.#created = new CreateOnce(shared, (id) => this.#earlierAnswer(id), registry.untilComplete)
     this.pages = new ConversationPages({ registry, open, attendance, conversations })
-    this.#waiting = new WaitingRequestPages({ conversations: registry, open, isShared })
+    this.#waiting = new WaitingRequestPages({ conversations: registry, open, isShared: shared !== undefined })
     this.usage = new UsageReports({ registry, storage: conversations.storage })
     this.callbacks = new CallbackPages({ registry, open, storage: conversations.storage })
   }
@@ -89,21 +89,21 @@ export class ConversationManager {
    * manager is closed meanwhile.
    */
   start(): Promise<void> {
-    this.#starting = this.#start()
-    return this.#starting
+    return (this.#starting = this.#start())
   }
 
   async #start(): Promise<void> {
     const { signal } = this.#open
-    const keys = await this.#deps.knownConversations.load(signal)
-    this.#created.remember(keys)
+    const { knownConversations, onDeleted } = this.#deps
+    const listeners = { onDeleted, onAdded: this.hidden.relearn, onKeys: this.#created.remember }
+    await knownConversations.load({ ...listeners, signal })
     signal.throwIfAborted()
     await this.#open.recoverActive()
     signal.throwIfAborted()
     this.#open.watchDeadlines()
     this.#open.watchOrphans()
     await this.hidden.learn(this.#deps.conversations.storage.replays)
-    this.#deps.knownConversations.follow({ onDeleted: this.#deps.onDeleted, onAdded: this.hidden.relearn, signal })
+    knownConversations.follow()
   }
 
   /** Opens conversations with pending webhook deliveries; open ones deliver by themselves. */
@@ -161,7 +161,7 @@ export class ConversationManager {
         const make = () => forkConversation(conversations, source, { id, ...options })
         return await this.#make(id, request, make, knownConversations.update)
       } catch (error) {
-        throw knownConversations.has(sourceId) ? error : deletedProblem(sourceId)
+        throw (await knownConversations.seek(sourceId)) ? error : deletedProblem(sourceId)
       }
     })
     return await withForkedFiles(view, (await this.open(view.id)).log)
@@ -197,9 +197,11 @@ export class ConversationManager {
   }
 
   /** Returns who owns it, and the beginning of its first message; undefined if it does not exist. */
-  ownerOf(id: string): Pick<Summary, 'id' | 'userId' | 'profile' | 'preview'> | undefined {
-    return this.#deps.knownConversations.get(id)
-  }
+  readonly ownerOf = (id: string): Pick<Summary, 'id' | 'userId' | 'profile' | 'preview'> | undefined =>
+    this.#deps.knownConversations.get(id)
+
+  /** Does the same, also for what another instance has created a moment ago. Throws the `Problem` of the storage. */
+  readonly find = (id: string): Promise<Summary | undefined> => this.#deps.knownConversations.find(id)
 
   /** True if there was one with this id. */
   readonly wasDeleted = (id: string): Promise<boolean> => this.#deps.conversations.storage.deletions.has(id)
@@ -216,11 +218,9 @@ export class ConversationManager {
    * `lastSeq` it throws `conversation_changed` if the log has a later event.
    */
   async delete(id: string, { freesKey = false, lastSeq }: DeleteOptions = {}): Promise<void> {
-    const { knownConversations, conversations } = this.#deps
-    const { logger, storage } = conversations
+    const { logger, storage } = this.#deps.conversations
     this.#open.refuseWhenClosing()
-    const summary =
-      knownConversations.get(id) ?? ((await knownConversations.seek(id)) ? knownConversations.get(id) : undefined)
+    const summary = await this.find(id)
     if (!summary) throw await this.#open.missingProblem(id)
     const keys = keyOf(summary)
     const mark = () => storage.deletions.mark(id, freesKey ? undefined : keys[0])
@@ -252,17 +252,17 @@ export class ConversationManager {
     await this.#starting?.catch(() => {}) // reported to the caller that started it
     await settlesWithin(this.#deps.closeTimeoutMs ?? CLOSE_TIMEOUT_MS, this.#open.closeAll())
     const areClosed = reportUnclosed(logger, this.#open.unclosed())
+    await this.#deps.knownConversations.settled()
     await storage.settled()
     return reportLeftProcesses(logger, await endProcesses()) && areClosed
   }
 
   async #once(
     idempotency: Idempotency | undefined,
-    wantedId: string | undefined,
+    id = uuid7(),
     make: (id: string) => Promise<ConversationView>,
   ): Promise<ConversationView> {
     this.#open.refuseWhenClosing()
-    const id = wantedId ?? uuid7()
     return await (idempotency ? this.#created.run(idempotency, id, () => make(id)) : make(id))
   }
 

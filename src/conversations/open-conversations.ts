@@ -48,7 +48,7 @@ export class OpenConversations {
       ...deps.conversations,
       deadlines: deps.knownConversations.deadlines,
       signal: this.#stopping.signal,
-      isKnown: (id) => deps.knownConversations.has(id),
+      isKnown: (id) => deps.knownConversations.seek(id),
       open: (id) => this.open(id),
       drop: (conversation) => this.#drop(conversation),
     })
@@ -111,9 +111,8 @@ export class OpenConversations {
   readonly ifOpen = async (id: string): Promise<Conversation | undefined> =>
     await this.#phases.openOf(id)?.conversation.catch(() => undefined)
 
-  readonly isHere = (id: string): Promise<boolean> => this.#phases.isHere(id)
-
   readonly openIds = (): Iterable<string> => this.#phases.openIds()
+  readonly isHere = (id: string): Promise<boolean> => this.#phases.isHere(id)
 
   /** A shutdown waits for it and closes it. Throws a `Problem` if the id is in use. */
   async create(id: string, make: () => Promise<Conversation>): Promise<Conversation> {
@@ -238,7 +237,8 @@ export class OpenConversations {
     try {
       await former?.dispose('closing')
       const onReleased = (releasedId: string) => this.#recovery.wasReleased(releasedId)
-      const conversation = await openConversation(conversations, id, { onChange: registry.update, onReleased })
+      const { update: onChange, removeLeft: onTaken } = registry
+      const conversation = await openConversation(conversations, id, { onChange, onTaken, onReleased })
       try {
         const why = this.#recovery.reasonFor(id)
         if (why === 'owner_lost') conversations.metrics.cluster?.tookOver()

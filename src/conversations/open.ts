@@ -14,6 +14,8 @@ import type { State } from '../state/state.ts'
 import { readCallbacks } from '../webhooks/callback-set.ts'
 
 export type OpenOptions = {
+  /** Called when nothing else writes the conversation, before it is read. */
+  readonly onTaken: (id: string) => Promise<void>
   readonly onChange: (state: State) => void
   /** Called if its last writer left no work that has begun. */
   readonly onReleased: (id: string) => void
@@ -23,10 +25,11 @@ export type OpenOptions = {
 export async function openConversation(
   deps: ConversationDeps,
   id: string,
-  { onChange, onReleased }: OpenOptions,
+  { onChange, onTaken, onReleased }: OpenOptions,
 ): Promise<Conversation> {
   const { log: storedLog, repaired, isReleased } = await deps.storage.conversation(id).openLog()
   if (isReleased) onReleased(id)
+  await onTaken(id)
   if (repaired) deps.logger.warn({ conversation_id: id }, repaired)
   return await openStored(deps, { stored: storedLog, cachedState: await readSnapshot(deps.storage, id), onChange })
 }

@@ -9,13 +9,18 @@ import { createInFlight, keyInFlight } from './in-flight.ts'
 export class CreateOnce<T> {
   readonly #claims: KeyClaims | undefined
   readonly #again: (id: string) => Promise<T>
+  readonly #untilKnown: () => Promise<void>
   readonly #created = new CreatedKeys()
   readonly #inFlight = createInFlight()
 
-  /** `claims`: undefined where no other instance uses the storage. `again` returns the response of an earlier create. */
-  constructor(claims: KeyClaims | undefined, again: (id: string) => Promise<T>) {
+  /**
+   * `claims`: undefined where no other instance uses the storage. `again` returns the response of an earlier create.
+   * `untilKnown` resolves when the keys of all conversations are remembered.
+   */
+  constructor(claims: KeyClaims | undefined, again: (id: string) => Promise<T>, untilKnown: () => Promise<void>) {
     this.#claims = claims
     this.#again = again
+    this.#untilKnown = untilKnown
   }
 
   readonly remember = (keys: readonly CreationKey[]): void => this.#created.remember(keys)
@@ -30,6 +35,7 @@ export class CreateOnce<T> {
   /** `make` creates the conversation `id`. Throws `idempotency_in_flight`, and the `Problem` of `findEarlier`. */
   async run(idempotency: Idempotency, id: string, make: () => Promise<T>): Promise<T> {
     const claims = this.#claims
+    if (claims) await this.#untilKnown()
     const once = claims ? () => this.#makeForAll(claims, idempotency, id, make) : make
     return await this.#answer(idempotency, this.#created.of(idempotency.key), () =>
       this.#inFlight(idempotency.key, once),

@@ -103,7 +103,7 @@ export class ReplayRun {
   async #begin(row: ReplayRow, plan: ReplayPlan): Promise<void> {
     const { manager } = this.#deps
     const id = row.conversation_id
-    if (manager.ownerOf(id)) return
+    if (await manager.find(id)) return
     const share = await this.#budget.reserve(id, () => this.#record.replay.rows)
     this.#ending.signal.throwIfAborted()
     if (share === 0) throw new Problem('limit_reached', SPENT)
@@ -152,7 +152,7 @@ export class ReplayRun {
     const { files, cost_usd = this.#record.shares[id] ?? 0 } = this.#rowOf(id)
     let measuredRow: Partial<ReplayRow> = files ? { cost_usd } : {}
     try {
-      if (manager.ownerOf(id)) {
+      if (await manager.find(id)) {
         const conversation = await manager.open(id)
         await endFork(conversation)
         measuredRow = await measureFork(conversation, false)

@@ -218,7 +218,7 @@ export class Replays {
   async #deleteForks(record: ReplayRecord): Promise<void> {
     const { manager, files } = this.#deps
     const { rows } = record.replay
-    for (const { conversation_id: id } of rows) if (manager.ownerOf(id)) await manager.delete(id)
+    for (const { conversation_id: id } of rows) if (await manager.find(id)) await manager.delete(id)
     const tidiedRecord = { ...record, isTidied: true }
     await files.write(tidiedRecord)
     await this.#note(tidiedRecord)

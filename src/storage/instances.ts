@@ -49,6 +49,8 @@ export type ListedConversation = {
   readonly updatedAt: number
   /** Undefined if it must be read from the log. Fields without a value may be missing. */
   readonly summary?: Summary
+  /** An earlier one. */
+  readonly former?: Summary
 }
 
 export type Changes = {
@@ -117,6 +119,10 @@ export interface SharedConversations extends KeyClaims {
   position(): Promise<number>
   /** Resolves to what other instances have changed after this position: all that was stored before the call, some of it again. */
   changes(after: number): Promise<Changes>
-  /** Resolves to undefined if there is no such conversation. */
+  /** Resolves to undefined if there is no such conversation, or it was deleted. */
   listed(id: string): Promise<ListedConversation | undefined>
+  /** Yields all conversations but the deleted ones, in parts, about in the order of their creation. */
+  all(): AsyncIterable<readonly ListedConversation[]>
+  /** Resolves to what interrupted creates and deletions have left, as far as no instance that lives works on it. */
+  remains(): Promise<{ readonly created: readonly string[]; readonly deleted: readonly string[] }>
 }

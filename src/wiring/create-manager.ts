@@ -36,6 +36,7 @@ import type { UrlFetch } from '../security/guarded-fetch.ts'
 import type { SafeFetch } from '../security/safe-fetch.ts'
 import type { AutomataOf } from '../security/redaction/shared-automata.ts'
 import { removeLeftShells } from '../shell/left-shells.ts'
+import type { IsOurs } from '../shell/processes/marked-processes.ts'
 import { endAllMarked, endOrphans } from '../shell/processes/marked-processes.ts'
 import { BashShells } from '../shell/shells.ts'
 import type { Lease } from '../storage/lease/lease.ts'
@@ -91,7 +92,7 @@ export async function createManager(
   await unfinishedFiles.removeLeft((error) =>
     logger.warn({ err: error }, 'a temporary file that an earlier server has left could not be removed'),
   )
-  const endLeftProcesses = async (isOurs: (id: string) => boolean) => [
+  const endLeftProcesses = async (isOurs: IsOurs) => [
     ...new Set([...resources.ended, ...(await endOrphans(dataDir, isOurs))]),
   ]
   const knownConversations = new KnownConversations({

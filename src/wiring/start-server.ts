@@ -180,7 +180,7 @@ function watchMetrics(
   progress: Progress,
 ): void {
   metrics.watch({
-    conversationsByStatus: () => (progress.isLoaded ? countByStatus(manager) : {}),
+    conversationsByStatus: () => (progress.isLoaded && manager.pages.areComplete ? countByStatus(manager) : {}),
     openConversations: () => manager.openCount,
     activeRuns: () => slots.active,
     queuedRuns: () => slots.waiting,

@@ -1,4 +1,5 @@
 /** Two servers on one real database: each lists the conversations of both, and takes none of them over. */
+import { Client } from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Stage } from '../support/agent.ts'
 import { sendRaw } from '../support/a2a.ts'
@@ -19,6 +20,8 @@ const script = {
     { turns: [{ text: 'All is well.' }] },
   ],
 }
+
+const MASTER = { authorization: `Bearer ${KEY}` }
 
 let database: TestDatabase
 let stage: Stage
@@ -167,4 +170,33 @@ test('the tasks of an A2A context are listed by its owner, and a list of all lea
   expect(all.status).toBe(200)
   expect(all.body.tasks).toContainEqual(expect.objectContaining({ id: `${id}-${sent.seq}`, contextId: 'listed' }))
   expect(await ownersOf(id)).toEqual(before)
+})
+
+test('a start does not wait for the list of all conversations, which its first requests find nevertheless', async () => {
+  const keyed = { 'idempotency-key': 'before-the-start' }
+  const llm_config = { model: 'scripted', base_url: 'http://127.0.0.1:9/v1', api_key: 'scripted-model-key' }
+  await using third = await startServer({ env: env() })
+  const { body: made } = await third.call('POST', '/conversations', { llm_config, user_id: 'slow' }, keyed)
+  // As a server that was alone has left it.
+  await database.query("delete from creation_claims where key like '%before-the-start'")
+  const { body: key } = await asked.call('POST', '/keys', { name: 'limited', scopes: ['read'], user_id: 'slow' })
+  const blocker = new Client({ connectionString: database.url })
+  blocker.on('error', () => {}) // a test that fails drops the database
+  await blocker.connect()
+  await blocker.query('begin; lock table summaries in access exclusive mode')
+  await third.restart('SIGKILL')
+  const headers = { authorization: `Bearer ${key.key}` }
+  expect(await third.call('GET', `/conversations/${made.id}`, undefined, headers)).toMatchObject({ status: 200 })
+  expect((await third.call('POST', `/conversations/${made.id}/events`, { name: 'here' })).status).toBe(201)
+  expect(await (await fetch(`${third.url}/metrics`, { headers: MASTER })).text()).not.toMatch(/_conversations\{/)
+  const listing = summaryAt(third, made.id)
+  const counting = third.call('GET', '/conversations/count?user_id=slow')
+  const repeating = third.call('POST', '/conversations', { llm_config, user_id: 'slow' }, keyed)
+  const deleting = third.call('DELETE', `/conversations/${await create({ user_id: 'slow' })}`)
+  await blocker.end()
+  expect(await listing).toMatchObject({ id: made.id })
+  expect((await repeating).body.id).toBe(made.id)
+  expect((await deleting).status).toBe(204)
+  await counting
+  expect((await third.call('GET', '/conversations/count?user_id=slow')).body).toEqual({ count: 1 })
 })

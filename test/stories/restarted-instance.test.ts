@@ -1,11 +1,13 @@
 /** An instance that was killed and starts again on its data directory: its former self has ended, and nobody else has. */
-import { cp } from 'node:fs/promises'
+import { cp, readdir } from 'node:fs/promises'
+import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Stage } from '../support/agent.ts'
 import { bash, setStage } from '../support/agent.ts'
 import { instanceOn } from '../support/instances.ts'
 import type { TestDatabase } from '../support/postgres.ts'
 import { createDatabase } from '../support/postgres.ts'
+import type { TestServer } from '../support/server.ts'
 import { startServer } from '../support/server.ts'
 import { until } from '../support/until.ts'
 
@@ -27,6 +29,11 @@ afterAll(async () => {
 const living = async () =>
   (await database.query('select pid from incarnations where ended_at is null order by id')).map(({ pid }) => pid)
 
+const pipesOf = async ({ dataDir }: TestServer, id: string): Promise<string[]> => {
+  const entries = await readdir(join(dataDir, 'sessions', id), { recursive: true, withFileTypes: true })
+  return entries.filter((entry) => entry.isFIFO()).map(({ parentPath, name }) => join(parentPath, name))
+}
+
 test('it has its conversations at once after kill -9, and recovers their runs', async () => {
   const { server } = stage
   const [idle, working] = [await stage.create(), await stage.create()]
@@ -35,6 +42,10 @@ test('it has its conversations at once after kill -9, and recovers their runs', 
     run: true,
   })
   await until('a running call', async () => (await stage.events(working)).some(({ type }) => type === 'ToolUse'))
+  const left = await until('the pipes of the call', async () => {
+    const pipes = await pipesOf(server, working)
+    return pipes.length > 0 && pipes
+  })
   await server.restart('SIGKILL')
   // Without the wait for the end of the former one, each request would be 503 owner_lost.
   const answers = await Promise.all(
@@ -50,6 +61,9 @@ test('it has its conversations at once after kill -9, and recovers their runs', 
   expect(await living()).toEqual([server.pid])
   const updates = await stage.events(working, 'types=StatusUpdate')
   expect(updates.at(-1)).toMatchObject({ status: 'paused', reason: 'owner_lost' })
+  // Nothing reads what the former shells have left.
+  const now = await pipesOf(server, working)
+  expect(left.filter((pipe) => now.includes(pipe))).toEqual([])
 })
 
 test('a start with a copy of the data directory of an instance that lives does not end that one', async () => {
@@ -57,7 +71,11 @@ test('a start with a copy of the data directory of an instance that lives does n
   const id = await stage.create()
   await using copy = await startServer({
     env,
-    prepare: (dataDir) => cp(server.dataDir, dataDir, { recursive: true, filter: (path) => !path.endsWith('.sock') }),
+    prepare: (dataDir) =>
+      cp(server.dataDir, dataDir, {
+        recursive: true,
+        filter: (path) => !path.endsWith('.sock') && !path.endsWith('shells'),
+      }),
   })
   expect(await living()).toEqual([server.pid, copy.pid])
   expect((await copy.call('POST', `/conversations/${id}/events`, { name: 'there' })).status).toBe(201)

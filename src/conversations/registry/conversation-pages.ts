@@ -42,6 +42,11 @@ export class ConversationPages {
     this.#sources = sources
   }
 
+  /** False until a start has listed the existing conversations: counts are too low until then. */
+  get areComplete(): boolean {
+    return this.#sources.registry.isComplete
+  }
+
   /** Throws a `Problem` for an invalid `page_id`. */
   async page(query: ListConversations, isVisible?: IsVisible): Promise<ViewPage> {
     const { registry, conversations } = this.#sources

@@ -1,6 +1,6 @@
 /**
- * All existing conversations and their last known state, in memory and in the file that makes the next start fast.
- * Opens none.
+ * All existing conversations and their last known state, in memory and in the file that makes the next start fast. Where other
+ * instances have conversations, too, they are listed in the background of the start. Opens none.
  */
 import type {
   ConversationCount,
@@ -17,8 +17,8 @@ import { Deadlines } from './deadlines.ts'
 import { RestingViews } from './resting-views.ts'
 import { isShort, readAtRest, writeSnapshot } from '../../state/snapshot.ts'
 import type { StartUpDeps } from './start-up.ts'
-import type { FollowChanges, SharedList } from './shared-list.ts'
-import { scanDataDirectory } from './start-up.ts'
+import type { ListListeners, SharedList } from './shared-list.ts'
+import { beginShared, removeLeft, scanDataDirectory } from './start-up.ts'
 import type { State } from '../../state/state.ts'
 import { Summaries } from './summaries.ts'
 
@@ -28,6 +28,9 @@ export class KnownConversations {
   readonly #resting: RestingViews
   /** Undefined while no other instance may use the storage. */
   #shared: SharedList | undefined
+  #following: Promise<void> | undefined
+  /** Those that this process has opened, if other instances may have opened them, too. */
+  readonly #opened = new Set<string>()
   readonly deadlines = new Deadlines()
   /** The states that are in `meta.json`, or are being written there. */
   readonly #stored = new WeakSet<State>()
@@ -39,20 +42,15 @@ export class KnownConversations {
     })
   }
 
-  /**
-   * Returns the remembered `Idempotency-Key`s, including those of deleted conversations. Throws the reason of an
-   * aborted signal.
-   */
-  async load(signal: AbortSignal): Promise<CreationKey[]> {
+  /** Throws the reason of an aborted signal. */
+  async load(listeners: ListListeners): Promise<void> {
     const { shared } = this.#deps.storage
-    const position = await shared?.position()
-    const { summaries, deletedKeys } = await scanDataDirectory(this.#deps, signal)
-    this.#summaries.load(summaries)
-    for (const { id, deadline } of summaries) this.deadlines.set(id, deadline)
-    if (shared && position !== undefined) await this.#share(shared, position)
+    if (shared) return await this.#share(shared, listeners)
+    const { summaries, deletedKeys } = await scanDataDirectory(this.#deps, listeners.signal)
+    this.#addAll(summaries)
     // Runs while clients are served.
     void this.#deps.storage.summaries.tidy((id) => this.has(id))
-    return [...deletedKeys, ...summaries.flatMap(keyOf)]
+    listeners.onKeys([...deletedKeys, ...summaries.flatMap(keyOf)])
   }
 
   has(id: string): boolean {
@@ -73,25 +71,56 @@ export class KnownConversations {
     await this.#shared?.upToDate()
   }
 
-  /** Resolves to true if another instance has created the conversation. */
+  /** Resolves to true if there is this conversation, also if another instance has created it. Throws the `Problem` of the storage. */
   async seek(id: string): Promise<boolean> {
-    await this.upToDate()
+    if (!this.has(id)) await this.#shared?.seek(id)
     return this.has(id)
   }
 
-  /** Learns what other instances do until the signal is aborted. */
-  follow(options: FollowChanges): void {
-    void this.#shared?.follow(options)
+  /** Does the same, and returns it. */
+  async find(id: string): Promise<Summary | undefined> {
+    return (await this.seek(id)) ? this.get(id) : undefined
   }
 
-  async #share(sharedConversations: SharedConversations, position: number): Promise<void> {
+  /** False until the start has listed the existing conversations. */
+  get isComplete(): boolean {
+    return this.#shared?.isComplete ?? true
+  }
+
+  /** Resolves when it `isComplete`. Throws the `Problem` of the storage. */
+  readonly untilComplete = async (): Promise<void> => {
+    if (!this.isComplete) await this.upToDate()
+  }
+
+  /** Lists the conversations of all instances, and learns what these do, until the signal is aborted. */
+  follow(): void {
+    this.#following = this.#shared?.follow()
+  }
+
+  /** Resolves when nothing is read any more. Call it when the signal was aborted. */
+  async settled(): Promise<void> {
+    await this.#following
+  }
+
+  /** Call it with a conversation that is being opened: removes what an earlier process has left of its work. Never rejects. */
+  readonly removeLeft = async (id: string): Promise<void> => {
+    // Otherwise the start does it.
+    if (this.#shared && !this.#opened.has(id)) await removeLeft(this.#deps, id)
+  }
+
+  async #share(sharedConversations: SharedConversations, listeners: ListListeners): Promise<void> {
+    // This precedes all that is read.
+    const position = await sharedConversations.position()
+    await beginShared(this.#deps)
     const { SharedList: List } = await import('./shared-list.ts')
     const knownSummaries = {
       get: (id: string) => this.get(id),
       set: (summary: Summary) => this.#set(summary),
+      addAll: (foundSummaries: readonly Summary[]) => this.#addAll(foundSummaries),
       delete: (id: string) => this.delete(id),
     }
-    this.#shared = new List({ ...this.#deps, shared: sharedConversations, summaries: knownSummaries }, position)
+    const deps = { ...this.#deps, ...listeners, shared: sharedConversations, summaries: knownSummaries }
+    this.#shared = new List({ ...deps, keysOf: keyOf }, position)
   }
 
   /** Stores what was read from the log. Ignores unknown conversations. */
@@ -134,6 +163,8 @@ export class KnownConversations {
     this.#summaries.delete(id)
     this.deadlines.set(id, undefined)
     this.#resting.forget(id)
+    this.#opened.delete(id)
+    this.#shared?.forget(id)
   }
 
   /** Resolves when nothing of it is left in the file. */
@@ -184,6 +215,7 @@ export class KnownConversations {
   /** Call it with each log that is opened or created, before anything is appended to it. */
   attach(log: EventLog): void {
     const { conversationId: id } = log
+    if (this.#shared) this.#opened.add(id)
     log.subscribe({
       onEvents: (events) => {
         // oxlint-disable-next-line typescript/no-non-null-assertion -- subscribers get at least one event
@@ -192,6 +224,11 @@ export class KnownConversations {
       },
       onClose: () => this.#note(log),
     })
+  }
+
+  #addAll(summaries: readonly Summary[]): void {
+    this.#summaries.addAll(summaries)
+    for (const { id } of summaries) this.deadlines.set(id, this.get(id)?.deadline)
   }
 
   #set(summary: Summary): void {

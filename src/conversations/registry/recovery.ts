@@ -16,7 +16,7 @@ export type RecoveryDeps = {
   readonly storage: Pick<Storage, 'active' | 'availability' | 'instances' | 'shared'>
   readonly deadlines: Pick<Deadlines, 'postpone' | 'setLeft'>
   readonly logger: Logger
-  readonly isKnown: (id: string) => boolean
+  readonly isKnown: (id: string) => Promise<boolean>
   /** Opens the conversation, after disposing an object whose log has failed. */
   readonly open: (id: string) => Promise<Conversation>
   /** Ends the object of a conversation that another writer has. */
@@ -123,7 +123,7 @@ export class Recovery {
     const { storage, logger, isKnown, signal } = this.#deps
     if (signal.aborted) return
     try {
-      if (isKnown(id)) await work()
+      if (await isKnown(id)) await work()
       else await storage.active.clear(id)
     } catch (error) {
       if (signal.aborted) return

@@ -4,6 +4,7 @@ import { leaveAsGuest } from '../../workspace/workdirs/guest-workdirs.ts'
 import type { WorkdirDeps } from '../../workspace/workdirs/moved-workdirs.ts'
 import { findMoved } from '../../workspace/workdirs/moved-workdirs.ts'
 import { leaveWorkdir } from '../../workspace/workdirs/shared-workdirs.ts'
+import type { IsOurs } from '../../shell/processes/marked-processes.ts'
 import { readSnapshot } from '../../state/snapshot.ts'
 import { readState } from './read-state.ts'
 import type { State } from '../../state/state.ts'
@@ -12,7 +13,7 @@ import type { ConversationDeps } from '../dependencies.ts'
 
 type RemovalDeps = {
   readonly conversations: Pick<ConversationDeps, 'logger' | 'storage' | 'workspace'>
-  readonly endOrphans: (isOurs: (conversationId: string) => boolean) => Promise<unknown>
+  readonly endOrphans: (isOurs: IsOurs) => Promise<unknown>
   readonly usage: { readonly countLast: (summary: Summary) => Promise<void> }
   readonly onDeleted: (conversation: Pick<Summary, 'id' | 'userId' | 'profile'>) => void
 }

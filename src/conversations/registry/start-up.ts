@@ -10,6 +10,7 @@ import { mapBounded } from '../../lib/map-bounded.ts'
 import { removeTree } from '../../files/trees/remove-tree.ts'
 import type { Logger } from '../../telemetry/logger.ts'
 import type { CreationKey, Storage, Summary } from '../../storage/storage.ts'
+import type { IsOurs } from '../../shell/processes/marked-processes.ts'
 import { KEY_LIFETIME_MS } from '../../state/idempotency.ts'
 import { summarize } from './listing.ts'
 import { removeData, stateOnDisk } from './removal.ts'
@@ -26,7 +27,7 @@ export type StartUpDeps = {
    * Ends the processes that an earlier server left in those conversations; returns the ids of the conversations that
    * had some.
    */
-  readonly endOrphans: (isOurs: (conversationId: string) => boolean) => Promise<readonly string[]>
+  readonly endOrphans: (isOurs: IsOurs) => Promise<readonly string[]>
   /** Removes temporary files that an earlier server has left of what worked for this conversation. */
   readonly removeLeft: (id: string) => Promise<void>
   readonly logger: Logger
@@ -57,7 +58,9 @@ export async function scanDataDirectory(deps: StartUpDeps, signal: AbortSignal):
     storage.deletions.keys(Date.now() - KEY_LIFETIME_MS),
   ])
   const goneIds = new Set(deletedIds)
-  await endLeftProcesses(deps, [...ids, ...goneIds])
+  // Almost always there are no leftover processes, and this is never called.
+  const knownIds = lazily(() => new Set([...ids, ...goneIds]))
+  if (ids.length + goneIds.size > 0) await endLeftProcesses(deps, (id) => knownIds().has(id))
   await storage.instances?.endFormer()
   const there = goneIds.size === 0 ? ids : ids.filter((id) => !goneIds.has(id))
   if (goneIds.size > 0) {
@@ -80,18 +83,22 @@ export async function scanDataDirectory(deps: StartUpDeps, signal: AbortSignal):
   return { summaries: [...summaries, ...readSummaries.filter((summary) => summary !== undefined)], deletedKeys }
 }
 
+/** Does what precedes all requests where other instances have conversations, too: their number does not delay it. */
+export async function beginShared(deps: StartUpDeps): Promise<void> {
+  const { storage } = deps
+  const exists = (id: string) => storage.conversation(id).exists()
+  await endLeftProcesses(deps, async (id) => (await exists(id)) || (await storage.deletions.has(id)))
+  await storage.instances?.endFormer()
+}
+
 /** Returns the state of a conversation whose log cannot be read: it exists, with status `error`. */
 export function damagedState(id: string, createdAt: string): State {
   return { ...EMPTY_STATE, id, status: 'error', createdAt, updatedAt: createdAt }
 }
 
 /** End these first: leftover processes would run in parallel with the conversation, and nobody could stop them. */
-async function endLeftProcesses({ endOrphans, logger }: StartUpDeps, ids: readonly string[]): Promise<void> {
-  if (ids.length === 0) return
-  // Almost always there are no leftover processes, and this is never called.
-  const knownIds = lazily(() => new Set(ids))
-  const orphanIds = await endOrphans((id) => knownIds().has(id))
-  for (const id of orphanIds)
+async function endLeftProcesses({ endOrphans, logger }: StartUpDeps, isOurs: IsOurs): Promise<void> {
+  for (const id of await endOrphans(isOurs))
     logger.warn({ conversation_id: id }, 'processes that an earlier server had left were ended')
 }
 
@@ -105,14 +112,19 @@ async function removeAllLeft(deps: StartUpDeps, changedIds: readonly string[], s
   const ids = new Set([...openedIds, ...(await active.ids()), ...(await due.ids())])
   await mapBounded([...ids], CONCURRENCY, async (id) => {
     signal.throwIfAborted()
-    await deps.removeLeft(id).catch((error: unknown) => {
-      deps.logger.warn({ err: error, conversation_id: id }, 'temporary files of an earlier server could not be removed')
-    })
+    await removeLeft(deps, id)
+  })
+}
+
+/** Never rejects. */
+export async function removeLeft({ removeLeft: remove, logger }: StartUpDeps, id: string): Promise<void> {
+  await remove(id).catch((error: unknown) => {
+    logger.warn({ err: error, conversation_id: id }, 'temporary files of an earlier server could not be removed')
   })
 }
 
 /** Finishes a deletion. A file that cannot be removed does not keep the server from starting. */
-async function finishDeletion(deps: StartUpDeps, id: string): Promise<void> {
+export async function finishDeletion(deps: StartUpDeps, id: string): Promise<void> {
   try {
     const { storage, workdirBase } = deps
     await removeData({ storage, workdirBase }, id, await stateOnDisk(storage, id))
@@ -128,7 +140,7 @@ async function finishDeletion(deps: StartUpDeps, id: string): Promise<void> {
  * Summarises the current log, and stores the summary for the next start. Returns undefined if there is no conversation.
  * `last`: the summary that was stored before the log changed.
  */
-async function readSummary(
+export async function readSummary(
   deps: StartUpDeps,
   id: string,
   last: Summary | undefined,
@@ -182,7 +194,7 @@ function undefinedIfGone(error: unknown): undefined {
 }
 
 /** Removes the remains of an interrupted creation; the workdir only if it is empty or an unfinished copy. */
-async function sweep({ storage, workdirBase }: StartUpDeps, id: string): Promise<undefined> {
+export async function sweep({ storage, workdirBase }: StartUpDeps, id: string): Promise<undefined> {
   const workdir = join(workdirBase, id)
   const own = storage.conversation(id)
   // Another instance may be creating it now.

@@ -12,6 +12,9 @@ import { matchesAll, compareSummaries, countMatching, countValues, listPage } fr
 /** One object per conversation for its whole life, so that a change that affects no order is a plain assignment. */
 type KeptSummary = { -readonly [Field in keyof Summary]: Summary[Field] }
 
+/** So few are inserted one by one. */
+const FEW = 16
+
 export class Summaries {
   readonly #byId = new Map<string, KeptSummary>()
   #all = new SortedList<KeptSummary>(compareSummaries)
@@ -19,10 +22,12 @@ export class Summaries {
     Status.options.map((status) => [status, new SortedList<KeptSummary>(compareSummaries)] as const),
   )
 
-  /** Replaces all summaries. */
-  load(summaries: readonly Summary[]): void {
+  /** Adds those that are not known yet: many as fast as they can be sorted. */
+  addAll(summaries: readonly Summary[]): void {
+    const newSummaries = summaries.filter(({ id }) => !this.#byId.has(id))
+    if (newSummaries.length <= FEW) return newSummaries.forEach((summary) => this.set(summary))
+    this.#all = new SortedList<KeptSummary>(compareSummaries, [...this.#byId.values(), ...newSummaries])
     this.#byId.clear()
-    this.#all = new SortedList<KeptSummary>(compareSummaries, summaries)
     for (const status of this.#byStatus.keys())
       this.#byStatus.set(status, new SortedList<KeptSummary>(compareSummaries))
     for (let place = 0; place < this.#all.length; place++) {

@@ -20,7 +20,7 @@ export type Peers = {
   >
   readonly remote: Pick<RemoteConversations, 'find' | 'elsewhere'>
 }
-type OwnerLookup = Pick<ConversationManager, 'ownerOf' | 'upToDate' | 'beginRequest'>
+type OwnerLookup = Pick<ConversationManager, 'find' | 'beginRequest'>
 type Owner = NonNullable<Awaited<ReturnType<Cluster['ownerElsewhere']>>>
 
 /** Headers that are about one connection, and those that the connection between instances has instead. */
@@ -90,7 +90,7 @@ function creationKey({ headers, routeOptions: { config } }: FastifyRequest, acce
 /** Another instance may have created the conversation before it died, and a limited key sees only those that are known. */
 export async function learnConversation(request: FastifyRequest, manager: OwnerLookup): Promise<void> {
   const id = namedConversation(request)
-  if (id !== undefined && request.access?.isLimited && !manager.ownerOf(id)) await manager.upToDate()
+  if (id !== undefined && request.access?.isLimited) await manager.find(id)
 }
 
 /** Forwards requests whose body names the conversation, after it was read. An instance that stops begins no conversation. */

@@ -37,6 +37,7 @@ export function servedAgents(deps: McpDeps, request: FastifyRequest, keep: (rele
   const access = accessOf(request)
   const authorize = createAuthorize((id) => manager.ownerOf(id))
   const open = async (id: string): Promise<Conversation> => {
+    await manager.find(id.toLowerCase())
     authorize.conversation(access, id)
     keep(manager.hold(id))
     const conversation = await manager.open(id)

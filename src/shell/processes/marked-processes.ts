@@ -101,20 +101,25 @@ export async function endMarkedProcesses(conversationId: string, sessionId?: str
   })
 }
 
+/** Resolves to true if the data has this conversation. */
+export type IsOurs = (conversationId: string) => boolean | Promise<boolean>
+
 /**
  * Ends the processes that a killed server left running, of all conversations for which `isOurs` is true. Call it only
  * with the lock on `dataDir`: none of these processes belongs to a running server. Processes of a server on a copy of
  * the data are not ended. Returns the ids of the conversations that had some. If there are none, as usual, it scans
  * only once.
  */
-export async function endOrphans(dataDir: string, isOurs: (conversationId: string) => boolean): Promise<string[]> {
+export async function endOrphans(dataDir: string, isOurs: IsOurs): Promise<string[]> {
   const ids = new Set<string>()
   const find = async () => {
     const { all } = await census.take()
-    const foundProcesses = all.filter(({ marks: { conversationId, stateDir } }) => {
+    const foundProcesses: CountedProcess<Marks>[] = []
+    for (const one of all) {
+      const { conversationId, stateDir } = one.marks
       const isAnothers = stateDir?.startsWith(dataDir + sep) === false
-      return !isAnothers && isOurs(conversationId)
-    })
+      if (!isAnothers && (await isOurs(conversationId))) foundProcesses.push(one)
+    }
     for (const { marks } of foundProcesses) ids.add(marks.conversationId)
     return entriesOf(foundProcesses)
   }

@@ -4,11 +4,9 @@ import type { AnnouncedPeer, Instances, Peer, RunLoad } from '../instances.ts'
 import { otherOwnerOfKey } from './creation-claims.ts'
 import type { NotedIncarnation } from './former-incarnation.ts'
 import type { KeptIncarnation } from './incarnation.ts'
+import { isUuid } from './is-uuid.ts'
 import type { RowOwnership } from './ownership.ts'
 import type { PostgresRow } from './session.ts'
-
-/** The database refuses any other text as an id. */
-const UUID = /^[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}$/i
 
 const Settings = z.record(z.string(), z.string())
 
@@ -42,7 +40,7 @@ export class InstanceRows implements Instances {
   }
 
   async otherOwnerOf(conversationId: string): Promise<Peer | undefined> {
-    if (!UUID.test(conversationId)) return undefined
+    if (!isUuid(conversationId)) return undefined
     const [row] = await this.#ownership.database.read(OTHER_OWNER, [conversationId, this.own])
     return row && peerOf(row)
   }
@@ -74,7 +72,7 @@ export class InstanceRows implements Instances {
   }
 
   async leastLoadedFor(conversationId: string): Promise<Peer | undefined> {
-    if (!UUID.test(conversationId)) return undefined
+    if (!isUuid(conversationId)) return undefined
     const [row] = await this.#ownership.database.read(LEAST_LOADED, [this.own, conversationId])
     return row && peerOf(row)
   }

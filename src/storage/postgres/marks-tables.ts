@@ -2,6 +2,7 @@
 import type { CreationKey, Deletions, Marks, SharedWorkdirs } from '../storage.ts'
 import { hashOfWorkdir } from '../shared/workdir-hash.ts'
 import type { PostgresDatabase } from './database.ts'
+import { isUuid } from './is-uuid.ts'
 import type { RowOwnership } from './ownership.ts'
 
 export class MarksTable implements Marks {
@@ -56,7 +57,9 @@ export class DeletionsTable implements Deletions {
   }
 
   async has(id: string): Promise<boolean> {
-    return (await this.#database.read('select from deletions where conversation_id = $1', [id])).length > 0
+    return (
+      isUuid(id) && (await this.#database.read('select from deletions where conversation_id = $1', [id])).length > 0
+    )
   }
 
   async ids(): Promise<string[]> {

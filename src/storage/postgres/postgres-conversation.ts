@@ -12,6 +12,7 @@ import { removeDraftsIn } from '../files/left-files.ts'
 import type { CommandStorage, ConversationStorage, LastEvent, SecretValues, StoredDocument } from '../storage.ts'
 import type { SnapshotRows } from './caches.ts'
 import { CommandRows, JsonRow } from './documents.ts'
+import { isUuid } from './is-uuid.ts'
 import type { RowOwnership } from './ownership.ts'
 import type { PostgresStore } from './postgres-store.ts'
 import type { SecretRows } from './secret-rows.ts'
@@ -70,7 +71,7 @@ export class PostgresConversation implements ConversationStorage {
   }
 
   async exists(): Promise<boolean> {
-    return (await this.#row(`select from conversations where id = $1`)) !== undefined
+    return isUuid(this.id) && (await this.#row(`select from conversations where id = $1`)) !== undefined
   }
 
   async createdAt(): Promise<string> {

@@ -10,6 +10,7 @@ import type { EventRow } from './append-lanes.ts'
 import { AppendLanes } from './append-lanes.ts'
 import type { PostgresDatabase } from './database.ts'
 import { takenOver } from './database-errors.ts'
+import { isUuid } from './is-uuid.ts'
 import type { RowOwnership } from './ownership.ts'
 import { ownedByAnother } from './ownership.ts'
 import { PostgresLog } from './postgres-log.ts'
@@ -200,7 +201,7 @@ const OPEN = `
 const FIND_OWNER = 'select has_ended($2) as is_over from conversations where id = $1 and has_log'
 
 function requireUuid(conversationId: string): void {
-  if (!/^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/.test(conversationId)) throw notFound()
+  if (!isUuid(conversationId)) throw notFound()
 }
 
 const notFound = (): Problem => new Problem('conversation_not_found', 'No conversation has this id.')

@@ -131,6 +131,9 @@ create table replays (
 );
 create index replays_key on replays (key)`
 
+/** An instance reads the list of all conversations in parts, in this order. */
+const SIXTEENTH_MIGRATION = 'create index conversations_created_at on conversations (created_at, id)'
+
 const MIGRATIONS: readonly string[] = [
   FIRST_MIGRATION,
   IDENTITY_MIGRATION,
@@ -148,6 +151,7 @@ const MIGRATIONS: readonly string[] = [
   THIRTEENTH_MIGRATION,
   FOURTEENTH_MIGRATION,
   FIFTEENTH_MIGRATION,
+  SIXTEENTH_MIGRATION,
 ]
 
 /** Two instances may start at the same time. Any number that other programs are unlikely to use. */

@@ -22,7 +22,7 @@ async function messagesOf(why: Problem): Promise<string[]> {
     } as unknown as RecoveryDeps['storage'],
     logger: pino({ level: 'info' }, { write: (line) => void lines.push(line) }),
     deadlines: { postpone: () => {}, setLeft: () => {} },
-    isKnown: () => true,
+    isKnown: async () => true,
     async open() {
       attempts++
       throw why

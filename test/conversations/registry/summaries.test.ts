@@ -97,9 +97,15 @@ describe('lists and counts', () => {
       const random = createRandom(seed)
       const model = new Map<string, Summary>()
       const summaries = new Summaries()
-      for (let i = random.below(10); i > 0; i--) model.set(`first ${i}`, summaryOf(`first ${i}`, random))
-      summaries.load([...model.values()].map((summary) => ({ ...summary })))
+      const addMany = () => {
+        const added = Array.from({ length: random.below(40) }, (_, i) => summaryOf(`many ${i}`, random))
+        for (const summary of added) if (!model.has(summary.id)) model.set(summary.id, summary)
+        summaries.addAll(added.map((summary) => ({ ...summary })))
+      }
+      addMany()
       for (let step = 0; step < 60; step++) {
+        // Those that are known stay as they are.
+        if (random.below(20) === 0) addMany()
         const id = `id ${random.below(25)}`
         if (random.below(4) === 0) {
           model.delete(id)
