@@ -19,7 +19,7 @@ import type { ClientExec } from '../workspace/exec/client-exec.ts'
 import type { ConversationActor } from './actor.ts'
 import type { LiveState } from './live/live-state.ts'
 import type { Compactions } from './runs/compactions.ts'
-import { hasWholeRun, planFiles, refuseChanged, restoreFiles } from './rewind/restore-files.ts'
+import { planFiles, refuseChanged, restoreFiles } from './rewind/restore-files.ts'
 import { findTarget } from './rewind/rewind-target.ts'
 
 type RewindParts = {
@@ -81,7 +81,7 @@ async function rewindNow(parts: RewindParts, request: RewindRequest, options: Re
   await refuse(parts, request)
   if (files && force !== true) await options.others?.()
   const target = conversation ? await findTarget(log, state.current.rewound, toSeq) : undefined
-  const isWhole = hasWholeRun(parts)
+  const isWhole = state.current.status !== 'running' || actor.runs.snapshots()?.mayBeChanging !== true
   // Nothing has ended yet if there is no such snapshot, or if it cannot be read.
   const plan = files ? await planFiles(parts, toSeq) : undefined
   if (plan && isWhole && force !== true) refuseChanged(plan)

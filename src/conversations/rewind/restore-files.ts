@@ -3,13 +3,9 @@ import { Problem } from '../../contract/problem.ts'
 import type { RewindOutcome, RewindRequest } from '../../contract/rewind.ts'
 import type { EventLog } from '../../events/event-log.ts'
 import type { ConversationFiles } from '../../workspace/files/files.ts'
-import type { ConversationActor } from '../actor.ts'
-import type { LiveState } from '../live/live-state.ts'
 
 type FilesParts = {
   readonly log: EventLog
-  readonly state: LiveState
-  readonly actor: Pick<ConversationActor, 'runs'>
   readonly files: Pick<ConversationFiles, 'snapshots'>
 }
 
@@ -18,18 +14,17 @@ type Report = NonNullable<RewindOutcome['files']>
 /** Paths that an error names. */
 const MAX_NAMED = 100
 
-/** False while calls of the agent may be changing files: then what differs from the last snapshot may be its own. */
-export const hasWholeRun = ({ state, actor }: Pick<FilesParts, 'state' | 'actor'>): boolean =>
-  state.current.status !== 'running' || actor.runs.snapshots()?.mayBeChanging !== true
-
 /** Changes nothing. Throws a `Problem`: `snapshot_not_found`, and `unavailable` without git. */
 export async function planFiles({ files }: Pick<FilesParts, 'files'>, toSeq: number): Promise<Report> {
   return ofReport(await files.snapshots.planRestore(toSeq))
 }
 
-/** `isWhole`: see `hasWholeRun`. Throws `files_changed` before anything is changed. */
+/**
+ * `isWhole`: false while calls of the agent may be changing files, so that what differs from the last snapshot may be its own.
+ * Throws `files_changed` before anything is changed.
+ */
 export async function restoreFiles(
-  { files, log }: Pick<FilesParts, 'files' | 'log'>,
+  { files, log }: FilesParts,
   { to_seq, force = false }: RewindRequest,
   isWhole: boolean,
 ): Promise<Report> {
