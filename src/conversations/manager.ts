@@ -246,15 +246,14 @@ export class ConversationManager {
 
   /** Ends every run, stream and process within a time limit; call it last. Returns true if all have ended. */
   async close(): Promise<boolean> {
-    const { conversations, endProcesses } = this.#deps
-    const { logger, storage } = conversations
+    const { logger, storage } = this.#deps.conversations
     this.#open.stop()
     await this.#starting?.catch(() => {}) // reported to the caller that started it
     await settlesWithin(this.#deps.closeTimeoutMs ?? CLOSE_TIMEOUT_MS, this.#open.closeAll())
     const areClosed = reportUnclosed(logger, this.#open.unclosed())
     await this.#deps.knownConversations.settled()
     await storage.settled()
-    return reportLeftProcesses(logger, await endProcesses()) && areClosed
+    return reportLeftProcesses(logger, await this.#deps.endProcesses()) && areClosed
   }
 
   async #once(

@@ -127,10 +127,7 @@ export class RunDriver {
     this.#active = undefined
   }
 
-  /**
-   * Resolves when all loops have stopped. The model calls end at once; a running tool continues. An `Interrupt` stores the
-   * text so far.
-   */
+  /** Resolves when all loops have stopped; a running tool continues. An `Interrupt` stores the text of the model so far. */
   async stop(reason?: Interrupt): Promise<void> {
     await this.stopRun(reason)
     // This follows the run: that it waits for a slot may be stored only now, and lets those in the background work.
