@@ -69,10 +69,7 @@ export type WaitingRequests = z.infer<typeof WaitingRequests>
 const answerOf = <K extends RequestKind>(kind: K) =>
   z.strictObject({ kind: z.literal(kind), ...partOf(kind, 'answer') }).meta({ id: `Answer${REQUESTS[kind].name}` })
 
-const examples = REQUEST_KINDS.flatMap((kind) => {
-  const entry = REQUESTS[kind]
-  return 'example' in entry ? [{ kind, ...entry.example }] : []
-})
+const examples = REQUEST_KINDS.map((kind) => ({ kind, ...REQUESTS[kind].example }))
 
 type Answering = { [K in RequestKind]: ReturnType<typeof answerOf<K>> }
 

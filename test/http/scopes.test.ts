@@ -3,7 +3,6 @@ import { execFileSync } from 'node:child_process'
 import { afterAll, describe, expect, test } from 'vitest'
 import type { CreateKey } from '../../src/contract/key.ts'
 import { Scope } from '../../src/contract/key.ts'
-import type { RequestKind } from '../../src/contract/events/request-kinds.ts'
 import { REQUESTS, REQUEST_KINDS } from '../../src/contract/events/request-kinds.ts'
 import { scopedRoutes } from '../../src/http/guards/route-scopes.ts'
 import { uuid7 } from '../../src/lib/uuid7.ts'
@@ -449,19 +448,11 @@ test('a key is made, shown, rotated and revoked over the API, and the log says w
 })
 
 describe('an answer needs the scope of its kind, over HTTP and sockets, and changes nothing without it:', () => {
-  const ANSWERS: Readonly<Record<RequestKind, object>> = {
-    permission: { decisions: [{ tool_use_id: 'a', input_hash: '0'.repeat(64), behavior: 'allow' }] },
-    question: { answers: { '0': 'Yes' } },
-    elicitation: { answers: { '0': 'Yes' } },
-    client_tool: { output: 'done' },
-    network: { behavior: 'allow' },
-    hook: { output: {} },
-  }
   const CASES = REQUEST_KINDS.flatMap((kind) => LIMITED.map((scope) => [kind, scope] as const))
 
   test.each(CASES)('%s with %s', async (kind, scope) => {
     const own = await http.create(MINE)
-    const answer = { kind, ...ANSWERS[kind] }
+    const answer = { kind, ...REQUESTS[kind].example }
     const key = keys.get(scope)!
     const { status, body } = await http.call('POST', `/conversations/${own}/requests/${uuid7()}`, answer, key)
     const isAllowed = REQUESTS[kind].scope === scope

@@ -34,7 +34,7 @@ type Kind = {
   readonly payload: z.ZodObject
   /** The body of an answer, without its `kind`. */
   readonly answer: z.ZodRawShape
-  readonly example?: object
+  readonly example: object
   /** One line about the payload, without its subject. */
   readonly asks: (payload: never) => string
   /** Says to those who cannot answer who can. */
@@ -121,6 +121,7 @@ export const REQUESTS = {
     who: PERSON,
     payload: Elicitation,
     answer: AnswerQuestion.shape,
+    example: { answers: { Confirm: 'Yes' } },
     ...logEntry({
       opened: Elicitation,
       answered: z.object({ answers: Answers }),
