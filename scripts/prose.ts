@@ -81,7 +81,7 @@ const BEGINNINGS =
   'About|Above|According|After|Again|Against|Also|Among|And|Apart|As|At|Before|Behind|Below|Besides|Between|Beyond|But|By|Despite|During|Except|For|From|In|Inside|Instead|Into|Like|Nor|Not|On|Once|Only|Onto|Or|Otherwise|Outside|Over|Per|Since|So|Straight|Such|Then|Those|Through|To|Together|Under|Unless|Unlike|Until|Up|Where|Which|Who|Whose|With|Within|Without'
 
 /** Pronouns: a reader has to guess the noun. */
-const PRONOUNS = 'One (?:after|at|for|in|that|which)|More (?:are|is|may|must|of|takes|than|was|would)'
+const PRONOUNS = 'One (?:after|at|for|in|that|which|with)|More (?:are|is|may|must|of|takes|than|was|would)'
 
 const BEGINNING_RULES = [
   {

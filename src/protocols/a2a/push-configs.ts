@@ -42,7 +42,7 @@ export async function checkPushConfig(
   await conversation.webhooks.check(request, (await replacedBy(conversation, start, config)).length)
 }
 
-/** One with the same id takes the place of the other. Those of tasks whose end was delivered go. */
+/** Replaces the config with the same id, if any. Configs of tasks whose end was delivered are removed. */
 export async function putPushConfig({ conversation, start }: FoundTask, config: PushConfig): Promise<ShownConfig> {
   const { webhooks } = conversation
   const request = callbackFor(config)
