@@ -123,7 +123,7 @@ const RULES = PHRASES.map(({ pattern, instead }) => ({
 }))
 
 const TEST_NAME_RULES = [
-  { regex: /(?<=^ *['"`])(?:also|and|but|nor|so do(?:es)?)(?= )/gm, instead: 'a name that needs no other test' },
+  { regex: /(?<=^ *['"`])(?:also|and|but|nor|or|so do(?:es)?)(?= )/gm, instead: 'a name that needs no other test' },
   {
     regex:
       /(?<=^ *['"`])of (?:an?|each|many|more|one|several|the|two|three|five|ten) [^,'"`]*, (?:at most|both|each|none|only|one|the)(?= )/gm,

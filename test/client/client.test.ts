@@ -1,4 +1,4 @@
-/** The API through a client that was generated from its description: what that says is what the server does. */
+/** Calls the API through a client that was generated from its description: the server does what the description says. */
 import createClient from 'openapi-fetch'
 import { expect, test } from 'vitest'
 import { startScriptedModel } from '../../src/llm/scripted/scripted-model.ts'

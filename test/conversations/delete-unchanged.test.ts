@@ -32,23 +32,20 @@ describe('a conversation whose first message was refused', () => {
     expect((await eventsOf(await manager.open(conversation.id))).map(({ type }) => type)).toContain('UserMessage')
   })
 
-  test.each([0, 1, 2, 3, 5, 8, 13])(
-    'with a message posted %i steps before it loses none that was taken',
-    async (steps) => {
-      const conversation = await bench.converse()
-      const posting = conversation.post({ message: 'Hello', run: false }).then(
-        () => 'taken',
-        (error: Problem) => error.code,
-      )
-      for (let step = 0; step < steps; step++) await Promise.resolve()
-      await deleteUnused(manager, conversation)
-      const isThere = await manager.open(conversation.id).then(
-        () => true,
-        () => false,
-      )
-      expect([await posting, isThere]).toEqual(isThere ? ['taken', true] : ['conversation_deleted', false])
-    },
-  )
+  test.each([0, 1, 2, 3, 5, 8, 13])('loses no accepted message that was posted %i steps before it', async (steps) => {
+    const conversation = await bench.converse()
+    const posting = conversation.post({ message: 'Hello', run: false }).then(
+      () => 'taken',
+      (error: Problem) => error.code,
+    )
+    for (let step = 0; step < steps; step++) await Promise.resolve()
+    await deleteUnused(manager, conversation)
+    const isThere = await manager.open(conversation.id).then(
+      () => true,
+      () => false,
+    )
+    expect([await posting, isThere]).toEqual(isThere ? ['taken', true] : ['conversation_deleted', false])
+  })
 })
 
 test('a delete that cannot be recorded leaves a conversation that works', async () => {

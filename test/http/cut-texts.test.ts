@@ -54,7 +54,7 @@ test('a stream does the same', async () => {
   expect(text).not.toContain('yyyyy')
 })
 
-test('a part is what was stored, and no browser shows it as a page', async () => {
+test('a part has the text that was stored, and no browser shows it as a page', async () => {
   const [event, message] = await list('&max_text=150')
   const text = await partOf(event.id, event.cut_texts[0].pointer)
   expect(await text.text()).toBe(TEXT)

@@ -215,7 +215,7 @@ describe('a socket that has not shown a key', () => {
     for (const { close } of [...waiting, inFrame, inHeader]) close()
   })
 
-  test('makes way for the next when as many of its address wait as may, and for none of another address', async () => {
+  test('is closed for the next one of its address when as many of them wait as may, and for none of another address', async () => {
     await using behind = await setHttp({ http: { trustProxy: ['127.0.0.1'] } })
     url = await behind.listen()
     const other = await silent('203.0.113.1')

@@ -29,7 +29,7 @@ const costOf = async (id: string): Promise<number> => (await http.call('GET', `/
 const groupsOf = ({ items }: { items: { group?: string | undefined; cost_usd: number }[] }) =>
   Object.fromEntries(items.map(({ group = 'rest', cost_usd }) => [group, Number(cost_usd.toFixed(6))]))
 
-test('what is summed is what the conversations say, also titles, forks and what was deleted', async () => {
+test('the sums are those of the logs of all conversations, with titles, forks and deleted ones', async () => {
   expect((await usage()).total).toMatchObject({ answers: 0, cost_usd: 0 })
   expect((await usage()).items).toEqual([])
   const first = await converse({ user_id: 'ada', labels: ['night', 'release'] })

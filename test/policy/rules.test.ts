@@ -42,7 +42,7 @@ describe('a rule for tools of an MCP server', () => {
     ['mcp__s__t__u', ['mcp__s__t__u']],
     ['Bash', ['Bash']],
     ['s', []],
-  ])('or for another tool: %s is about no more than %j', (rule, tools) => {
+  ])('is for the named tools only: %s is about no more than %j', (rule, tools) => {
     const all = ['mcp__s', 'mcp__s__t', 'mcp__s__t__u', 'mcp__st__u', 'Bash', 'Bash__x', 's__t']
     const isDenied = (tool: string) => decideAccess(tool, OTHER, { deny: [rule] }).behavior === 'deny'
     expect(all.filter(isDenied)).toEqual(tools)

@@ -76,7 +76,7 @@ async function setPlace({ under = tmpdir() } = {}) {
   return { root, dataDir, workdirBase, home, keyFile, secrets, whole, open }
 }
 
-describe('of the server’s files a shell sees', () => {
+describe('a shell sees of the files of the server', () => {
   test('only the outputs, the command and the home of one conversation', async () => {
     const place = await setPlace()
     const other = await place.open()
@@ -109,7 +109,7 @@ describe('of the server’s files a shell sees', () => {
     expect(stdout.trim().split('\n').sort()).toEqual(['sessions', 'work'])
   })
 
-  test('nothing that it could change, so that the server would follow a link of its making', async () => {
+  test('no file that it can change, so that the server follows no link of its making', async () => {
     const place = await setPlace()
     const { run, session, shells } = await place.open()
     const target = join(place.home, '.ssh/id')

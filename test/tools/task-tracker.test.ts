@@ -19,7 +19,7 @@ const list = [
   { title: 'tell' },
 ]
 
-test('what was planned is what is viewed', async () => {
+test('the view shows the plan', async () => {
   const { tool, call } = openTracker()
   const expected = { task_list: [...list.slice(0, 2), { title: 'tell', status: 'todo' }] }
   expect(await call({ command: 'plan', task_list: list })).toEqual({ output: expected })

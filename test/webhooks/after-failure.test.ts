@@ -71,7 +71,7 @@ describe('a refusal of the event', () => {
     expect(fail(verdict.failing, { status })).toMatchObject({ next: 'wait', ms: 1000 })
   })
 
-  test.each([401, 403, 404, 408, 429, 500, 503, 301])('is not %i: an outage passes nothing over', (status) => {
+  test.each([401, 403, 404, 408, 429, 500, 503, 301])('is not %i: an outage skips no event', (status) => {
     expect(waits(100, { status })).not.toContain(NaN)
   })
 })

@@ -152,7 +152,7 @@ agent-server() { ${command} "$@"; }\n`
   }
 }
 
-/** A line that is not JSON is what it is. */
+/** A line that is not JSON stays unchanged. */
 function readJson(line: string): unknown {
   try {
     return JSON.parse(line)

@@ -68,7 +68,7 @@ test('what was acknowledged survives kill -9, whole, and the next process opens 
   }
 })
 
-test('the files are where every version has them, and only their owner may read them', async () => {
+test('the files have the same paths in every version, and only their owner may read them', async () => {
   await using directory = await tempDirectory()
   await mkdir(join(directory.path, 'real'))
   await symlink(join(directory.path, 'real'), join(directory.path, 'link'))
