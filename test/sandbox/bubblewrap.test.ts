@@ -219,7 +219,7 @@ describe('no shell is started', () => {
   })
 })
 
-describe('of the host a shell', () => {
+describe('a shell in the sandbox', () => {
   test('can write only its workdir, its home and its temporary files', async () => {
     const place = await setPlace({ under: NOT_TEMPORARY })
     const { run, workdir, session } = await place.open()
