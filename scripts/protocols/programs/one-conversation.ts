@@ -11,9 +11,14 @@ import { A2aStory } from './story/a2a-story.ts'
 import { AcpStory } from './story/acp-story.ts'
 import { AgUiStory } from './story/ag-ui-story.ts'
 import { AiSdkStory } from './story/ai-sdk-story.ts'
+import { McpStory } from './story/mcp-story.ts'
 import { ResponsesStory } from './story/responses-story.ts'
+import { assertShown, readShownWords } from './story/shown-words.ts'
 import type { StoryClient, StoryPlace } from './story/story-client.ts'
 import { PIXEL } from './story/story-client.ts'
+import { clearWire, recordWire, wireText } from './story/wire.ts'
+
+recordWire()
 
 const model = await startScriptedModel(agentTurn)
 const home = realpathSync(mkdtempSync(join(tmpdir(), 'one-conversation-')))
@@ -22,7 +27,7 @@ const server = await startServer({
     LLM_MODEL: 'scripted',
     LLM_BASE_URL: model.baseUrl,
     LLM_API_KEY: 'none-needed',
-    OPENHANDS_PROTOCOLS: 'openai,ai-sdk,ag-ui,acp,a2a',
+    OPENHANDS_PROTOCOLS: 'openai,ai-sdk,ag-ui,acp,a2a,mcp',
     OPENHANDS_WORKDIR_BASE: home,
   },
 })
@@ -41,11 +46,20 @@ async function isWorking(id: string): Promise<void> {
 
 type Start = (place: StoryPlace) => StoryClient | Promise<StoryClient>
 
-function storyOf(name: string, start: Start, hasFunctions = true) {
+const table = readShownWords()
+assert.deepEqual([...table.keys()], ['Responses', 'AI SDK', 'AG-UI', 'ACP', 'A2A', 'MCP'])
+
+function storyOf(name: string, start: Start, lacks: readonly string[] = []) {
   let client: StoryClient
   const story: Record<string, () => Promise<void>> = {
-    async 'reasoning and parallel tools'() {
+    async text() {
       client = await start({ url: server.url, key: KEY, home })
+      assert.equal(await client.say(cases.HELLO), cases.GREETING)
+    },
+    async reasoning() {
+      assert.equal(await client.say(cases.SLOWLY), cases.WORDS)
+    },
+    async 'parallel tools'() {
       assert.match(await client.say('look around'), /^Read: /)
     },
     async approval() {
@@ -57,7 +71,7 @@ function storyOf(name: string, start: Start, hasFunctions = true) {
       // The Responses API has no word for an answer: the message closes the question.
       assert.match(await client.reply({ label: 'PostgreSQL' }), /PostgreSQL|I am the agent/)
     },
-    async function() {
+    async 'client tool'() {
       await client.ask(cases.LOOK_UP)
       assert.equal(await client.reply({ output: cases.SHIPPED }), `Read: ${cases.SHIPPED}`)
     },
@@ -98,7 +112,7 @@ function storyOf(name: string, start: Start, hasFunctions = true) {
       const count = (isMeant: (event: Logged) => boolean) => events.filter(isMeant).length
       const answered = (kind: string) => count((event) => event.type === 'RequestAnswered' && event['kind'] === kind)
       assert.equal(answered('permission'), 2)
-      assert.equal(answered('client_tool'), hasFunctions ? 1 : 0)
+      assert.equal(answered('client_tool'), lacks.includes('client tool') ? 0 : 1)
       assert.equal(
         count(({ type }) => type === 'SubagentStart'),
         1,
@@ -117,21 +131,36 @@ function storyOf(name: string, start: Start, hasFunctions = true) {
       )
       assert.equal(
         count((event) => event.type === 'UserMessage' && JSON.stringify(event).includes(PIXEL)),
-        1,
+        lacks.includes('image') ? 0 : 1,
       )
       await client[Symbol.asyncDispose]()
     },
   }
-  const steps = Object.entries(story).filter(([step]) => step !== 'function' || hasFunctions)
-  return Object.fromEntries(steps.map(([step, run]) => [`${name}: ${step}`, run]))
+  const steps = Object.entries(story).filter(([step]) => !lacks.includes(step))
+  const shown = table.get(name)
+  assert.deepEqual(
+    [...(shown ?? [])].filter(([step, words]) => words.length > 0 && !steps.some(([each]) => each === step)),
+    [],
+  )
+  return Object.fromEntries(
+    steps.map(([step, run]) => [
+      `${name}: ${step}`,
+      async () => {
+        clearWire()
+        await run()
+        assertShown(shown?.get(step) ?? [], wireText())
+      },
+    ]),
+  )
 }
 
 await cases.runCases({
   ...storyOf('Responses', (place) => ResponsesStory.start(place)),
   ...storyOf('AI SDK', (place) => new AiSdkStory(place)),
   ...storyOf('AG-UI', (place) => new AgUiStory(place)),
-  ...storyOf('ACP', (place) => AcpStory.start(place), false),
-  ...storyOf('A2A', (place) => A2aStory.start(place), false),
+  ...storyOf('ACP', (place) => AcpStory.start(place), ['client tool']),
+  ...storyOf('A2A', (place) => A2aStory.start(place), ['client tool']),
+  ...storyOf('MCP', (place) => McpStory.start(place), ['client tool', 'image']),
   async 'the server ends'() {
     await server[Symbol.asyncDispose]()
     await model.close()

@@ -5,6 +5,7 @@ import { WebSocket } from 'ws'
 import { EditorV2 } from '../../../../test/cli/acp/support/editor-v2.ts'
 import { shownInV2 } from '../../../../test/cli/acp/support/shown-v2.ts'
 import type { Reply, StoryClient, StoryPlace } from './story-client.ts'
+import { noteFrame } from './wire.ts'
 
 export class AcpStory implements StoryClient {
   readonly #place: StoryPlace
@@ -88,10 +89,17 @@ export class AcpStory implements StoryClient {
   #last = (): string => this.#shown().findLast(({ kind }) => kind === 'message')?.text ?? ''
 }
 
+class NotedSocket extends WebSocket {
+  constructor(...given: ConstructorParameters<typeof WebSocket>) {
+    super(...given)
+    this.on('message', (data) => noteFrame(String(data)))
+  }
+}
+
 async function connect({ url, key }: StoryPlace): Promise<EditorV2> {
   const stream = createWebSocketStream(`${url.replace('http', 'ws')}/acp`, {
     headers: { authorization: `Bearer ${key}` },
-    WebSocket,
+    WebSocket: NotedSocket,
   })
   return await EditorV2.over(stream, { elicitation: { form: {} } })
 }
