@@ -16,6 +16,7 @@ export type A2aMessage = {
 }
 
 export type TaskState =
+  | 'TASK_STATE_SUBMITTED'
   | 'TASK_STATE_WORKING'
   | 'TASK_STATE_INPUT_REQUIRED'
   | 'TASK_STATE_COMPLETED'

@@ -67,12 +67,12 @@ async function tasksOfContext({ deps, access }: A2aCall, params: ListParams, pag
   const before = params.pageToken === undefined ? Infinity : parseField(PageToken, params.pageToken, 'pageToken')
   const page = new Page(params, pageSize)
   let [totalSize, nextPageToken, last] = [0, '', 0]
-  for await (const { seq } of beginnings(conversation)) {
+  for await (const { seq, run_id: runId } of beginnings(conversation)) {
     totalSize++
     if (seq >= before || nextPageToken !== '') continue
     if (page.isFull) nextPageToken = String(last)
     else {
-      const { projection } = await readTask({ conversation, start: seq })
+      const { projection } = await readTask({ conversation, start: seq, runId })
       page.add(projection)
       last = seq
     }
@@ -156,8 +156,8 @@ async function newestTasks({ deps, access }: A2aCall, params: ListParams, pageSi
 async function newestTask({ manager }: Pick<A2aDeps, 'manager'>, id: string): Promise<TaskProjection | undefined> {
   try {
     await using conversation = await manager.pages.stored(id)
-    for await (const { seq: start } of beginnings(conversation))
-      return (await readTask({ conversation, start })).projection
+    for await (const { seq: start, run_id: runId } of beginnings(conversation))
+      return (await readTask({ conversation, start, runId })).projection
   } catch (error) {
     if (!(error instanceof Problem)) throw error
     if (!GONE.has(error.code)) throw error

@@ -8,10 +8,10 @@ import { TaskProjection } from './task-projection.ts'
 /** Undefined while the agent works, and for what is after the end of the task. */
 export async function pushBody(
   log: EventLog,
-  { start, context }: Pick<DeliveryForm, 'start' | 'context'>,
+  { start, context: contextId }: Pick<DeliveryForm, 'start' | 'context'>,
   seq: number,
 ): Promise<string | undefined> {
-  const projection = new TaskProjection({ conversationId: log.conversationId, start }, context)
+  const projection = new TaskProjection({ conversationId: log.conversationId, start }, { contextId })
   let isRequest = false
   try {
     for await (const step of readTurn(log, start, 'all')) {

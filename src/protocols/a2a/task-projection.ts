@@ -23,6 +23,9 @@ type ShownTask = {
 const ANSWER = 'answer'
 const STRUCTURED_OUTPUT = 'structured_output'
 
+/** `runId`: of the run that reads its first message. */
+type TaskPlace = { readonly contextId: string; readonly runId?: string | undefined }
+
 export class TaskProjection {
   readonly #id: string
   readonly #contextId: string
@@ -38,15 +41,17 @@ export class TaskProjection {
   #timestamp = ''
   /** The end of the last run, while no other one works. */
   #end: TurnEnd | undefined
+  /** Undefined while only messages were stored. */
   #runId: string | undefined
   /** Whether a message has begun the next task. */
   #isFollowed = false
   readonly #askedIds = new Set<string>()
   #out: StreamEvent[] = []
 
-  constructor(taskId: TaskId, contextId: string) {
+  constructor(taskId: TaskId, { contextId, runId }: TaskPlace) {
     this.#id = formatTaskId(taskId)
     this.#contextId = contextId
+    this.#runId = runId
     this.#metadata = { conversation_id: taskId.conversationId }
   }
 
@@ -80,7 +85,8 @@ export class TaskProjection {
 
   get state(): TaskState {
     if (this.#waits) return 'TASK_STATE_INPUT_REQUIRED'
-    return this.#end ? stateAt(this.#end) : 'TASK_STATE_WORKING'
+    if (this.#end) return stateAt(this.#end)
+    return this.#runId ? 'TASK_STATE_WORKING' : 'TASK_STATE_SUBMITTED'
   }
 
   /** True if nothing happens until somebody sends something. */
@@ -129,7 +135,7 @@ export class TaskProjection {
 
   /** A message to an agent at work has its run. */
   #isNext({ run, run_id: runId }: EventOf<'UserMessage'>): boolean {
-    if (this.#history.length === 0) this.#runId = runId
+    if (run && !this.#end) this.#runId ??= runId
     return run && runId !== this.#runId
   }
 

@@ -2,6 +2,7 @@
 import type { Access } from '../../access/access.ts'
 import type { EventOf } from '../../contract/events/event.ts'
 import { holds } from '../../contract/events/rewound.ts'
+import { readPages } from '../../events/read-pages.ts'
 import type { Conversation } from '../../conversations/conversation.ts'
 import type { GatewayDeps } from '../shared/gateway-deps.ts'
 import { userMessages } from '../shared/user-messages.ts'
@@ -32,9 +33,10 @@ export async function findTask(
   const conversation = await manager.open(id.conversationId)
   const { log, state } = conversation
   const [first] = (await log.read({ afterSeq: id.start - 1, beforeSeq: id.start + 1, limit: 1 })).events
-  if (first?.event.type !== 'UserMessage' || !first.event.run || !holds(state.rewound, first.event))
-    throw taskNotFound()
-  return { conversation, start: id.start, runId: first.event.run_id }
+  if (first?.event.type !== 'UserMessage' || !holds(state.rewound, first.event)) throw taskNotFound()
+  const begun = first.event.run ? first.event : await firstTask(conversation)
+  if (begun?.seq !== id.start) throw taskNotFound()
+  return { conversation, start: id.start, runId: begun.run_id }
 }
 
 /** A conversation, or what is stored of one. */
@@ -43,13 +45,13 @@ export type ReadConversation = {
   readonly log: TurnLog
   readonly state: Pick<Conversation['state'], 'rewound' | 'settings'>
 }
-type ReadTask = { readonly conversation: ReadConversation; readonly start: number }
+type ReadTask = { readonly conversation: ReadConversation; readonly start: number; readonly runId?: string | undefined }
 
 export const contextOf = ({ id, state }: Pick<ReadConversation, 'id' | 'state'>): string =>
   state.settings.external_id ?? id
 
-export const projectionOf = ({ conversation, start }: ReadTask): TaskProjection =>
-  new TaskProjection({ conversationId: conversation.id, start }, contextOf(conversation))
+export const projectionOf = ({ conversation, start, runId }: ReadTask): TaskProjection =>
+  new TaskProjection({ conversationId: conversation.id, start }, { contextId: contextOf(conversation), runId })
 
 /** The task as far as it is stored, and the seq of the last event of the log. */
 export async function readTask(
@@ -66,15 +68,43 @@ export async function readTask(
   return { projection, head }
 }
 
-/** The messages that tasks begin with, the newest first: an agent at work reads further ones within its task. */
-export async function* beginnings(conversation: ReadConversation): AsyncGenerator<EventOf<'UserMessage'>, void, void> {
+/** The message that a task begins with, and the run that reads it. */
+type Beginning = { readonly seq: number; readonly run_id?: string | undefined }
+
+/**
+ * Yields where tasks begin, the newest first: with a message that starts a run, or with the first one of all. An agent at work
+ * reads further ones within its task.
+ */
+export async function* beginnings(conversation: ReadConversation): AsyncGenerator<Beginning, void, void> {
+  let oldest: EventOf<'UserMessage'> | undefined
   let first: EventOf<'UserMessage'> | undefined
   for await (const event of userMessages(conversation)) {
+    oldest = event
     if (!event.run) continue
     if (first && first.run_id !== event.run_id) yield first
     first = event
   }
-  if (first) yield first
+  const silent = oldest && !oldest.run ? await runOfSilent(conversation.log, oldest.seq, first?.seq) : undefined
+  if (first && (!silent || first.run_id !== silent.run_id)) yield first
+  if (silent) yield silent
+}
+
+const STATUSES: ReadonlySet<string> = new Set(['StatusUpdate'])
+const PAGE = 20
+
+/** The first message may have started no run: then another request has. Undefined if the run of a later message reads it. */
+async function runOfSilent(log: TurnLog, seq: number, beforeSeq?: number): Promise<Beginning | undefined> {
+  const range = { afterSeq: seq, types: STATUSES, limit: PAGE, ...(beforeSeq !== undefined && { beforeSeq }) }
+  for await (const { events } of readPages(log, range))
+    for (const { event } of events)
+      if (event.type === 'StatusUpdate' && event.status === 'running') return { seq, run_id: event.run_id }
+  return beforeSeq === undefined ? { seq } : undefined
+}
+
+async function firstTask(conversation: ReadConversation): Promise<Beginning | undefined> {
+  let first: Beginning | undefined
+  for await (const each of beginnings(conversation)) first = each
+  return first
 }
 
 /** What no message has begun, such as a run after a subagent, belongs to the newest task. */
