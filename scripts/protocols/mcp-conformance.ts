@@ -12,7 +12,7 @@ const REVISIONS = ['2025-11-25', '2026-07-28']
 const RUN_MS = 5 * 60_000
 const Checks = z.array(z.object({ id: z.string(), status: z.string(), errorMessage: z.string().optional() }))
 
-/** What the server with agents must pass, too: these scenarios ask for no tools of their own. */
+/** What the server with agents must pass, too: these scenarios ask for no special tools. */
 const OF_AGENTS = ['server-initialize', 'ping', 'tools-list', 'dns-rebinding-protection', 'http-header-validation']
 
 /** Returns a case for each check of each scenario and revision, of the handler with fixtures and of that with agents. */

@@ -34,9 +34,9 @@ export async function findTask(
   const { log, state } = conversation
   const [first] = (await log.read({ afterSeq: id.start - 1, beforeSeq: id.start + 1, limit: 1 })).events
   if (first?.event.type !== 'UserMessage' || !holds(state.rewound, first.event)) throw taskNotFound()
-  const begun = first.event.run ? first.event : await firstTask(conversation)
-  if (begun?.seq !== id.start) throw taskNotFound()
-  return { conversation, start: id.start, runId: begun.run_id }
+  const beginning = first.event.run ? first.event : await firstTask(conversation)
+  if (beginning?.seq !== id.start) throw taskNotFound()
+  return { conversation, start: id.start, runId: beginning.run_id }
 }
 
 /** A conversation, or what is stored of one. */

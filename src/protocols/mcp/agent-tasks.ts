@@ -42,7 +42,7 @@ export const agentTasks = (options: Options): McpTasks => ({
       throw new ProtocolError(REFUSED, await options.explain(error))
     })
   },
-  // Decisions and answers have tools of their own: a task waits for none.
+  // Decisions and answers have other tools: a task waits for none.
   async update(taskId) {
     await find(options, taskId)
   },
@@ -58,9 +58,9 @@ async function find({ openAgents, explain }: Options, taskId: string): Promise<F
   const agent = await agents.find(conversationId).catch(async (error: unknown) => {
     throw unknownTask(await explain(error))
   })
-  const begun = await agent.eventAt(seq)
-  if (!begun) throw unknownTask()
-  return { agent, seq, begunAt: begun.timestamp }
+  const first = await agent.eventAt(seq)
+  if (!first) throw unknownTask()
+  return { agent, seq, begunAt: first.timestamp }
 }
 
 async function stateOf({ agent, seq, begunAt }: FoundTask): Promise<McpTask> {

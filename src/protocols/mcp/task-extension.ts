@@ -41,14 +41,14 @@ export const unknownTask = (message = 'There is no task with this id.'): Protoco
 /** The part of the context of a request that says what its client can do. */
 export type DeclaringRequest = { readonly envelope?: Readonly<Record<string, unknown>> | undefined }
 
-const Declared = z.object({
+const PollingClient = z.object({
   'io.modelcontextprotocol/clientCapabilities': z.object({
     extensions: z.object({ [TASKS_EXTENSION]: z.looseObject({}) }),
   }),
 })
 
 /** Whether the client of a request declares with it that it can poll tasks. Only then may a tool answer with one. */
-export const pollsTasks = ({ envelope }: DeclaringRequest): boolean => Declared.safeParse(envelope).success
+export const pollsTasks = ({ envelope }: DeclaringRequest): boolean => PollingClient.safeParse(envelope).success
 
 /** Returns what a tool answers instead of its result. `result` satisfies the schema of the tool. */
 export const taskResult = <T extends CallToolResult>(result: T, task: WorkingTask) => ({

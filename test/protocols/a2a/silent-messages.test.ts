@@ -89,7 +89,7 @@ test('a message to the agent of such a task is a part of it, and the task can be
   expect(body).toMatchObject({ id: taskId, status: { state: 'TASK_STATE_CANCELED' } })
 })
 
-test('a later message that is only stored is no task', async () => {
+test('a later message that is only stored begins no task', async () => {
   const { id, contextId } = await create({ initial_message: 'from REST', run: true })
   await isIdle(id)
   await post(id, 'later', false)
