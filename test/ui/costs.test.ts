@@ -110,7 +110,7 @@ test('webhooks that fail come first, with why, and are tested, tried again and d
   await goTo(page, '#/server')
   await page.click('main >> text=Webhooks')
   await page.waitForSelector(`h2:has-text("Failing") + ul >> text=${receiver.url}`)
-  await page.waitForSelector('.webhook >> text=/UserMessage: answered 500/')
+  await page.waitForSelector('.webhook >> text=(UserMessage): answered 500')
   await page.waitForSelector('.webhook >> text=/Next attempt: /')
   expect(await accessibilityFaults(page)).toEqual([])
   await page.click('.webhook >> text=Test')

@@ -159,11 +159,17 @@ test('what is asked in the inbox: a command, and a question with its options', a
 
 test('titles, labels, first words and models in the list, in the palette and in what is found', async () => {
   const create = (text: string) =>
-    stage.create({ title: text.slice(0, 200), labels: [text.slice(0, 30), `${text.slice(0, 4)}x`] })
+    stage.create({
+      title: text.slice(0, 200),
+      labels: [text.slice(0, 30), `${text.slice(0, 4)}x`],
+      user_id: text.slice(0, 100),
+    })
   await Promise.all(HOSTILE_STRINGS.map(create))
   await goTo(page, '#/conversations')
   await expectAllRows('.summary strong')
   await expectAllRows('.summary .badge')
+  await page.getByLabel('Filter by user').waitFor()
+  expect(await hiddenIn()).toEqual([])
   await page.fill('[data-search]', 'script')
   await page.waitForSelector('[data-found] a')
   expect(await hiddenIn()).toEqual([])
@@ -198,8 +204,27 @@ test('names of files, their content, and what has changed', async () => {
   // Files that git does not know are at the end, with their content.
   await page.evaluate(`document.querySelector('main .scroller').scrollTo(0, 1e9)`)
   await page.locator('.file-head:has-text("untracked") button').last().click()
-  await page.waitForSelector('.file-head + pre')
+  await page.waitForSelector('.file-head:has-text("untracked") [aria-expanded=true]')
+  await expect
+    .poll(async () => {
+      await page.evaluate(`document.querySelector('main .scroller').scrollTo(0, 1e9)`)
+      return await page.locator('.diff-line .added').count()
+    })
+    .toBeGreaterThan(0)
   expect(await hiddenIn()).toEqual([])
+  // Comments on lines that are gone are quoted.
+  const comments = NAMES.map((path, number) => ({
+    path,
+    side: 'new',
+    number,
+    text: ALL,
+    base: 'head',
+    comment: 'why?',
+  }))
+  await page.evaluate(`localStorage.setItem('draft comments ${id}', ${JSON.stringify(JSON.stringify(comments))})`)
+  await page.reload()
+  await expectHarmless('.lost-comments', NAMES)
+  await page.evaluate(`localStorage.removeItem('draft comments ${id}')`)
   rmSync(workdir, { recursive: true })
 })
 
@@ -216,6 +241,26 @@ test('commands that were run, and what they wrote', async () => {
   await page.waitForSelector('.note code')
   expect(await hiddenIn()).toEqual([])
   expect(tab.misdeeds).toEqual([])
+})
+
+test('names and errors of MCP servers, and their tools', async () => {
+  const id = await stage.create()
+  const items = HOSTILE_STRINGS.map((text, place) => ({
+    name: `${place} ${text}`,
+    transport: 'stdio',
+    status: 'failed',
+    error: text,
+    server: text,
+    tools: [text],
+    left_out: [text],
+    authorization_url: `javascript:alert(1)//${text}`,
+  }))
+  await page.route('**/mcp', (route) => route.fulfill({ json: { items } }))
+  await goTo(page, `#/c/${id}/settings`)
+  await page.locator('summary').first().waitFor()
+  await page.evaluate(`document.querySelectorAll('summary').forEach((line) => line.click())`)
+  await expectHarmless('main li .fault')
+  await expectHarmless('main li details')
 })
 
 test('names of keys', async () => {

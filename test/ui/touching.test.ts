@@ -36,6 +36,12 @@ const smallTargets = (page: Page) =>
     return small
   })()`)
 
+/** The tab that is open is in sight, also where the tabs are wider than the screen. */
+const tabsOutOfSight = (page: Page) =>
+  page.evaluate<string[]>(`[...document.querySelectorAll('.tabs [aria-current]')]
+    .filter((tab) => tab.getBoundingClientRect().right > innerWidth || tab.getBoundingClientRect().left < 0)
+    .map((tab) => 'out of sight ' + tab.outerHTML)`)
+
 /** Text that runs over the edge of its target is over the next one. */
 const crowdedTargets = (page: Page) =>
   page.evaluate<string[]>(`[...document.querySelectorAll('button, a[href], summary')]
@@ -43,7 +49,7 @@ const crowdedTargets = (page: Page) =>
     .filter((element) => getComputedStyle(element).overflowX === 'visible' && element.scrollWidth > element.clientWidth + 1)
     .map((element) => 'crowded ' + element.outerHTML.slice(0, 120))`)
 
-test('every target of every screen is at least 44 pixels wide and high, and has its text inside, 360 px wide', async () => {
+test('every target of every screen is at least 44 pixels wide and high, has its text inside, and the open tab is in sight, 360 px wide', async () => {
   const asking = await stage.create({ title: 'asks', permission_mode: 'default', labels: ['night'] })
   await stage.server.call('POST', `/conversations/${asking}/messages`, { message: 'ask', run: true })
   const id = await stage.create({ title: 'touched' })
@@ -59,7 +65,7 @@ test('every target of every screen is at least 44 pixels wide and high, and has 
     await goTo(page, `#/${screen}`)
     await page.waitForSelector('h1')
     await page.waitForSelector('main >> text=Loading …', { state: 'detached' })
-    const found = [...(await smallTargets(page)), ...(await crowdedTargets(page))]
+    const found = [...(await smallTargets(page)), ...(await crowdedTargets(page)), ...(await tabsOutOfSight(page))]
     faults.push(...found.map((target) => `${screen}: ${target}`))
   }
   expect(faults).toEqual([])

@@ -79,6 +79,11 @@ function doingIn(open: OpenConversation): string | undefined {
   return `${visible(name)}: ${short(titleOf(input), 80)}, ${duration(passedMs)}`
 }
 
+/** On a small screen the tabs are wider than it is. */
+function showTab(link: HTMLElement | null): void {
+  link?.scrollIntoView({ block: 'nearest', inline: 'nearest' })
+}
+
 function Head({ open, tab }: { readonly open: OpenConversation; readonly tab: Tab }) {
   const { untitled, context, pause, run } = texts.value
   const view = open.view.value
@@ -111,6 +116,7 @@ function Head({ open, tab }: { readonly open: OpenConversation; readonly tab: Ta
             key={name}
             href={addressOf('c', open.id, ...(name === 'chat' ? [] : [name]))}
             aria-current={name === tab ? 'page' : undefined}
+            ref={name === tab ? showTab : null}
           >
             {texts.value.tabs[name]}
           </a>

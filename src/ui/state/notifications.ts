@@ -14,20 +14,29 @@ const MAX_TEXT = 200
 /** Tags of former notifications, the newest last, so that other tabs do not show them again. */
 const NOTIFIED = 'notified'
 const MOST_TAGS = 200
+const LOCKED_MS = 60_000
 /** Each tab that somebody can see has this lock, shared with the others. */
 const IN_SIGHT = 'agent-server in sight'
 
 /** Calls `describe` in one tab only, and in none while somebody can see a tab. */
 export async function notifyOnce(tag: string, describe: () => Promise<DesktopNotice>): Promise<void> {
   if (Notification.permission !== 'granted' || (await isInSight())) return
-  const isFirst = await navigator.locks.request(NOTIFIED, () => {
-    const tags = rememberedValue(NOTIFIED)?.split(' ') ?? []
-    if (tags.includes(tag)) return false
-    remember(NOTIFIED, [...tags, tag].slice(-MOST_TAGS).join(' '))
-    return true
-  })
-  if (isFirst) notifyOf(await describe())
+  if (await isFirstTab(tag)) notifyOf(await describe())
 }
+
+/** Another tab reads what this one has stored only some time later: until then, this one has a lock. */
+const isFirstTab = (tag: string): Promise<boolean> =>
+  new Promise((resolve, reject) => {
+    const take = async (lock: Lock | null) => {
+      const tags = rememberedValue(NOTIFIED)?.split(' ') ?? []
+      const isFirst = lock !== null && !tags.includes(tag)
+      resolve(isFirst)
+      if (!isFirst) return
+      remember(NOTIFIED, [...tags, tag].slice(-MOST_TAGS).join(' '))
+      await new Promise((release) => setTimeout(release, LOCKED_MS))
+    }
+    navigator.locks.request(`${NOTIFIED} ${tag}`, { ifAvailable: true }, take).catch(reject)
+  })
 
 function notifyOf({ tag, conversationId, title, body }: DesktopNotice): void {
   const notification = new Notification(title, { body: body.slice(0, MAX_TEXT), tag })
