@@ -153,14 +153,9 @@ export class Cluster implements AsyncDisposable {
     return this.#connections.has(connection) ? undefined : await this.#options.instances.otherOwnerOfKey(key)
   }
 
-  /** Returns the other instance that must answer a request about this replay. */
-  async ownerOfReplay(connection: object, replay: { id: string } | { key: string }): Promise<Peer | undefined> {
-    return this.#connections.has(connection) ? undefined : await this.#options.replays?.otherOwnerOf(replay)
-  }
-
-  /** Returns the other instances, of which each has a part of the answer; none for a request of one of them. */
-  async othersFor(connection: object): Promise<readonly Peer[]> {
-    return this.#connections.has(connection) ? [] : await this.#options.instances.others()
+  /** Returns the other instance that must cancel this replay. */
+  async ownerOfReplay(connection: object, id: string): Promise<Peer | undefined> {
+    return this.#connections.has(connection) ? undefined : await this.#options.replays?.otherOwnerOf(id)
   }
 
   /** Returns the instance that must answer a request for something new; undefined if this one does. */

@@ -162,11 +162,14 @@ class NotReachedError extends Error {}
 
 class SilentError extends Error {}
 
+/** Clients read the message: only the log shows the address. */
 class MixedError extends Error {
   readonly code = 'ERR_TLS_MIXED'
+  readonly address: string
 
   constructor(address: string) {
-    super(`The instance at ${address} and this one do not both use TLS; set OPENHANDS_CLUSTER_TLS_* at all or at none`)
+    super('That instance and this one do not both use TLS; set OPENHANDS_CLUSTER_TLS_* at all or at none')
+    this.address = address
   }
 }
 

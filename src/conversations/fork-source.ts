@@ -25,7 +25,7 @@ export async function findForkSource(
   const { storage } = deps
   const owner = await storage.instances?.otherOwnerOf(id)
   if (!owner) return await open(id)
-  if (!storage.sharesFiles) throw new Problem('unavailable', filesAreAt(id, owner.address))
+  if (!storage.sharesFiles) throw new Problem('unavailable', filesAreElsewhere(id))
   return await readForkSource(deps, id)
 }
 
@@ -58,5 +58,5 @@ async function readForkSource({ storage, workspace, createRedactor, logger }: Co
   return { id, state, redact, log, files: { snapshots } }
 }
 
-const filesAreAt = (id: string, address: string): string =>
-  `The files of conversation ${id} are on the disk of the instance at ${address}. Send the request to that one, or give all instances an OPENHANDS_SHARED_DIR.`
+const filesAreElsewhere = (id: string): string =>
+  `The files of conversation ${id} are on the disk of another instance. Send the request to that one, or give all instances an OPENHANDS_SHARED_DIR.`

@@ -114,6 +114,8 @@ export class ConversationManager {
 
   /** Throws a `Problem` if it does not exist, was deleted, or its log is damaged. */
   readonly open = (id: string): Promise<Conversation> => this.#open.open(id)
+  /** Opens it, and continues a run that was cut off. */
+  readonly recover = (id: string): Promise<Conversation> => this.#open.recover(id)
 
   /** The number of conversations in memory: open, or being opened, closed or deleted. */
   get openCount(): number {
@@ -196,11 +198,9 @@ export class ConversationManager {
     return this.#deps.knownConversations.count(query, this.hidden.visibleTo(isVisible))
   }
 
-  /** Returns who owns it, and the beginning of its first message; undefined if it does not exist. */
+  /** Returns who owns it, and the beginning of its first message; undefined if it does not exist. `find` also asks the storage. */
   readonly ownerOf = (id: string): Pick<Summary, 'id' | 'userId' | 'profile' | 'preview'> | undefined =>
     this.#deps.knownConversations.get(id)
-
-  /** Does the same, also for what another instance has created a moment ago. Throws the `Problem` of the storage. */
   readonly find = (id: string): Promise<Summary | undefined> => this.#deps.knownConversations.find(id)
 
   /** True if there was one with this id. */

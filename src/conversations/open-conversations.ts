@@ -125,13 +125,15 @@ export class OpenConversations {
   /** See `Phases.delete`. */
   readonly delete: Phases['delete'] = (...deletion) => this.#phases.delete(...deletion)
 
+  /** Opens it, and continues its run if an instance that has ended has cut it off. Throws a `Problem`. */
+  readonly recover = (id: string): Promise<Conversation> => this.#recovery.recoverOnce(id)
   /** Forgets its recovery state. */
   readonly forget = (id: string): void => this.#recovery.forget(id)
 
   /** Opens the conversations that a server stop interrupted. */
   async recoverActive(): Promise<void> {
-    const { active } = this.#deps.conversations.storage
-    await mapBounded(await active.ids(), RECOVERY_CONCURRENCY, (id) => this.#recovery.recover(id))
+    const ids = await this.#deps.conversations.storage.active.ids()
+    await mapBounded(ids, RECOVERY_CONCURRENCY, (id) => this.#recovery.recover(id))
   }
 
   /** Closes requests whose deadline passes, or has passed while the server was stopped. */
@@ -144,10 +146,8 @@ export class OpenConversations {
   }
 
   /** Recovers conversations whose instance dies, where several share a database. */
-  watchOrphans(): void {
-    const takeOver = (id: string) => this.#recovery.recoverOnce(id)
-    void watchOrphans({ ...this.#deps.conversations, takeOver, signal: this.signal })
-  }
+  readonly watchOrphans = (): void =>
+    void watchOrphans({ ...this.#deps.conversations, takeOver: this.recover, signal: this.signal })
 
   async missingProblem(id: string): Promise<Problem> {
     if (await this.#deps.conversations.storage.deletions.has(id)) return deletedProblem(id)

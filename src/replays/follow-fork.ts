@@ -12,7 +12,7 @@ import type { EventLog } from '../events/event-log.ts'
 import { readPages } from '../events/read-pages.ts'
 import { areInBackground } from '../state/subagents.ts'
 
-type Opens = Pick<ConversationManager, 'open'>
+type Opens = Pick<ConversationManager, 'open' | 'recover'>
 
 /** The session is not that of the agent: what the agent has exported must not change the check. */
 const CHECK_SESSION = 'replay-check'
@@ -33,12 +33,17 @@ export async function followFork(manager: Opens, id: string, signal: AbortSignal
   }
 }
 
-/** Another instance has continued the fork while this one was stopped, until it rests; or the database is away. */
+/**
+ * Another instance has continued the fork while this one was stopped, until it rests; or the database is away. The run of a fork
+ * whose instance has ended continues.
+ */
 async function openWhenPossible(manager: Opens, id: string, signal: AbortSignal): Promise<Conversation> {
   for (;;) {
     try {
-      return await manager.open(id)
+      return await manager.recover(id)
     } catch (error) {
+      // The server has continued the run itself.
+      if (error instanceof Problem && error.code === 'already_running') return await manager.open(id)
       if (!(error instanceof Problem && error.code === 'storage_unavailable')) throw error
       await sleep(LOOK_AGAIN_MS, undefined, { signal, ref: false }).catch(() => signal.throwIfAborted())
     }
@@ -71,7 +76,7 @@ function isSettled({ state, requests }: Conversation): boolean {
   return state.status !== 'running' && !isCutOff && !areInBackground(state)
 }
 
-const CUT_OFF: ReadonlySet<string> = new Set(['server_restart', 'server_closing'])
+const CUT_OFF: ReadonlySet<string> = new Set(['server_restart', 'server_closing', 'owner_lost'])
 
 /** Ends what still works, so that it costs nothing after the table was made. */
 export async function endFork(conversation: Conversation): Promise<void> {

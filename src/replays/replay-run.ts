@@ -8,12 +8,12 @@ import { mapBounded } from '../lib/map-bounded.ts'
 import type { Logger } from '../telemetry/logger.ts'
 import { CostBudget, MAX_REPLAYING, spentOn } from './cost-budget.ts'
 import { checkFork, endFork, followFork, measureFork } from './follow-fork.ts'
-import type { ReplayFiles, ReplayRecord } from './replay-files.ts'
-import { isOver } from './replay-files.ts'
+import type { ReplayRecord, ReplayRecords } from './replay-record.ts'
+import { isOver } from './replay-record.ts'
 
 export type ReplayRunDeps = {
   readonly manager: ConversationManager
-  readonly files: Pick<ReplayFiles, 'write'>
+  readonly records: Pick<ReplayRecords, 'write'>
   readonly logger: Logger
 }
 
@@ -199,7 +199,7 @@ export class ReplayRun {
   }
 
   async #write(): Promise<void> {
-    const write = () => this.#deps.files.write(this.#record)
+    const write = () => this.#deps.records.write(this.#record)
     this.#written = this.#written.then(write, write)
     await this.#written
   }

@@ -1,16 +1,16 @@
 /** The replays of the server: starts, shows, cancels and continues them, and deletes their forks in time. */
+import { z } from 'zod'
 import { Problem } from '../contract/problem.ts'
 import type { CreateReplay, ListReplays, Replay, ReplayPage, ReplayRow } from '../contract/replay.ts'
-import { createInFlight } from '../idempotency/in-flight.ts'
+import { createInFlight, keyInFlight } from '../idempotency/in-flight.ts'
 import { settlesWithin } from '../lib/bounded-wait.ts'
 import { decodePageId, encodePageId } from '../lib/page-id.ts'
 import { uuid7 } from '../lib/uuid7.ts'
-import type { ReplayTable } from '../storage/instances.ts'
 import { answerOnce, keptOf } from '../state/idempotency.ts'
 import type { Idempotency } from '../state/idempotency.ts'
 import { findReplayStart } from './find-replay-start.ts'
-import type { ReplayFiles, ReplayRecord } from './replay-files.ts'
-import { isOver } from './replay-files.ts'
+import type { ReplayRecord, ReplayRecords } from './replay-record.ts'
+import { isOver } from './replay-record.ts'
 import { ReplayRun } from './replay-run.ts'
 import type { ReplayRunDeps } from './replay-run.ts'
 
@@ -23,12 +23,10 @@ const TABLE_LIFETIME_MS = 30 * 24 * 60 * 60 * 1000
 const CLOSE_TIMEOUT_MS = 1000
 /** The longest time between two looks for forks to delete, in milliseconds. */
 const TIDY_INTERVAL_MS = 60_000
+/** The time between two looks for replays of instances that have ended, in milliseconds. */
+const ADOPT_INTERVAL_MS = 3000
 
-export type ReplaysDeps = Omit<ReplayRunDeps, 'files'> & {
-  readonly files: ReplayFiles
-  /** Undefined if no other instance has replays. */
-  readonly table: Pick<ReplayTable, 'note' | 'remove'> | undefined
-}
+export type ReplaysDeps = Omit<ReplayRunDeps, 'records'> & { readonly records: ReplayRecords }
 
 /** Whether the client sees a conversation. */
 export type SeesSource = (source: { readonly id: string; readonly userId: string | undefined }) => boolean
@@ -41,6 +39,8 @@ export class Replays {
   /** The replays that begin when they are stored. */
   readonly #storing = new Set<ReplayRecord>()
   #timer: NodeJS.Timeout | undefined
+  #adoptTimer: NodeJS.Timeout | undefined
+  #adopting: Promise<void> = Promise.resolve()
   #tidying: Promise<void> = Promise.resolve()
   #isClosed = false
 
@@ -50,9 +50,12 @@ export class Replays {
 
   /** Continues what an earlier server has begun. Call it when the conversations are known, before lists are shown. */
   async start(): Promise<void> {
-    const records = await this.#deps.files.readAll()
+    this.#takeAll(await this.#deps.records.readAll())
+    this.#adoptLater()
+  }
+
+  #takeAll(records: readonly ReplayRecord[]): void {
     for (const record of records) {
-      await this.#note(record)
       if (!record.isTidied) this.#hide(record)
       if (isOver(record.replay.status)) this.#ended.set(record.replay.id, record)
       else this.#begin(record)
@@ -60,59 +63,94 @@ export class Replays {
     if (records.length > 0) this.#tidyLater(0)
   }
 
+  /** Continues the replays of instances that have ended. */
+  #adoptLater(): void {
+    const { shared } = this.#deps.records
+    if (!shared?.hasPeers || this.#isClosed) return
+    const adopt = async () => {
+      // The storage reports its own failures.
+      this.#takeAll(await shared.adopt().catch(() => []))
+      this.#adoptLater()
+    }
+    const look = () => void (this.#adopting = adopt())
+    this.#adoptTimer = setTimeout(look, ADOPT_INTERVAL_MS).unref()
+  }
+
   /** Accepts an idempotency key, as a fork does. Throws a `Problem` for a source that cannot be replayed. */
   async post(request: CreateReplay, idempotency?: Idempotency): Promise<Replay> {
     if (!idempotency) return await this.#post(request, undefined)
-    const knownReplays = [...this.#all()].flatMap((record) =>
+    const earlier = await this.#deps.records.shared?.findByKey(idempotency.key)
+    const knownRecords = earlier ? [earlier] : [...this.#all()]
+    return await this.#once(idempotency, knownRecords, () =>
+      this.#inFlight(idempotency.key, () => this.#post(request, idempotency)),
+    )
+  }
+
+  async #once(
+    idempotency: Idempotency,
+    knownRecords: readonly ReplayRecord[],
+    make: () => Promise<Replay>,
+  ): Promise<Replay> {
+    const rememberedReplays = knownRecords.flatMap((record) =>
       record.idempotency ? [{ ...record.idempotency, at: record.replay.created_at, replay: record.replay }] : [],
     )
-    return await answerOnce(idempotency, {
-      remembered: knownReplays,
-      again: async ({ replay }) => replay,
-      make: () => this.#inFlight(idempotency.key, () => this.#post(request, idempotency)),
-    })
+    return await answerOnce(idempotency, { remembered: rememberedReplays, again: async ({ replay }) => replay, make })
   }
 
   /** Throws `replay_not_found`, also for one that the client may not see. */
-  get(id: string, sees: SeesSource): Replay {
-    return this.#find(id, sees).replay
+  async get(id: string, sees: SeesSource): Promise<Replay> {
+    const { shared } = this.#deps.records
+    const record = this.#known(id) ?? (await shared?.find(id))
+    if (record && seesAll(record.sources, sees)) return record.replay
+    throw new Problem('replay_not_found', `There is no replay ${id}.`)
   }
 
-  list({ limit, page_id: pageId }: ListReplays, sees: SeesSource): ReplayPage {
+  async list({ limit, page_id: pageId }: ListReplays, sees: SeesSource): Promise<ReplayPage> {
     const before = pageId === undefined ? undefined : decodePageId(pageId)?.[1]
-    if (pageId !== undefined && before === undefined)
+    if (pageId !== undefined && !z.uuid().safeParse(before).success)
       throw new Problem(
         'invalid_cursor',
         'page_id was not issued by this server; leave it out to start from the first page.',
       )
-    const seenReplays = [...this.#all()].filter(({ sources }) => seesAll(sources, sees)).map(({ replay }) => replay)
-    const sortedReplays = seenReplays.toSorted((one, other) => (one.id < other.id ? 1 : -1))
-    const rest = before === undefined ? sortedReplays : sortedReplays.filter(({ id }) => id < before)
+    const rest: Replay[] = []
+    for await (const { replay, sources } of this.#deps.records.shared?.before(before) ?? this.#before(before)) {
+      if (seesAll(sources, sees)) rest.push(replay)
+      if (rest.length > limit) break
+    }
     const items = rest.slice(0, limit).map(({ rows: _rows, ...head }) => head)
     const last = items.at(-1)
     return { items, next_page_id: last && rest.length > limit ? encodePageId([last.created_at, last.id]) : null }
   }
 
+  /** Returns those of this server, newest first. */
+  #before(before: string | undefined): ReplayRecord[] {
+    const earlierRecords = [...this.#all()].filter(({ replay: { id } }) => before === undefined || id < before)
+    return earlierRecords.toSorted((one, other) => (one.replay.id < other.replay.id ? 1 : -1))
+  }
+
   /** Resolves when its forks have ended. Does not change one that is over. */
   async cancel(id: string, sees: SeesSource): Promise<Replay> {
-    this.#find(id, sees)
+    await this.get(id, sees)
     await this.#running.get(id)?.cancel()
-    return this.#find(id, sees).replay
+    return await this.get(id, sees)
   }
 
   /** Call it before the conversations are closed. */
   async close(): Promise<void> {
     this.#isClosed = true
     clearTimeout(this.#timer)
+    clearTimeout(this.#adoptTimer)
+    await this.#adopting
     // A workdir that is being copied, or deleted, is left to the conversations, which end next.
     await settlesWithin(
       CLOSE_TIMEOUT_MS,
       Promise.all([this.#tidying, ...this.#running.values().map((run) => run.close())]),
     )
+    this.#deps.records.shared?.close()
   }
 
   async #post(request: CreateReplay, idempotency: Idempotency | undefined): Promise<Replay> {
-    const { manager, files } = this.#deps
+    const { manager, records } = this.#deps
     const { conversation_ids: ids, at, repeat, ...plan } = request
     const sources: ReplayRecord['sources'] = []
     const rows: ReplayRow[] = []
@@ -143,8 +181,10 @@ export class Replays {
     const record = { replay, sources, shares: {}, ...keptKey, isCancelled: false, isTidied: false, plan }
     this.#storing.add(record)
     try {
-      await this.#note(record)
-      await files.write(record)
+      const create = records.shared ? records.shared.create(record) : records.write(record)
+      const earlier = await create
+      // Another instance was faster.
+      if (earlier && idempotency) return await this.#once(idempotency, [earlier], () => Promise.reject(keyInFlight()))
       this.#begin(record)
     } finally {
       this.#storing.delete(record)
@@ -171,12 +211,6 @@ export class Replays {
     void this.#noteEnd(run, id)
   }
 
-  /** Other instances hide the forks that there are. */
-  async #note({ replay: { id, rows }, idempotency, isTidied }: ReplayRecord): Promise<void> {
-    const forks = isTidied ? [] : rows.map(({ conversation_id: fork }) => fork)
-    await this.#deps.table?.note({ id, forks, key: idempotency?.key })
-  }
-
   #hide({ replay }: ReplayRecord): void {
     for (const { conversation_id: id } of replay.rows) this.#deps.manager.hidden.add(id)
   }
@@ -197,7 +231,7 @@ export class Replays {
 
   /** Deletes forks and tables whose time is over. Never rejects: the next look tries again. */
   async #tidy(): Promise<void> {
-    const { logger, files } = this.#deps
+    const { logger, records } = this.#deps
     const now = Date.now()
     for (const record of this.#ended.values()) {
       const { id, keep_until: until, updated_at: updatedAt } = record.replay
@@ -205,8 +239,7 @@ export class Replays {
       try {
         if (!record.isTidied && until !== undefined && Date.parse(until) <= now) await this.#deleteForks(record)
         if (Date.parse(updatedAt) + TABLE_LIFETIME_MS > now || !this.#ended.get(id)?.isTidied) continue
-        await files.remove(id)
-        await this.#deps.table?.remove(id)
+        await records.remove(id)
         this.#ended.delete(id)
       } catch (error) {
         logger.warn({ err: error, replay_id: id }, 'the forks of a replay could not be deleted yet')
@@ -216,12 +249,11 @@ export class Replays {
   }
 
   async #deleteForks(record: ReplayRecord): Promise<void> {
-    const { manager, files } = this.#deps
+    const { manager, records } = this.#deps
     const { rows } = record.replay
     for (const { conversation_id: id } of rows) if (await manager.find(id)) await manager.delete(id)
     const tidiedRecord = { ...record, isTidied: true }
-    await files.write(tidiedRecord)
-    await this.#note(tidiedRecord)
+    await records.write(tidiedRecord)
     this.#ended.set(record.replay.id, tidiedRecord)
     for (const { conversation_id: id } of rows) manager.hidden.delete(id)
   }
@@ -231,10 +263,8 @@ export class Replays {
     yield* this.#ended.values()
   }
 
-  #find(id: string, sees: SeesSource): ReplayRecord {
-    const record = this.#running.get(id)?.record ?? this.#ended.get(id)
-    if (record && seesAll(record.sources, sees)) return record
-    throw new Problem('replay_not_found', `There is no replay ${id}.`)
+  #known(id: string): ReplayRecord | undefined {
+    return this.#running.get(id)?.record ?? this.#ended.get(id)
   }
 }
 

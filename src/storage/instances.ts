@@ -87,17 +87,27 @@ export interface KeyClaims {
   freeKey(claim: { readonly key: string; readonly id: string }): Promise<void>
 }
 
-/** The replays of all instances: where they are, and what their forks are. */
+/** `text` is the whole replay; `forks`: the ids of the conversations that it has or will have. */
+export type StoredReplay = { readonly id: string; readonly forks: readonly string[]; readonly text: string }
+
+/** The replays of all instances, and which of them has each. */
 export interface ReplayTable {
-  /** Stores that this instance has the replay. Durable; call it before its forks exist, and at each start. */
-  note(replay: {
-    readonly id: string
-    readonly forks: readonly string[]
-    readonly key: string | undefined
-  }): Promise<void>
+  /**
+   * Stores a new replay of this instance; durable. Stores nothing and resolves to the text of an earlier replay if one of the
+   * last day has this idempotency key.
+   */
+  create(replay: StoredReplay & { readonly key: string | undefined }): Promise<string | undefined>
+  /** Replaces it; durable. Throws the `Problem` `storage_unavailable` if this instance does not have it. */
+  write(replay: StoredReplay): Promise<void>
   remove(id: string): Promise<void>
-  /** Resolves to the other instance that has it, or the latest one with this idempotency key, if that one lives. */
-  otherOwnerOf(replay: { readonly id: string } | { readonly key: string }): Promise<Peer | undefined>
+  /** Resolves to the text; that of a key for a day. */
+  read(replay: { readonly id: string } | { readonly key: string }): Promise<string | undefined>
+  /** Resolves to texts without the rows of the replay, newest first; to none if there are no more. */
+  page(before: string | undefined): Promise<string[]>
+  /** Makes the replays of instances that have ended those of this one, and resolves to their texts. */
+  adopt(): Promise<string[]>
+  /** Resolves to the other instance that has it, if that one lives. */
+  otherOwnerOf(id: string): Promise<Peer | undefined>
   /** Resolves to the ids of the forks of other instances. */
   forksElsewhere(): Promise<string[]>
 }

@@ -35,7 +35,7 @@ export interface Storage extends LogViews, AsyncDisposable {
   readonly shared?: SharedConversations | undefined
   /** Undefined while no other instance may use it: tickets are in memory then. */
   readonly tickets?: TicketTable | undefined
-  /** Undefined while no other instance may use it. */
+  /** Undefined where replays are in files. */
   readonly replays?: ReplayTable | undefined
   /** True if other instances can read the directories of conversations. */
   readonly sharesFiles?: boolean

@@ -86,7 +86,7 @@ export async function startServer(
   const { logger, missingSandbox, localCredential: credential } = services
   for (const warning of warningsOfOwnLimits()) logger.warn(warning)
   const { manager, firehose, search } = await createManager(config, services)
-  const replays = createReplays(config, services, manager)
+  const replays = await createReplays(config, services, manager)
   const progress: Progress = { phase: 'starting', isLoaded: false, loading: Promise.withResolvers() }
   watchMetrics(services, manager, progress)
   const connections = new LocalConnections()
@@ -158,13 +158,20 @@ export async function startServer(
   }
 }
 
-function createReplays({ dataDir }: Config, { storage, logger }: Services, manager: ConversationManager): Replays {
-  const files = new ReplayFiles({
-    directory: join(dataDir, 'replays'),
-    sealerOf: (id) => storage.conversation(id).sealer,
-    onDamaged: (error, path) => logger.error({ err: error, path }, 'the file of a replay cannot be read'),
-  })
-  return new Replays({ manager, files, table: storage.replays, logger })
+async function createReplays(
+  { dataDir }: Config,
+  { storage, logger }: Services,
+  manager: ConversationManager,
+): Promise<Replays> {
+  const sealerOf = (id: string) => storage.conversation(id).sealer
+  const onDamaged = (error: unknown, path?: string) =>
+    logger.error({ err: error, path }, 'a stored replay cannot be read')
+  const files = new ReplayFiles({ directory: join(dataDir, 'replays'), sealerOf, onDamaged })
+  const { replays: table } = storage
+  if (!table) return new Replays({ manager, records: files, logger })
+  const { SharedReplayRecords } = await import('../replays/replay-rows.ts')
+  const records = new SharedReplayRecords({ table, files, sealerOf, onDamaged, hasPeers: storage.shared !== undefined })
+  return new Replays({ manager, records, logger })
 }
 
 function serveOn(listening: Listening, server: Server, { served, logger }: Services): void {

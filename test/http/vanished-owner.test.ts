@@ -17,7 +17,6 @@ const cluster = {
   },
   ownerOfKey: async () => undefined,
   ownerOfReplay: async () => undefined,
-  othersFor: async () => [],
   successor: async () => undefined,
   send: async () => {
     throw new Error('There is no other instance.')

@@ -3,8 +3,8 @@ import { join } from 'node:path'
 import { pino } from 'pino'
 import { CreateReplay } from '../../src/contract/replay.ts'
 import type { Replay } from '../../src/contract/replay.ts'
-import type { ReplayRecord } from '../../src/replays/replay-files.ts'
 import { ReplayFiles } from '../../src/replays/replay-files.ts'
+import type { ReplayRecord } from '../../src/replays/replay-record.ts'
 import { Replays } from '../../src/replays/replays.ts'
 import type { Bench } from '../conversations/fixtures.ts'
 import { MODEL_KEY } from '../conversations/fixtures.ts'
@@ -25,7 +25,7 @@ export function createReplays(bench: Bench, { beforeWrite = () => {} } = {}): Re
     onDamaged: (_, path) => void logged.push(path),
   })
   const logger = pino({ level: 'debug' }, { write: (line: string) => void logged.push(line) })
-  return new Replays({ manager, files, table: undefined, logger })
+  return new Replays({ manager, records: files, logger })
 }
 
 export const asked = (fields: object) => CreateReplay.parse({ max_cost_usd: 1, ...fields })
@@ -39,7 +39,7 @@ export async function untilReplay(
   fits: (replay: Replay) => boolean = ({ status }) => status !== 'running',
 ): Promise<Replay> {
   for (;;) {
-    const replay = replays.get(id, anyone)
+    const replay = await replays.get(id, anyone)
     if (fits(replay)) return replay
     await takeTime(5)
   }

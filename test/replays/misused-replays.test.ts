@@ -140,6 +140,6 @@ test('a replay that has ended keeps no keys of model endpoints, not even encrypt
   expect(JSON.parse(fs.readFileSync(path, 'utf8'))).not.toHaveProperty('plan')
   const replays = createReplays(opened.bench)
   await replays.start()
-  expect(replays.get(posted.id, anyone)).toEqual(done)
+  expect(await replays.get(posted.id, anyone)).toEqual(done)
   await replays.close()
 })

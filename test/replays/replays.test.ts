@@ -282,8 +282,8 @@ test('forks are deleted after keep, and the table remains, also after a restart'
   await bench.restart()
   const replays = createReplays(bench)
   await replays.start()
-  expect(replays.get(posted.id, anyone)).toEqual(done)
-  expect(replays.list({ limit: 1 }, anyone).items).toHaveLength(1)
+  expect(await replays.get(posted.id, anyone)).toEqual(done)
+  expect((await replays.list({ limit: 1 }, anyone)).items).toHaveLength(1)
   await replays.close()
 })
 

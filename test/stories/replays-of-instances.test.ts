@@ -21,6 +21,7 @@ const script: Script = ({ messages }) => {
   return messages.at(-1)?.role === 'tool' ? { text: 'Done.', usage } : { ...bash('echo line >> lines.txt'), usage }
 }
 
+let env: Record<string, string>
 let place: string
 let database: TestDatabase
 let stage: Stage
@@ -30,7 +31,7 @@ let asked: TestServer
 beforeAll(async () => {
   place = await mkdtemp(join(tmpdir(), 'replays-of-instances-'))
   database = await createDatabase()
-  const env = { ...instanceOn(database), OPENHANDS_SHARED_DIR: join(place, 'shared') }
+  env = { ...instanceOn(database), OPENHANDS_SHARED_DIR: join(place, 'shared') }
   stage = await setStage(script, { env })
   owner = stage.server
   asked = await startServer({ env })
@@ -95,15 +96,57 @@ test('a replay is cancelled through another instance', async () => {
   expect((await owner.call('GET', '/replays/00000000-0000-4000-8000-000000000000')).body.error).toBe('replay_not_found')
 })
 
-test('without a shared directory the problem names the instance that has the files', async () => {
+test('of requests with one idempotency key that reach two instances at once, one makes a replay, and all return it', async () => {
+  const id = await create()
+  await stage.say(id, 'first')
+  const key = { 'idempotency-key': 'at-once' }
+  const posted = await Promise.all([owner, asked, owner, asked].map((server) => replay(server, id, key)))
+  const made = posted.filter(({ status }) => status === 201)
+  expect(posted.filter(({ status }) => status !== 201).map(({ body }) => body.error)).toEqual(
+    Array.from({ length: 4 - made.length }, () => 'idempotency_in_flight'),
+  )
+  expect(new Set(made.map(({ body }) => body.id)).size).toBe(1)
+  expect(await database.query('select count(*)::int from replays r where key = $1', ['at-once'])).toEqual([
+    { count: 1 },
+  ])
+  const other = await asked.call('POST', '/replays', { ...PLAN, conversation_ids: [id], repeat: 2 }, key)
+  expect(other.body.error).toBe('idempotency_mismatch')
+  for (const { body } of made) await ended(asked, body.id)
+})
+
+test('a replay whose instance is killed is shown by the others, and one of them continues it and deletes its forks', async () => {
+  const id = await create()
+  await stage.say(id, 'first')
+  await using third = await startServer({ env })
+  isHeld = true
+  const plan = { ...PLAN, conversation_ids: [id], keep: 0 }
+  const { body } = await third.call('POST', '/replays', plan, { 'idempotency-key': 'killed' })
+  const [{ conversation_id: fork }] = body.rows
+  await until('the run of the fork', async () => {
+    const { body: view } = await owner.call('GET', `/conversations/${fork}`)
+    return view.status === 'running'
+  })
+  await third.stop('SIGKILL')
+  for (const server of [owner, asked]) {
+    expect(await idsIn(server, '/replays')).toContain(body.id)
+    expect((await server.call('GET', `/replays/${body.id}`)).body).toMatchObject({ status: 'running' })
+    expect((await server.call('POST', '/replays', plan, { 'idempotency-key': 'killed' })).body.id).toBe(body.id)
+  }
+  isHeld = false
+  const { status, rows } = await ended(asked, body.id)
+  expect([status, rows]).toMatchObject(['completed', [{ status: 'completed', outcome: 'completed' }]])
+  await until('the end of the fork', async () => (await asked.call('GET', `/conversations/${fork}`)).status === 410)
+})
+
+test('without a shared directory the problem says which instances can replay, and no address of one', async () => {
   await using own = await createDatabase()
   await using first = await setStage(script, { env: instanceOn(own) })
   await using second = await startServer({ env: instanceOn(own) })
   const id = await create(first)
   await first.say(id, 'first')
   const refused = await replay(second, id)
-  const [row] = await own.query('select address from incarnations where pid = $1', [first.server.pid])
   expect([refused.status, refused.body.error]).toEqual([503, 'unavailable'])
-  expect(refused.body.message).toContain(`on the disk of the instance at ${String(row?.['address'])}`)
+  expect(refused.body.message).toContain('on the disk of another instance')
+  expect(refused.body.message).not.toContain('127.0.0.1')
   expect((await replay(first.server, id)).status).toBe(201)
 })

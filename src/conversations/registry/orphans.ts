@@ -8,7 +8,7 @@ export type OrphanDeps = {
   /** Aborted when this instance takes nothing over any more. */
   readonly leaving?: AbortSignal | undefined
   /** Rejects if it cannot be opened, or another instance was faster. */
-  readonly takeOver: (id: string) => Promise<void>
+  readonly takeOver: (id: string) => Promise<unknown>
   readonly logger: Logger
   readonly signal: AbortSignal
 }

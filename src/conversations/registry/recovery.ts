@@ -107,8 +107,8 @@ export class Recovery {
     await new Retrier(() => this.#try(id, () => this.#deps.open(id))).now()
   }
 
-  /** Opens the conversation without a retry. Rejects if it cannot be opened. */
-  async recoverOnce(id: string): Promise<void> {
+  /** Opens the conversation without a retry, and continues its run if that was cut off. Rejects if it cannot be opened. */
+  async recoverOnce(id: string): Promise<Conversation> {
     const { storage, open } = this.#deps
     const conversation = await open(id)
     await conversation.settle()
@@ -116,6 +116,7 @@ export class Recovery {
     const wasCutOff = status === 'paused' && (isLostWorkReason(reason) || reason === 'server_closing')
     if (wasCutOff && settings.resume_on_start) await conversation.run(overridesOfLast(conversation.state))
     else if (!conversation.isWorking) await storage.active.clear(id)
+    return conversation
   }
 
   /** Rejects if it must be retried. */

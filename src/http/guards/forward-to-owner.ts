@@ -14,10 +14,7 @@ import { ownKey } from './limited-requests.ts'
 import { hasBody } from './slow-bodies.ts'
 
 export type Peers = {
-  readonly cluster: Pick<
-    Cluster,
-    'ownerElsewhere' | 'ownerOfKey' | 'ownerOfReplay' | 'othersFor' | 'successor' | 'send'
-  >
+  readonly cluster: Pick<Cluster, 'ownerElsewhere' | 'ownerOfKey' | 'ownerOfReplay' | 'successor' | 'send'>
   readonly remote: Pick<RemoteConversations, 'find' | 'elsewhere'>
 }
 type OwnerLookup = Pick<ConversationManager, 'find' | 'beginRequest'>
@@ -41,7 +38,7 @@ export async function findOwner(request: FastifyRequest, { cluster, remote }: Pe
   const key = creates(request) && request.access && creationKey(request, request.access)
   const owner = key ? await cluster.ownerOfKey(request.raw.socket, key) : undefined
   if (owner) return owner
-  if (url?.startsWith('/replays')) return await replayOwner(request, cluster)
+  if (url === '/replays/:replay_id' && method === 'DELETE') return await replayOwner(request, cluster)
   if (url === '/conversations' && method === 'POST' && request.access) return await cluster.successor()
   if (id === undefined || !request.access) return undefined
   if (!config.outlivesOwner) return await cluster.ownerElsewhere(request.raw.socket, id)
@@ -50,12 +47,10 @@ export async function findOwner(request: FastifyRequest, { cluster, remote }: Pe
   return undefined
 }
 
-/** A list is made of the parts of all instances. */
+/** Each instance can show a replay: only the one that has it can cancel it. */
 async function replayOwner(request: FastifyRequest, cluster: Peers['cluster']): Promise<Owner | undefined> {
   const { replay_id: id } = ReplayPath.parse(request.params)
-  const key = request.method === 'POST' && request.access ? creationKey(request, request.access) : undefined
-  const replay = id === undefined ? key !== undefined && { key } : { id }
-  return replay ? await cluster.ownerOfReplay(request.raw.socket, replay) : undefined
+  return id === undefined || !request.access ? undefined : await cluster.ownerOfReplay(request.raw.socket, id)
 }
 
 const ReplayPath = z.object({ replay_id: z.uuid().toLowerCase().optional().catch(undefined) })

@@ -203,7 +203,7 @@ const notTakenOver = () =>
     'The instance that had this conversation has ended, and none has taken it over yet. Try again.',
   )
 
-export async function textOf({ body }: PeerResponse): Promise<string> {
+async function textOf({ body }: PeerResponse): Promise<string> {
   try {
     return await text(body)
   } catch (cause) {
@@ -213,7 +213,7 @@ export async function textOf({ body }: PeerResponse): Promise<string> {
   }
 }
 
-export function problemIn(answer: string): Problem {
+function problemIn(answer: string): Problem {
   const { error, message, details } = ErrorBody.parse(JSON.parse(answer))
   return new Problem(error, message, withoutUndefined({ details }))
 }

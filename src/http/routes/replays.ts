@@ -6,22 +6,15 @@ import type { Replays } from '../../replays/replays.ts'
 import type { Access } from '../../access/access.ts'
 import { accessOf } from '../guards/authorize.ts'
 import type { Authorize } from '../guards/authorize.ts'
-import type { Peers } from '../guards/forward-to-owner.ts'
 import { mayReplay, ownKey } from '../guards/limited-requests.ts'
 import { describeRoute } from '../openapi/describe-route.ts'
-import { closeSignal } from '../request/close-signal.ts'
 import { KeyHeader, idempotencyOf } from '../request/idempotency-key.ts'
 
 const OneReplay = z.strictObject({ replay_id: z.uuid().toLowerCase() })
 
-type ReplayRouteDeps = {
-  readonly replays: Replays
-  readonly authorize: Authorize
-  /** Undefined if no other instance has replays. */
-  readonly peers?: Peers | undefined
-}
+type ReplayRouteDeps = { readonly replays: Replays; readonly authorize: Authorize }
 
-export const replayRoutes: FastifyPluginAsyncZod<ReplayRouteDeps> = async (app, { replays, authorize, peers }) => {
+export const replayRoutes: FastifyPluginAsyncZod<ReplayRouteDeps> = async (app, { replays, authorize }) => {
   const describe = describeRoute('replays')
 
   app.post(
@@ -37,6 +30,7 @@ export const replayRoutes: FastifyPluginAsyncZod<ReplayRouteDeps> = async (app, 
           'idempotency_in_flight',
           'idempotency_mismatch',
           'storage_full',
+          'unavailable',
         ]),
         headers: KeyHeader,
         body: CreateReplay,
@@ -61,12 +55,7 @@ export const replayRoutes: FastifyPluginAsyncZod<ReplayRouteDeps> = async (app, 
         response: { 200: ReplayPage },
       },
     },
-    async (request, reply) => {
-      const page = replays.list(request.query, seenBy(accessOf(request)))
-      if (!peers) return page
-      const { withOtherReplays } = await import('../remote/remote-replays.ts')
-      return await withOtherReplays(request, page, request.query.limit, peers.cluster, closeSignal(reply))
-    },
+    async (request) => await replays.list(request.query, seenBy(accessOf(request))),
   )
 
   app.get(
@@ -78,7 +67,7 @@ export const replayRoutes: FastifyPluginAsyncZod<ReplayRouteDeps> = async (app, 
         response: { 200: Replay },
       },
     },
-    async (request) => replays.get(request.params.replay_id, seenBy(accessOf(request))),
+    async (request) => await replays.get(request.params.replay_id, seenBy(accessOf(request))),
   )
 
   app.delete(

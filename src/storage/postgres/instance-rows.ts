@@ -91,10 +91,12 @@ const ENDED = 'select id from incarnations where id = any($1::bigint[]) and ende
 const END_FORMER = `
   update incarnations set ended_at = now() where id = $1 and started_at = $2::timestamptz and ended_at is null`
 const ALL = 2 ** 31 - 1
+// The instance that has a replay takes its forks: it waits for their ends.
 const ORPHANS = `
   select distinct c.id from marks m join conversations c on c.id = m.conversation_id
   where c.has_log and (c.owner is null or (c.owner <> $1 and has_ended(c.owner))) and c.id <> all($3::uuid[])
     and not exists (select from deletions d where d.conversation_id = c.id)
+    and not exists (select from replays r where r.forks @> array[c.id] and r.owner <> $1 and r.record is not null)
   order by c.id limit $2`
 const ORPHAN = `select from (${ORPHANS}) all_orphans where id = $4`
 const ANNOUNCE = 'update incarnations set address = $2, settings = $3 where id = $1'

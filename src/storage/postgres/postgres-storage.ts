@@ -152,7 +152,7 @@ class PostgresStorage implements Storage {
   readonly instances: Instances
   readonly shared: SharedConversations | undefined
   readonly tickets: TicketTable | undefined
-  readonly replays: ReplayTable | undefined
+  readonly replays: ReplayTable
   readonly sharesFiles: boolean
   readonly active: Marks
   readonly due: Marks
@@ -180,7 +180,7 @@ class PostgresStorage implements Storage {
     this.instances = new InstanceRows(ownership, former, incarnation)
     this.shared = news && new SharedRows(ownership)
     this.tickets = news && new TicketRows(database)
-    this.replays = news && new ReplayRows(ownership)
+    this.replays = new ReplayRows(ownership)
     this.sharesFiles = sessions !== undefined
     this.active = new MarksTable(ownership, 'active')
     this.due = new MarksTable(ownership, 'due')

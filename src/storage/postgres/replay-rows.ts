@@ -1,6 +1,11 @@
-/** The table of replays: the instance that has each, and its forks. The replays themselves are in the data directories. */
-import type { Peer, ReplayTable } from '../instances.ts'
+/** The table of replays: the instance that has each, its forks, and the replay itself. */
+import type { Peer, ReplayTable, StoredReplay } from '../instances.ts'
 import type { RowOwnership } from './ownership.ts'
+import { ownedByAnother } from './ownership.ts'
+import type { PostgresRow } from './session.ts'
+
+/** Replays that are read at a time. */
+const PAGE = 50
 
 export class ReplayRows implements ReplayTable {
   readonly #ownership: RowOwnership
@@ -9,21 +14,51 @@ export class ReplayRows implements ReplayTable {
     this.#ownership = ownership
   }
 
-  async note({ id, forks, key }: Parameters<ReplayTable['note']>[0]): Promise<void> {
+  async create({
+    id,
+    forks,
+    key,
+    text,
+  }: StoredReplay & { readonly key: string | undefined }): Promise<string | undefined> {
     const { database, incarnation } = this.#ownership
-    await database.write(NOTE, [id, incarnation, forks, key])
+    for (;;) {
+      if ((await database.write(CREATE, [id, incarnation, forks, key, text])).length > 0) return undefined
+      const earlier = key === undefined ? undefined : await this.read({ key })
+      if (earlier !== undefined) return earlier
+      // The key is free since, unless this instance may write nothing.
+      const [row] = await database.read('select has_ended($1) as is_over', [incarnation])
+      if (row?.['is_over'] === true) throw ownedByAnother()
+    }
+  }
+
+  async write({ id, forks, text }: StoredReplay): Promise<void> {
+    const { database, incarnation } = this.#ownership
+    if ((await database.write(WRITE, [id, incarnation, forks, text])).length === 0) throw ownedByAnother()
   }
 
   async remove(id: string): Promise<void> {
-    await this.#ownership.database.write('delete from replays where id = $1', [id])
+    const { database, incarnation } = this.#ownership
+    await database.write('delete from replays where id = $1 and owner = $2', [id, incarnation])
   }
 
-  async otherOwnerOf(replay: Parameters<ReplayTable['otherOwnerOf']>[0]): Promise<Peer | undefined> {
+  async read(replay: { readonly id: string } | { readonly key: string }): Promise<string | undefined> {
+    const { database } = this.#ownership
+    const [row] = 'id' in replay ? await database.read(READ, [replay.id]) : await database.read(READ_KEY, [replay.key])
+    return row && textOf(row)
+  }
+
+  async page(before: string | undefined): Promise<string[]> {
+    return (await this.#ownership.database.read(PAGE_BEFORE, [before, PAGE])).map(textOf)
+  }
+
+  async adopt(): Promise<string[]> {
     const { database, incarnation } = this.#ownership
-    const [row] =
-      'id' in replay
-        ? await database.read(otherOwner('r.id'), [replay.id, incarnation])
-        : await database.read(otherOwner('r.key'), [replay.key, incarnation])
+    return (await database.write(ADOPT, [incarnation])).map(textOf)
+  }
+
+  async otherOwnerOf(id: string): Promise<Peer | undefined> {
+    const { database, incarnation } = this.#ownership
+    const [row] = await database.read(OTHER_OWNER, [id, incarnation])
     return row && { instance: Number(row['id']), address: String(row['address']) }
   }
 
@@ -33,11 +68,38 @@ export class ReplayRows implements ReplayTable {
   }
 }
 
-const NOTE = `
-  insert into replays (id, owner, forks, key) values ($1, $2, $3, $4)
-  on conflict (id) do update set owner = excluded.owner, forks = excluded.forks`
-const otherOwner = (column: string) => `
+const textOf = (row: PostgresRow): string => String(row['record'])
+
+// A repeated statement finds its own rows. Of two with one key, the second waits for the first.
+const CREATE = `
+  with removed as (
+    delete from replay_keys where key in (
+      select key from replay_keys where at < now() - interval '1 day' and key <> $4 order by at limit 2)
+  ), claimed as (
+    insert into replay_keys as k (key, replay_id) select $4, $1 where $4::text is not null and not has_ended($2)
+    on conflict (key) do update set replay_id = $1, at = now()
+    where k.replay_id = $1 or k.at < now() - interval '1 day'
+    returning key
+  )
+  insert into replays (id, owner, forks, key, record) select $1, $2, $3, $4, $5
+  where not has_ended($2) and ($4::text is null or exists (select from claimed))
+  on conflict (id) do update set record = excluded.record where replays.owner = $2
+  returning id`
+const WRITE = `
+  update replays set forks = $3, record = $4 where id = $1 and owner = $2 and not has_ended($2) returning id`
+const READ = 'select record from replays where id = $1 and record is not null'
+const READ_KEY = `
+  select r.record from replay_keys k join replays r on r.id = k.replay_id
+  where k.key = $1 and k.at > now() - interval '1 day' and r.record is not null`
+// Without the rows of the tables, which lists do not show.
+const PAGE_BEFORE = `
+  select jsonb_set(record::jsonb, '{replay,rows}', '[]')::text as record from replays
+  where record is not null and ($1::uuid is null or id < $1) order by id desc limit $2`
+const ADOPT = `
+  update replays set owner = $1
+  where owner <> $1 and has_ended(owner) and not has_ended($1) and record is not null
+  returning record`
+const OTHER_OWNER = `
   select i.id, i.address from replays r join incarnations i on i.id = r.owner
-  where ${column} = $1 and i.id <> $2 and i.ended_at is null and i.address is not null
-  order by r.id desc limit 1`
+  where r.id = $1 and i.id <> $2 and i.ended_at is null and i.address is not null`
 const FORKS = 'select unnest(forks) as id from replays where owner <> $1'

@@ -134,6 +134,17 @@ create index replays_key on replays (key)`
 /** An instance reads the list of all conversations in parts, in this order. */
 const SIXTEENTH_MIGRATION = 'create index conversations_created_at on conversations (created_at, id)'
 
+/** Replays are in the database, so that each instance shows all, and continues those of one that has ended. */
+const SEVENTEENTH_MIGRATION = `
+alter table replays add column record text;
+create table replay_keys (
+  key text primary key,
+  replay_id uuid not null,
+  at timestamptz not null default now()
+);
+create index replay_keys_at on replay_keys (at);
+create index replays_forks on replays using gin (forks)`
+
 const MIGRATIONS: readonly string[] = [
   FIRST_MIGRATION,
   IDENTITY_MIGRATION,
@@ -152,6 +163,7 @@ const MIGRATIONS: readonly string[] = [
   FOURTEENTH_MIGRATION,
   FIFTEENTH_MIGRATION,
   SIXTEENTH_MIGRATION,
+  SEVENTEENTH_MIGRATION,
 ]
 
 /** Two instances may start at the same time. Any number that other programs are unlikely to use. */
