@@ -1,4 +1,5 @@
 /** Follows links on the disk. Synchronous: the gate decides in the same turn in which the call begins. */
+import { isUtf8 } from 'node:buffer'
 import { lstatSync, opendirSync, readlinkSync, statSync } from 'node:fs'
 import { codeOf } from '../lib/error-code.ts'
 
@@ -36,7 +37,10 @@ export function realPath(path: string): string | undefined {
       if (!stats?.isSymbolicLink()) continue
       if ((links += 1) > MAX_LINKS) return undefined
       own = Math.min(own, remainingNames.length)
-      const target = readlinkSync(`/${names.join('/')}`)
+      const bytes = readlinkSync(`/${names.join('/')}`, { encoding: 'buffer' })
+      // As text they would be the path of another file.
+      if (!isUtf8(bytes)) return undefined
+      const target = bytes.toString()
       if (target.startsWith('/')) names.length = 0
       else names.pop()
       remainingNames.push(...target.split('/').toReversed())
@@ -47,8 +51,13 @@ export function realPath(path: string): string | undefined {
   }
 }
 
+/** Returns true also if it is not certain, as for a link that leads to itself. */
 export function isDirectory(path: string): boolean {
-  return statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false
+  try {
+    return statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false
+  } catch {
+    return true
+  }
 }
 
 /** Looking at more would hold up the server. */

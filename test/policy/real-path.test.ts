@@ -31,6 +31,19 @@ test.each(['/new/..', '/new/../a', '/dangling', '/dangling/x', '/loop', '/a/file
   (path) => expect(realPath(root + path)).toBeUndefined(),
 )
 
+// Such a name is another one as text, and that one may be there, too.
+symlinkSync(Buffer.from('\xff', 'latin1'), join(root, 'no-text'))
+symlinkSync('/etc', Buffer.concat([Buffer.from(`${root}/`), Buffer.from('\xff', 'latin1')]))
+writeFileSync(join(root, '\ufffd'), 'a decoy')
+
+test.each(['/no-text', '/no-text/hosts'])('where %s leads is not certain, because its target is no text', (path) =>
+  expect(realPath(root + path)).toBeUndefined(),
+)
+
+test.each([`/${'x'.repeat(300)}`, '/loop', '/loop/x'])('what cannot be looked up may be a directory: %s', (path) =>
+  expect(isDirectory(root + path)).toBe(true),
+)
+
 symlinkSync('/proc/self/cwd', join(root, 'here'))
 symlinkSync('/dev/fd', join(root, 'open'))
 

@@ -2,9 +2,10 @@
  * Whether git by itself may run a program in a directory: by the configuration of its repository, by a hook, or by those
  * of its submodules. It reads files only, and never starts git. Synchronous: all that it reads is bounded.
  */
-import { closeSync, constants, fstatSync, lstatSync, openSync, readdirSync, readSync, realpathSync } from 'node:fs'
+import { closeSync, constants, fstatSync, lstatSync, openSync, readdirSync, readSync } from 'node:fs'
 import { dirname, join, relative, resolve } from 'node:path'
 import { codeOf } from '../../lib/error-code.ts'
+import { realPath } from '../real-path.ts'
 import { checkConfig } from './harmless-config.ts'
 import { submodulesIn } from './index-file.ts'
 
@@ -80,7 +81,7 @@ class Repositories {
 
   /** What git shows must be from the workdir, or from a repository that names the workdir as one of its work trees. */
   #refuseForeign(gitDirectory: string, common: string, worktree: string): void {
-    const isOutside = (directory: string) => relative(this.#workdir, realpathSync(directory)).split('/')[0] === '..'
+    const isOutside = (directory: string) => relative(this.#workdir, realOf(directory)).split('/')[0] === '..'
     if (isOutside(gitDirectory)) {
       if (gitDirectory !== join(worktree, '.git') && !namesWorkTree(gitDirectory, worktree))
         throw new MayRun('finds a repository outside of the workdir, which does not name the workdir')
@@ -92,7 +93,7 @@ class Repositories {
 
   /** Edits of a file below `.git` need a permission, and those outside of the workdir, too. */
   #refuseOpen(directory: string): void {
-    const below = relative(this.#workdir, realpathSync(directory)).split('/')
+    const below = relative(this.#workdir, realOf(directory)).split('/')
     if (below[0] !== '..' && !below.includes('.git'))
       throw new MayRun('finds a repository that is not in a directory .git')
   }
@@ -100,11 +101,18 @@ class Repositories {
 
 const BARE = ['objects', 'refs', 'commondir']
 
+/** Returns the line that the file consists of. Empty if git may read another one: it removes a carriage return at the end. */
+function lineOf(bytes: Buffer): string {
+  // oxlint-disable-next-line no-control-regex -- they are what is looked for
+  const line = /^([^\0-\x1f\x7f\ufffd]*[^\0-\x20\x7f\ufffd])\n?$/.exec(bytes.toString())?.[1]
+  return line ?? ''
+}
+
 /** `.git` may be a file that names the directory. */
 function pointedAt(dotGit: string): string {
   const text = read(dotGit, MAX_POINTER_BYTES)
   if (text === 'directory') return dotGit
-  const path = /^gitdir: ([^\n\0]+)\n?$/.exec(text?.toString('utf8') ?? '')?.[1]
+  const path = /^gitdir: (.+)$/s.exec(text ? lineOf(text) : '')?.[1]
   if (path === undefined) throw new MayRun('finds a .git that cannot be read')
   return resolve(dirname(dotGit), path)
 }
@@ -113,15 +121,16 @@ function pointedAt(dotGit: string): string {
 function commonOf(gitDirectory: string): string {
   const text = read(join(gitDirectory, 'commondir'), MAX_POINTER_BYTES)
   if (text === undefined) return gitDirectory
-  const path = /^([^\n\0]+)\n?$/.exec(text.toString('utf8'))?.[1]
-  if (path === undefined || text === 'directory') throw new MayRun('finds a commondir that cannot be read')
+  const path = text === 'directory' ? '' : lineOf(text)
+  if (path === '') throw new MayRun('finds a commondir that cannot be read')
   return resolve(gitDirectory, path)
 }
 
 /** Returns true if the git directory of a work tree or of a submodule names that work tree. */
 function namesWorkTree(gitDirectory: string, worktree: string): boolean {
-  const pointer = read(join(gitDirectory, 'gitdir'), MAX_POINTER_BYTES)?.toString('utf8').trimEnd()
-  if (pointer && resolve(gitDirectory, pointer) === join(worktree, '.git')) return true
+  const text = read(join(gitDirectory, 'gitdir'), MAX_POINTER_BYTES)
+  const pointer = text === undefined || text === 'directory' ? '' : lineOf(text)
+  if (pointer !== '' && resolve(gitDirectory, pointer) === join(worktree, '.git')) return true
   const config = read(join(gitDirectory, 'config'), MAX_CONFIG_BYTES)
   const checkedConfig = config === undefined || config === 'directory' ? '' : checkConfig(config.toString('latin1'))
   return (
@@ -186,6 +195,13 @@ function submodulesOf(file: string): readonly string[] {
   const paths = bytes === 'directory' ? undefined : submodulesIn(bytes)
   if (!paths) throw new MayRun('has an index that cannot be read with certainty')
   return paths
+}
+
+/** Throws if it does not exist. */
+function realOf(directory: string): string {
+  const real = exists(directory) ? realPath(directory) : undefined
+  if (real === undefined) throw new MayRun('cannot be checked there')
+  return real
 }
 
 function exists(path: string): boolean {

@@ -156,6 +156,22 @@ test.each<[rule: string, files: Files, program: string | undefined]>([
     { ...HEAD, 'work/.git/commondir': 'x', 'work/.git/x/hooks/post-index-change': '' },
     'has a hook post-index-change, which is a program',
   ],
+  // Git removes a carriage return at the end of a line.
+  [
+    'its common directory is named with a carriage return',
+    { ...HEAD, 'work/.git/commondir': 'x\r\n', 'work/.git/x\r/': '', 'work/.git/x/config': EVIL },
+    'finds a commondir that cannot be read',
+  ],
+  [
+    '.git names a directory with a carriage return',
+    { 'work/.git': 'gitdir: x/.git\r\n', 'work/x/.git\r/HEAD': '', 'work/x/.git/config': EVIL },
+    'finds a .git that cannot be read',
+  ],
+  [
+    'its common directory is named by no text',
+    { ...HEAD, 'work/.git/commondir': 'x\ufffd\n', 'work/.git/x\ufffd/': '' },
+    'finds a commondir that cannot be read',
+  ],
   [
     'its common directory is not named',
     { ...HEAD, 'work/.git/commondir': '\n' },
