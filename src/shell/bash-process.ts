@@ -72,6 +72,8 @@ export class BashProcess {
   /** A script that restores the last state that the shell has written: after the last command, if `isStateCurrent`. */
   savedState: Buffer | undefined
   isStateCurrent = true
+  /** The same for the state before the last report. */
+  hadState = true
 
   /** Starts the process immediately. */
   constructor(launch: Launch, env: HostEnvironment) {
@@ -275,6 +277,7 @@ export class BashProcess {
     const pendingReport = this.#pending.get(token)
     if (!pendingReport) return
     this.#hasReported = true
+    this.hadState = this.isStateCurrent
     this.isStateCurrent = false
     if (report.lastBackgroundPid !== this.#lastBackgroundPid) this.markBackground()
     this.#lastBackgroundPid = report.lastBackgroundPid

@@ -5,6 +5,7 @@
  * reports, and reports on later commands, are ignored. The remaining risk: a command is the shell's own code, and may
  * redefine the reporting functions or read the lines after it. It can lie only about itself.
  */
+import { isUtf8 } from 'node:buffer'
 import { splitNulFields } from '../lib/text/nul-fields.ts'
 
 /** The report is for display only, and not trusted: the kernel determines which process is the shell. */
@@ -19,19 +20,21 @@ export type Report = {
   readonly lastBackgroundPid: string
   /** True if that process was started since the last report and still runs. */
   readonly isNewAndRunning: boolean
-  /** Variables with an attribute (`declare -i`, `-n`) by which bash evaluates what is assigned to them. */
-  readonly evaluates: readonly string[]
-  /** The directories in which the shell looks for programs; undefined if the report was invalid. */
-  readonly path: string | undefined
+  /** What the next command finds. */
+  readonly stand: ShellStand
 }
 
-/** What the next command finds, see `Report`; undefined for what else is not known. */
+/** What the next command finds. */
 export type ShellStand = {
+  /** The working directory; undefined if it is not known. */
   readonly cwd: string | undefined
+  /** Variables with an attribute (`declare -i`, `-n`) by which bash evaluates what is assigned to them; undefined: not known. */
   readonly evaluates?: readonly string[]
-  /** Null if it is not known. */
+  /** The directories in which the shell looks for programs; null: not known. */
   readonly path: string | null
 }
+
+export const UNKNOWN_STAND: ShellStand = { cwd: undefined, path: null }
 
 /**
  * NUL-separated fields: `REPORT`, the token and the report; then `STATE`, the token, the state, `STATE_END` and the
@@ -59,7 +62,7 @@ export type ReportHandlers = {
 /** Returns a function that receives each chunk of the stream. */
 export function readReports({ isExpected, onReport, onState }: ReportHandlers): (chunk: Uint8Array) => void {
   let token = ''
-  let report: string[] | undefined
+  let report: (string | undefined)[] | undefined
   let state: Buffer | 'next' | undefined
   const begins = (text: string) => text.startsWith(REPORT) && isExpected(text.slice(REPORT.length))
 
@@ -70,7 +73,7 @@ export function readReports({ isExpected, onReport, onState }: ReportHandlers): 
       report = []
       state = undefined
     } else if (report) {
-      report.push(field?.toString() ?? '')
+      report.push(field && isUtf8(field) ? field.toString() : undefined)
       if (report.length < REPORT_FIELDS) return
       onReport(parseReport(report), token)
       report = undefined
@@ -85,7 +88,7 @@ export function readReports({ isExpected, onReport, onState }: ReportHandlers): 
 }
 
 /** A shell function of the agent may have written it: invalid fields are ignored. */
-function parseReport(fields: readonly string[]): Report {
+function parseReport(fields: readonly (string | undefined)[]): Report {
   const [exitCode = '', cwd = '', lostCwd = '', lastBackgroundPid = '', rest = ''] = fields
   const [running, path, ...declaredLines] = rest.split('\n')
   return {
@@ -94,12 +97,40 @@ function parseReport(fields: readonly string[]): Report {
     lostCwd: isPath(lostCwd) ? lostCwd : undefined,
     lastBackgroundPid: /^[1-9]\d{0,9}$/.test(lastBackgroundPid) ? lastBackgroundPid : '',
     isNewAndRunning: running === 'yes' && /^[1-9]\d{0,9}$/.test(lastBackgroundPid),
-    evaluates: declaredLines.flatMap((line) => /^declare -[a-zA-Z]+ (\w+)/.exec(line)?.[1] ?? []),
-    path: path === undefined ? undefined : unquote(path),
+    stand: standOf(cwd, path, declaredLines),
   }
 }
 
-/** A text with control characters or others than ASCII is `$'…'`: then all of it is one directory, of no known place. */
-const unquote = (text: string) => (text.startsWith('$') || text === "''" ? '' : text.replaceAll('\\', ''))
+/** If one of them cannot be read, nothing is known: it may be too long, or not UTF-8. */
+function standOf(cwd: string, quotedPath: string | undefined, declaredLines: readonly string[]): ShellStand {
+  const path = quotedPath === undefined ? undefined : unquote(quotedPath)
+  if (!isPath(cwd) || path === undefined) return UNKNOWN_STAND
+  return { cwd, evaluates: declaredLines.flatMap((line) => /^declare -[a-zA-Z]+ (\w+)/.exec(line)?.[1] ?? []), path }
+}
+
+/** Reads what `%q` writes. Undefined if it is no text. */
+function unquote(text: string): string | undefined {
+  if (!text.startsWith("$'")) return text === "''" ? '' : text.replaceAll(/\\(.)/g, '$1')
+  // With control characters, and in some locales with any byte that is not ASCII.
+  const bytes = Buffer.from(text.slice(2, -1)).toString('latin1')
+  const unescaped = Buffer.from(
+    bytes.replaceAll(/\\([0-7]{3}|.)/g, (_, escape: string) => charOf(escape)),
+    'latin1',
+  )
+  return isUtf8(unescaped) ? unescaped.toString() : undefined
+}
+
+const ESCAPES: Readonly<Record<string, string>> = {
+  n: '\n',
+  t: '\t',
+  r: '\r',
+  a: '\x07',
+  b: '\b',
+  f: '\f',
+  v: '\v',
+  E: '\x1b',
+}
+const charOf = (escape: string) =>
+  escape.length === 3 ? String.fromCharCode(parseInt(escape, 8)) : (ESCAPES[escape] ?? escape)
 
 const isPath = (text: string) => text.startsWith('/') && text.length <= MAX_PATH_CHARS

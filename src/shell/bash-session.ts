@@ -5,6 +5,7 @@ import { IdleClose } from './idle-close.ts'
 import { runBashCommand, type FinishedCommand } from './bash-command.ts'
 import type { BashProcess } from './bash-process.ts'
 import type { Report, ShellStand } from './bash-report.ts'
+import { UNKNOWN_STAND } from './bash-report.ts'
 import { FLOODED, notStarted, tellEnd, tellEndBetween, tellLostCwd, toCommandResult } from './command-result.ts'
 import { endMarkedProcesses } from './processes/marked-processes.ts'
 import { SessionState } from './session-state.ts'
@@ -30,7 +31,9 @@ export type BashSessionOptions = Omit<BashPlan, 'sessionId' | 'startMs'> & {
 
 export class BashSession implements Shell {
   readonly id: string
-  stand: ShellStand & Pick<Shell, 'cwd'>
+  /** What the next command finds, as far as it is known. */
+  stand: ShellStand
+  #cwd: string
   readonly #options: BashSessionOptions
   readonly #files: ShellFiles
   readonly #state: SessionState
@@ -62,12 +65,13 @@ export class BashSession implements Shell {
       isEnded: () => this.#endedBy !== undefined,
       onBash: (bash) => (this.#bash = bash),
     })
-    this.stand = { cwd: options.workdir, evaluates: [], path: options.env.path }
+    this.#cwd = options.workdir
+    this.stand = { cwd: this.#cwd, evaluates: [], path: options.env.path }
     if (options.after) this.#queue.run(async () => options.after).catch(() => {})
   }
 
   get cwd(): string {
-    return this.stand.cwd
+    return this.#cwd
   }
 
   get facts(): SessionFacts {
@@ -116,13 +120,18 @@ export class BashSession implements Shell {
     })
   }
 
-  /** Resolves when the state after the last finished command is on disk. */
-  async keepState(): Promise<void> {
-    if (this.#commands > 0) return await this.#state.save(this.#bash)
-    await this.#queue.run(async () => {
-      // The state follows the report that ended the command, so another report comes after the state.
-      await this.bash?.send('')
+  /** Resolves when the state after the last finished command is on disk; to false if it is too large for that. */
+  async keepState(): Promise<boolean> {
+    if (this.#commands > 0) {
       await this.#state.save(this.#bash)
+      return true
+    }
+    return await this.#queue.run(async () => {
+      const { bash } = this
+      // The state follows the report that ended the command, so another report comes after the state.
+      await bash?.send('')
+      await this.#state.save(this.#bash)
+      return bash?.hadState !== false
     })
   }
 
@@ -174,7 +183,8 @@ export class BashSession implements Shell {
     await this.#endShell()
     await this.#state.forget()
     this.#news = []
-    this.stand = { cwd: this.#options.workdir, evaluates: [], path: this.#options.env.path }
+    this.#cwd = this.#options.workdir
+    this.stand = { cwd: this.#cwd, evaluates: [], path: this.#options.env.path }
   }
 
   async #runExclusive(command: string, options: CommandOptions): Promise<ShellResult> {
@@ -265,8 +275,9 @@ export class BashSession implements Shell {
   }
 
   /** Takes over what the shell reports of itself; returns notes for the result. */
-  #takeOver({ cwd = this.cwd, lostCwd, evaluates, path }: Report): string[] {
-    this.stand = { cwd, evaluates, path: path ?? this.stand.path }
+  #takeOver({ cwd = this.cwd, lostCwd, stand }: Report): string[] {
+    this.#cwd = cwd
+    this.stand = stand
     return lostCwd === undefined ? [] : [tellLostCwd(lostCwd, cwd)]
   }
 
@@ -285,6 +296,8 @@ export class BashSession implements Shell {
     const bash = this.#bash
     if (bash) {
       await bash.end()
+      // The next one begins with an earlier state.
+      if (!bash.isStateCurrent) this.stand = UNKNOWN_STAND
       // The result of the executed command must not be lost because of this.
       const note = (error: unknown) => this.#news.push(`The shell's state could not be saved: ${String(error)}.`)
       await this.#state.save(bash).catch(note)

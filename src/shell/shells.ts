@@ -212,7 +212,7 @@ export class BashShells implements Shells {
 
   async #copyState(sessionId: string, directory: string): Promise<void> {
     checkSessionId(sessionId)
-    await this.#sessions.get(sessionId)?.keepState()
+    if ((await this.#sessions.get(sessionId)?.keepState()) === false) throw tooLargeState(sessionId)
     await makeDirectories(directory, 0o700)
     const state = join(this.#keptDir, sessionId, STATE_FILE)
     await copyFile(state, join(directory, STATE_FILE)).catch(ignoreMissing)
@@ -276,6 +276,12 @@ function checkSessionId(id: string): void {
     'A session id has 1 to 64 letters, digits, "_", "." or "-", and does not begin with "." or "-".',
   )
 }
+
+const tooLargeState = (id: string) =>
+  new Problem(
+    'limit_reached',
+    `The variables and functions of the shell session ${id} take more than 1 MiB and cannot be copied: unset some, or restart it.`,
+  )
 
 function tooManySessions(limit: number): Problem {
   return new Problem('limit_reached', `A conversation has at most ${limit} shell sessions: use or end one of them.`, {

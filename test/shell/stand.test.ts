@@ -4,7 +4,11 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { PermissionGate } from '../../src/policy/permissions.ts'
 import { ruleSetOf } from '../../src/policy/rules/rule-set.ts'
+import { HostEnvironment } from '../../src/lib/start-process.ts'
+import { PATIENCE_S } from '../support/patience.ts'
 import { openShells } from './shell-fixture.ts'
+
+const NEVER = new AbortController().signal
 
 const EVALUATED = 'a[$(touch ran)]'
 const ASSIGNMENTS = [
@@ -58,6 +62,44 @@ test('the search path of a shell is known as it is, and from its start', async (
   expect(shells.standOf(shell.id)).toMatchObject({ cwd: workdir, path: `${workdir}/a b:${first}::.` })
   expect(shells.standOf(shell.id, true)).toEqual({ cwd: undefined, evaluates: [], path: first })
   await run("export PATH=$'/a\\nb'")
-  expect(shells.standOf(shell.id).path, 'a place that is not known').toBe('')
+  expect(shells.standOf(shell.id).path).toBe('/a\nb')
   expect(reopen().standOf('other').path).toBe(first)
+})
+
+test.each(['C', 'C.UTF-8'])('the search path is known with every name that is text (locale %s)', async (locale) => {
+  const { shells, shell, run, workdir } = await openShells({
+    env: HostEnvironment.from({ PATH: process.env['PATH'], LANG: locale, LC_ALL: locale }),
+  })
+  const first = shells.standOf(shell.id).path ?? ''
+  const names = ['j\u00fcrgen', 'back\\slash', "quote's", 'new\nline', '$dollar']
+  const own = names.map((name) => `${workdir}/${name}`).join(':')
+  await run(`PATH='${own.replaceAll("'", `'\\''`)}':"$PATH"`)
+  expect(shells.standOf(shell.id).path).toBe(`${own}:${first}`)
+  await run(`PATH=$'/x\\xff':"$PATH"`)
+  expect(shells.standOf(shell.id), 'no text').toEqual({ cwd: undefined, path: null })
+})
+
+test('nothing is known of a shell whose report is too long, or names a directory that is no text', async () => {
+  const { shells, shell, run, workdir } = await openShells()
+  await run('true')
+  expect(shells.standOf(shell.id)).toMatchObject({ cwd: workdir, evaluates: expect.arrayContaining(['RANDOM']) })
+  await run("mkdir $'d\\xff'; cd $'d\\xff'")
+  expect(shells.standOf(shell.id)).toEqual({ cwd: undefined, path: null })
+  await run(`cd '${workdir}'`)
+  expect(shells.standOf(shell.id)).toMatchObject({ cwd: workdir, evaluates: expect.arrayContaining(['RANDOM']) })
+  await run('declare -ai big=({1..200000})')
+  expect(shells.standOf(shell.id)).toEqual({ cwd: undefined, path: null })
+})
+
+test('a command in the background begins with the state that the gate knows, or not at all', async () => {
+  const { shells, shell, run, workdir } = await openShells()
+  await run('mkdir other; cd other; export x=1')
+  await (await shells.fork(shell.id, 'first')).close()
+  await run('x=$(seq 1 200000)')
+  await run(`cd '${workdir}'`)
+  expect(shells.standOf(shell.id)).toMatchObject({ cwd: workdir })
+  await expect(shells.fork(shell.id, 'second')).rejects.toMatchObject({ code: 'limit_reached' })
+  await run('unset x')
+  await using fork = await shells.fork(shell.id, 'third')
+  expect(await fork.run('pwd', { timeout: PATIENCE_S, signal: NEVER })).toMatchObject({ stdout: `${workdir}\n` })
 })
