@@ -92,7 +92,7 @@ export class AcpStory implements StoryClient {
 class NotedSocket extends WebSocket {
   constructor(...given: ConstructorParameters<typeof WebSocket>) {
     super(...given)
-    this.on('message', (data) => noteFrame(String(data)))
+    this.on('message', (data: Buffer) => noteFrame(data.toString()))
   }
 }
 

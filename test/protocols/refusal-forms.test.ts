@@ -1,0 +1,142 @@
+/** What every route of a protocol refuses, each in the form of the errors of its protocol. */
+import { execFile } from 'node:child_process'
+import { promisify } from 'node:util'
+import { afterAll, expect, test } from 'vitest'
+import { setStage } from '../support/agent.ts'
+import { KEY } from '../support/server.ts'
+
+const MAX_BODY_BYTES = 1_000_000
+const env = { OPENHANDS_PROTOCOLS: 'openai,ai-sdk,ag-ui,mcp,a2a', OPENHANDS_MAX_BODY_BYTES: String(MAX_BODY_BYTES) }
+const stage = await setStage(() => ({ text: 'Read.' }), { env })
+afterAll(() => stage[Symbol.asyncDispose]())
+const { server } = stage
+const LLM = { model: 'scripted', base_url: stage.model.baseUrl, api_key: 'scripted-model-key' }
+await server.call('PUT', '/profiles/default', { llm_config: LLM })
+
+const keyOf = async (scope: string): Promise<string> =>
+  (await server.call('POST', '/keys', { name: scope, scopes: [scope] })).body.key
+const READER = await keyOf('read')
+
+type Protocol = {
+  readonly path: string
+  readonly body: (text: string) => object
+  readonly headers?: Record<string, string>
+  /** The form of an error. */
+  readonly form: object
+  /** Of what is no JSON. JSON-RPC has its own code. */
+  readonly brokenStatus?: number
+}
+
+const id = () => crypto.randomUUID()
+const user = (content: string) => ({ id: id(), role: 'user', content })
+const said = (text: string) => ({ message: { messageId: id(), role: 'ROLE_USER', parts: [{ text }] } })
+const OPENAI = { error: { message: expect.any(String), type: expect.any(String), code: expect.any(String) } }
+const RPC = { jsonrpc: '2.0', error: { code: expect.any(Number), message: expect.any(String) } }
+const A2A = { 'a2a-version': '1.0' }
+
+const PROTOCOLS: Readonly<Record<string, Protocol>> = {
+  Responses: { path: '/v1/responses', body: (input) => ({ model: 'default', input }), form: OPENAI },
+  'Chat Completions': {
+    path: '/v1/chat/completions',
+    body: (text) => ({ model: 'default', messages: [user(text)] }),
+    form: OPENAI,
+  },
+  'AI SDK': {
+    path: '/ai/chat',
+    body: (text) => ({ id: id(), messages: [{ id: id(), role: 'user', parts: [{ type: 'text', text }] }] }),
+    form: expect.any(String),
+  },
+  'AG-UI': {
+    path: '/ag-ui/default',
+    body: (text) => ({ threadId: id(), runId: id(), messages: [user(text)] }),
+    form: { error: expect.any(String), message: expect.any(String) },
+  },
+  MCP: {
+    path: '/mcp',
+    body: (prompt) => ({
+      jsonrpc: '2.0',
+      id: 1,
+      method: 'tools/call',
+      params: { name: 'start_agent', arguments: { prompt, wait_seconds: 0 } },
+    }),
+    headers: { accept: 'application/json, text/event-stream' },
+    form: RPC,
+  },
+  'A2A by HTTP': {
+    path: '/a2a/v1/message:send',
+    body: said,
+    headers: A2A,
+    form: { error: { code: expect.any(Number), status: expect.any(String), message: expect.any(String) } },
+  },
+  'A2A by JSON-RPC': {
+    path: '/a2a',
+    body: (text) => ({ jsonrpc: '2.0', id: 1, method: 'SendMessage', params: said(text) }),
+    headers: A2A,
+    form: RPC,
+    brokenStatus: 200,
+  },
+}
+const ROWS = Object.entries(PROTOCOLS).map(([name, protocol]) => ({ name, ...protocol }))
+
+type Sent = { readonly body: string; readonly key?: string; readonly type?: string }
+
+async function send({ path, headers }: Protocol, { body, key = KEY, type = 'application/json' }: Sent) {
+  const response = await fetch(server.url + path, {
+    method: 'POST',
+    headers: { 'content-type': type, ...headers, ...(key !== '' && { authorization: `Bearer ${key}` }) },
+    body,
+  })
+  const text = await response.text()
+  const json = /^data: (.*)$/m.exec(text)?.[1] ?? text
+  return { status: response.status, headers: response.headers, body: json.startsWith('{') ? JSON.parse(json) : json }
+}
+
+test.each(ROWS)('$name refuses a request without a key, and with a wrong one', async (protocol) => {
+  for (const key of ['', 'wrong']) {
+    const refused = await send(protocol, { body: JSON.stringify(protocol.body('Hello')), key })
+    expect(refused).toMatchObject({ status: 401, body: protocol.form })
+    expect(refused.headers.get('www-authenticate')).toContain('Bearer')
+  }
+})
+
+test.each(ROWS)('$name starts nothing for a key that may only read', async (protocol) => {
+  const count = async () => (await server.call('GET', '/conversations/count')).body.count
+  const before = await count()
+  const refused = await send(protocol, { body: JSON.stringify(protocol.body('Hello')), key: READER })
+  // The key may list the tools: what one of them refuses is its result.
+  const isResult = protocol.path === '/mcp'
+  const form = isResult
+    ? { result: { isError: true, content: [{ text: expect.stringMatching(/^forbidden/) }] } }
+    : protocol.form
+  expect(refused).toMatchObject({ status: isResult ? 200 : 403, body: form })
+  expect(await count()).toBe(before)
+})
+
+test.each(ROWS)('$name refuses bodies that are too large, of another type, or no JSON', async (protocol) => {
+  const { form, brokenStatus = 400 } = protocol
+  const large = JSON.stringify(protocol.body('x'.repeat(MAX_BODY_BYTES)))
+  expect(await send(protocol, { body: large })).toMatchObject({ status: 413, body: form })
+  expect(await send(protocol, { body: 'x', type: 'text/plain' })).toMatchObject({ status: 415, body: form })
+  expect(await send(protocol, { body: '{"a": ' })).toMatchObject({ status: brokenStatus, body: form })
+})
+
+test('a full disk is an error of each protocol, and each works when there is room', async () => {
+  const limit = async (bytes: number | 'unlimited') =>
+    await promisify(execFile)('prlimit', ['--pid', String(server.pid), `--fsize=${bytes}:`])
+  const text = 'x'.repeat(200_000)
+  await limit(64 * 1024)
+  for (const protocol of ROWS) {
+    const { status, headers, body } = await send(protocol, { body: JSON.stringify(protocol.body(text)) })
+    const isResult = protocol.path === '/mcp'
+    const form = isResult
+      ? { result: { isError: true, content: [{ text: expect.stringMatching(/^storage_full/) }] } }
+      : protocol.form
+    expect({ name: protocol.name, status, body }).toMatchObject({ status: isResult ? 200 : 507, body: form })
+    expect(headers.get('retry-after')).toBeNull()
+  }
+  await limit('unlimited')
+  for (const protocol of ROWS) {
+    const { status } = await send(protocol, { body: JSON.stringify(protocol.body(text)) })
+    expect({ name: protocol.name, status }).toMatchObject({ status: 200 })
+  }
+})
