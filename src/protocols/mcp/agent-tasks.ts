@@ -55,10 +55,13 @@ async function find({ openAgents, explain }: Options, taskId: string): Promise<F
   if (!place) throw unknownTask()
   const agents = await openAgents()
   const { conversationId, seq } = place
-  const agent = await agents.find(conversationId).catch(async (error: unknown) => {
+  const read = async () => {
+    const agent = await agents.find(conversationId)
+    return { agent, first: await agent.eventAt(seq) }
+  }
+  const { agent, first } = await read().catch(async (error: unknown) => {
     throw unknownTask(await explain(error))
   })
-  const first = await agent.eventAt(seq)
   if (!first) throw unknownTask()
   return { agent, seq, begunAt: first.timestamp }
 }

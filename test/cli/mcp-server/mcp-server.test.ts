@@ -5,6 +5,7 @@ import { mkdir, mkdtemp, readFile, realpath, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { z } from 'zod'
 import type { AgentReport } from '../../../src/protocols/mcp/agent-report.ts'
 import { waitingFor } from '../../../src/protocols/mcp/agent-report.ts'
 import { createClient } from '../../../src/client/client.ts'
@@ -22,10 +23,10 @@ let server: TestServer
 let agents: Client
 
 /** A program with this key. */
-async function connect(key: string): Promise<Client> {
+async function connect(key: string, options: ConstructorParameters<typeof Client>[1] = {}): Promise<Client> {
   const [command, ...args] = commandLine(['mcp', '--server', server.url])
   const env = { PATH: process.env['PATH']!, HOME: process.env['HOME']!, OPENHANDS_MASTER_KEY: key }
-  const client = new Client({ name: 'test', version: '1' })
+  const client = new Client({ name: 'test', version: '1' }, options)
   await client.connect(new StdioClientTransport({ command, args, env, cwd: home }))
   return client
 }
@@ -140,4 +141,20 @@ test('each kind of what waits says what is asked, and which scope answers it', (
   expect(texts[0]).toMatch(/example\.org:443.*approve/)
   expect(texts[1]).toMatch(/asks the user for the MCP server tickets: Which branch\?.*write/)
   expect(texts[2]).toMatch(/waits for the client reviewer.*approve/)
+})
+
+test('a client that polls tasks gets one for an agent at work, and an error for an unknown one', async () => {
+  const capabilities = { extensions: { 'io.modelcontextprotocol/tasks': {} } }
+  const client = await connect(KEY, { capabilities, versionNegotiation: { mode: 'auto' } })
+  const ask = async (method: string, params: Record<string, unknown>) =>
+    await client.request({ method, params }, z.looseObject({}))
+  const started = await call('start_agent', { prompt: 'slow', wait_seconds: 0 })
+  const { conversation_id, seq } = started.report
+  const taskId = `${conversation_id}.${seq}`
+  expect(await ask('tasks/get', { taskId })).toMatchObject({ taskId, status: 'working' })
+  await ask('tasks/cancel', { taskId })
+  await expect.poll(() => ask('tasks/get', { taskId })).toMatchObject({ status: 'cancelled' })
+  for (const unknown of [`${crypto.randomUUID()}.1`, `${conversation_id}.99999`, 'x'])
+    await expect(ask('tasks/get', { taskId: unknown })).rejects.toMatchObject({ code: -32602 })
+  await client.close()
 })
