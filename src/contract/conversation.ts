@@ -9,7 +9,7 @@ import { DEFAULT_ITERATIONS } from './limits/run-limits.ts'
 import { KnownSeq } from './values/known-seq.ts'
 import { DroppedField, LlmConfigInput } from './values/llm-config.ts'
 import { MessageInput, UsageByModel } from './values/message.ts'
-import { Count, Flag, PageLimit, listOf, repeated } from './values/page.ts'
+import { Count, Flag, MAX_COUNTED_VALUES, PageLimit, ValueCounts, listOf, repeated } from './values/page.ts'
 import { PermissionMode, RuleTexts } from './values/permission.ts'
 import { ProjectSource } from './project/project-settings.ts'
 import { DEFAULT_WAIT_S, RunOutcome, WaitTimeout } from './run.ts'
@@ -262,13 +262,6 @@ export const CountConversations = z.strictObject({
 })
 export type CountConversations = z.infer<typeof CountConversations>
 
-export const MAX_COUNTED_VALUES = 100
-
-const ValueCounts = z
-  .array(z.object({ value: z.string(), count: z.int().positive() }).meta({ id: 'ValueCount' }))
-  .max(MAX_COUNTED_VALUES)
-  .optional()
-
 export const ConversationCount = Count.extend({
   by_status: z
     .partialRecord(Status, z.int().positive())
@@ -282,7 +275,6 @@ export const ConversationCount = Count.extend({
   examples: [{ count: 42, by_status: { running: 2, finished: 40 }, by_label: [{ value: 'nightly', count: 12 }] }],
 })
 export type ConversationCount = z.infer<typeof ConversationCount>
-export type ValueCounts = NonNullable<z.infer<typeof ValueCounts>>
 
 export const ListConversations = z.strictObject({
   ...ConversationFilter,

@@ -43,7 +43,7 @@ test('a line of a list has prose without the marks of Markdown, and code as it i
   expect(withoutMarks('#17 __proto__ a*b [x] (y)')).toBe('#17 __proto__ a*b [x] (y)')
 })
 
-test('a browser has a short name, and what is no browser keeps its own', () => {
+test('a browser has a short name, and another program keeps its own', () => {
   const chrome = 'Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/140.0 Safari/537.36'
   expect(browserName(chrome)).toBe('Chrome, Linux')
   expect(browserName(`${chrome} Edg/140.0`)).toBe('Edge, Linux')

@@ -5,6 +5,15 @@ export const PageLimit = z.coerce.number().int().min(1).max(1000).default(100)
 
 export const Count = z.object({ count: z.int().nonnegative() }).meta({ id: 'Count', examples: [{ count: 42 }] })
 
+export const MAX_COUNTED_VALUES = 100
+
+/** How often each value of a field occurs. */
+export const ValueCounts = z
+  .array(z.object({ value: z.string(), count: z.int().positive() }).meta({ id: 'ValueCount' }))
+  .max(MAX_COUNTED_VALUES)
+  .optional()
+export type ValueCounts = NonNullable<z.infer<typeof ValueCounts>>
+
 /** `true` or `false`; 1 and 0 are accepted too. */
 export const Flag = z.stringbool({ truthy: ['true', '1'], falsy: ['false', '0'] }).meta({ type: 'boolean' })
 

@@ -1,11 +1,7 @@
 /** Filters and pages of conversation lists, over an order that is maintained elsewhere. Pure. */
-import type {
-  ConversationCount,
-  CountConversations,
-  ListConversations,
-  ValueCounts,
-} from '../../contract/conversation.ts'
-import { MAX_COUNTED_VALUES } from '../../contract/conversation.ts'
+import type { ConversationCount, CountConversations, ListConversations } from '../../contract/conversation.ts'
+import type { ValueCounts } from '../../contract/values/page.ts'
+import { MAX_COUNTED_VALUES } from '../../contract/values/page.ts'
 import { Problem } from '../../contract/problem.ts'
 import { SortedList } from './sorted-list.ts'
 import { filterableFields, pairIn } from '../../contract/conversations/metadata-filter.ts'

@@ -14,10 +14,10 @@ const MOST_CHARS = 500
 export function SummaryRow({ summary }: { readonly summary: ConversationSummary }) {
   const { title, preview, last_words, current_call, status, labels, user_id, model, cost_usd, waiting, updated_at } =
     summary
-  const said = last_words ?? preview ?? ''
+  const words = last_words ?? preview ?? ''
   const doing = current_call
     ? `${current_call.name}: ${current_call.target ?? ''}`
-    : withoutMarks(said.slice(0, MOST_CHARS))
+    : withoutMarks(words.slice(0, MOST_CHARS))
   return (
     <a class="summary" href={addressOf('c', summary.id)}>
       <span class="top">

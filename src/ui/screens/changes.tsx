@@ -26,8 +26,8 @@ export function Changes({ open }: { readonly open: OpenConversation }) {
   const [base, setBase] = useState<Base>('head')
   const [comments] = useState(() => new Comments(open.id))
   useEffect(() => comments.follow(), [])
-  const commented = useMemo(() => new Set(comments.all.value.map(({ path }) => path)), [comments.all.value])
-  const { diff, rows, isWhole, more, newFiles } = useDiff(open, base, commented)
+  const commentedPaths = useMemo(() => new Set(comments.all.value.map(({ path }) => path)), [comments.all.value])
+  const { diff, rows, isWhole, more, newFiles } = useDiff(open, base, commentedPaths)
   const { places, lost } = useMemo(() => placesOf(comments.all.value, rows ?? []), [comments.all.value, rows])
   const isOutdated = (comment: LineComment) => isWhole && comment.base === base && !places.has(keyOfAnchor(comment))
   return (
@@ -56,7 +56,7 @@ export function Changes({ open }: { readonly open: OpenConversation }) {
                 <DiffLine
                   row={row}
                   comment={places.get(row.key)?.comment}
-                  toggle={commented.has(row.path) ? undefined : () => newFiles.toggle(row.path)}
+                  toggle={commentedPaths.has(row.path) ? undefined : () => newFiles.toggle(row.path)}
                   set={(text) => row.anchor && comments.set(row.anchor, base, text)}
                 />
               )}
@@ -157,18 +157,18 @@ type DiffPage = RowPage<DiffRow> & { readonly hasGit: boolean }
 const FIRST_FILES = 5
 
 /** Reads the diff again when something may have changed files. */
-function useDiff(open: OpenConversation, base: Base, commented: ReadonlySet<string>) {
+function useDiff(open: OpenConversation, base: Base, commentedPaths: ReadonlySet<string>) {
   const lastChange = useAtMost(open.rows.value.findLast(changesFiles)?.seq, REFRESH_MS)
   const shownFiles = useRef(0)
   const diff = useLoaded((signal) => readDiff(open.id, base, shownFiles.current, signal), [open.id, base, lastChange])
-  const newFiles = useNewFiles(open, commented, lastChange)
+  const newFiles = useNewFiles(open, commentedPaths, lastChange)
   const { page, more } = useFurtherPages(diff.value, (before) => readPage(open.id, base, before))
   // Who has scrolled down stays there when the diff is read again.
   shownFiles.current = page?.rows.filter(({ file }) => file).length ?? 0
   const rows = useMemo(() => {
     // Snapshots know files that are in no commit.
-    const known = new Set(page?.rows.flatMap(({ file, path }) => (file ? [path] : [])))
-    return page && [...page.rows, ...(newFiles.rows ?? []).filter(({ path }) => !known.has(path))]
+    const knownPaths = new Set(page?.rows.flatMap(({ file, path }) => (file ? [path] : [])))
+    return page && [...page.rows, ...(newFiles.rows ?? []).filter(({ path }) => !knownPaths.has(path))]
   }, [page, newFiles.rows])
   return { diff, rows, more, isWhole: page?.next === undefined && newFiles.isWhole, newFiles }
 }

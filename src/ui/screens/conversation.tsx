@@ -79,7 +79,7 @@ function doingIn(open: OpenConversation): string | undefined {
   return `${visible(name)}: ${short(titleOf(input), 80)}, ${duration(passedMs)}`
 }
 
-/** On a small screen the tabs are wider than it is. */
+/** Scrolls to the open tab: the tabs are wider than a small screen. */
 function showTab(link: HTMLElement | null): void {
   link?.scrollIntoView({ block: 'nearest', inline: 'nearest' })
 }

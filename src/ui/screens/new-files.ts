@@ -7,20 +7,20 @@ import type { OpenConversation } from '../state/conversation.ts'
 import { rowsOfNewFile } from '../state/diff-lines.ts'
 import { client } from '../state/session.ts'
 
-/** `commented`: the paths of files with comments, which are always shown. Reads again when `version` changes. */
-export function useNewFiles(open: OpenConversation, commented: ReadonlySet<string>, version: unknown) {
-  const [opened, setOpened] = useState<ReadonlySet<string>>(new Set())
+/** `commentedPaths`: the paths of files with comments, which are always shown. Reads again when `version` changes. */
+export function useNewFiles(open: OpenConversation, commentedPaths: ReadonlySet<string>, version: unknown) {
+  const [openedPaths, setOpenedPaths] = useState<ReadonlySet<string>>(new Set())
   const paths = useLoaded((signal) => readPaths(open.id, signal), [open.id, version])
-  const shownPaths = (paths.value ?? []).filter((path) => opened.has(path) || commented.has(path))
+  const shownPaths = (paths.value ?? []).filter((path) => openedPaths.has(path) || commentedPaths.has(path))
   const names = shownPaths.join('\0')
   const contents = useLoaded(
     async (signal) => ({ names, byPath: await readAll(open, shownPaths, signal) }),
     [open.id, version, names],
   )
   const rows = useMemo(() => {
-    const shown = new Set(shownPaths)
+    const shownSet = new Set(shownPaths)
     return paths.value?.flatMap((path) =>
-      rowsOfNewFile(path, shown.has(path) ? contents.value?.byPath.get(path) : undefined),
+      rowsOfNewFile(path, shownSet.has(path) ? contents.value?.byPath.get(path) : undefined),
     )
   }, [paths.value, names, contents.value])
   return {
@@ -28,7 +28,7 @@ export function useNewFiles(open: OpenConversation, commented: ReadonlySet<strin
     failed: [paths, contents].map(({ fault, again }) => ({ fault, again })).find(({ fault }) => fault !== undefined),
     isWhole: paths.value !== undefined && contents.value?.names === names,
     toggle: (path: string) =>
-      setOpened((before) => (before.has(path) ? before.difference(new Set([path])) : new Set([...before, path]))),
+      setOpenedPaths((before) => (before.has(path) ? before.difference(new Set([path])) : new Set([...before, path]))),
   }
 }
 

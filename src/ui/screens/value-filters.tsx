@@ -1,5 +1,5 @@
 /** The labels, models and users of conversations as filters, each with how many conversations have it. */
-import type { ValueCounts } from '../../contract/conversation.ts'
+import type { ValueCounts } from '../../contract/values/page.ts'
 import { count } from '../parts/amounts.ts'
 import type { FilterName, ListQuery } from '../state/list-query.ts'
 import { hasFilterText } from '../state/list-query.ts'
