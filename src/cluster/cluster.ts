@@ -38,8 +38,12 @@ export type ClusterOptions = {
   readonly onFault: (error: unknown) => void
   /** Called for each request that was sent to another instance. */
   readonly onForwarded?: ((outcome: 'answered' | 'failed') => void) | undefined
+  /** Resolves to true if the conversation is open in this instance, and to false when it is closed. */
+  readonly isHere?: (conversationId: string) => Promise<boolean>
   /** Returns true if this instance has no free slot for a run, and others can read the files of its conversations. */
   readonly leavesToOthers?: () => boolean
+  /** How long requests are sent to the known owner of their conversation without a question to the database, in milliseconds. */
+  readonly ownerMs?: number
   /** How often it is looked whether an instance that requests were sent to has ended, in milliseconds. */
   readonly checkMs?: number
   /** How often it is looked whether such an instance is silent, and how long an answer to a new connection may take; in milliseconds. */
@@ -47,6 +51,10 @@ export type ClusterOptions = {
 }
 
 const CHECK_MS = 3000
+
+/** A question to the database takes as long as the owner's answer to a short request. */
+const OWNER_MS = 1000
+const MAX_OWNERS = 10_000
 
 const SILENCE = { lookMs: 10_000, connectMs: undefined }
 
@@ -76,7 +84,9 @@ export class Cluster implements AsyncDisposable {
   readonly #unproven = new Map<string, Socket>()
   readonly #timers: readonly NodeJS.Timeout[]
   #reportedAt = -Infinity
-  #isHere: ((conversationId: string) => Promise<boolean>) | undefined
+  #isLeaving = false
+  /** The owners that the database has named last, by the ids of their conversations. */
+  readonly #owners = new Map<string, { readonly peer: Peer; readonly at: number }>()
   readonly #server: Server
   #settings: SettingsHashes = {}
 
@@ -135,17 +145,28 @@ export class Cluster implements AsyncDisposable {
 
   /**
    * Returns the other instance that must answer a request; undefined if this one does. A conversation without an owner is for
-   * the least loaded one if no run can begin here. What another one has sent is forwarded only by an instance that stops: it may
-   * have left the conversation since.
+   * the least loaded one if no run can begin here. What another one has sent is forwarded if this one has left the conversation
+   * since.
    */
   async ownerElsewhere(connection: object, conversationId: string): Promise<Peer | undefined> {
     const isForwarded = this.#connections.has(connection)
-    if (this.#isHere ? await this.#isHere(conversationId) : isForwarded) return undefined
     const { instances, leavesToOthers } = this.#options
+    if ((isForwarded || this.#isLeaving) && (await this.#isHere(conversationId))) return undefined
     const owner = await instances.otherOwnerOf(conversationId)
+    this.#noteOwner(conversationId, owner)
     if (owner) return owner
-    if (this.#isHere) return await this.successor()
-    return leavesToOthers?.() ? await instances.leastLoadedFor(conversationId) : undefined
+    if (this.#isLeaving) return await this.successor()
+    return !isForwarded && leavesToOthers?.() ? await instances.leastLoadedFor(conversationId) : undefined
+  }
+
+  /** Does the same without a question to the database if it has named the owner a moment ago: that one may have left it since. */
+  async likelyOwnerElsewhere(connection: object, conversationId: string): Promise<Peer | undefined> {
+    const { ownerMs = OWNER_MS } = this.#options
+    const owner = this.#owners.get(conversationId)
+    const isRecent = owner !== undefined && performance.now() - owner.at < ownerMs
+    const mayAsk = isRecent && !this.#isLeaving && !this.#connections.has(connection)
+    if (mayAsk && !(await this.#isHere(conversationId))) return owner.peer
+    return await this.ownerElsewhere(connection, conversationId)
   }
 
   /** Returns the other instance that must answer a create with this key, because it has answered one before. */
@@ -160,12 +181,12 @@ export class Cluster implements AsyncDisposable {
 
   /** Returns the instance that must answer a request for something new; undefined if this one does. */
   async successor(): Promise<Peer | undefined> {
-    return this.#isHere && (await this.#options.instances.successor())
+    return this.#isLeaving ? await this.#options.instances.successor() : undefined
   }
 
   /** Makes other instances answer requests about all conversations that are not here any more. */
-  async leave(isHere: (conversationId: string) => Promise<boolean>): Promise<void> {
-    this.#isHere = isHere
+  async leave(): Promise<void> {
+    this.#isLeaving = true
     await this.#options.instances.leave()
   }
 
@@ -179,6 +200,7 @@ export class Cluster implements AsyncDisposable {
       return response
     } catch (error) {
       onForwarded?.('failed')
+      this.#forgetOwner(peer.instance)
       if (tlsFaultIn(error) !== undefined) this.#options.onFault(error)
       throw error
     }
@@ -197,7 +219,25 @@ export class Cluster implements AsyncDisposable {
     if (knownInstances.length === 0) return
     // Nobody knows without the database. The next look is soon.
     const endedInstances = await this.#options.instances.ended(knownInstances).catch(() => [])
-    for (const instance of endedInstances) this.#peers.forget(instance)
+    for (const instance of endedInstances) {
+      this.#peers.forget(instance)
+      this.#forgetOwner(instance)
+    }
+  }
+
+  async #isHere(conversationId: string): Promise<boolean> {
+    return (await this.#options.isHere?.(conversationId)) ?? false
+  }
+
+  #noteOwner(conversationId: string, peer: Peer | undefined): void {
+    this.#owners.delete(conversationId)
+    if (peer) this.#owners.set(conversationId, { peer, at: performance.now() })
+    const [oldest] = this.#owners.keys()
+    if (oldest !== undefined && this.#owners.size > MAX_OWNERS) this.#owners.delete(oldest)
+  }
+
+  #forgetOwner(instance: number): void {
+    for (const [id, { peer }] of this.#owners) if (peer.instance === instance) this.#owners.delete(id)
   }
 
   #keep(socket: Socket): void {

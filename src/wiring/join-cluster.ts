@@ -12,6 +12,7 @@ import type { Services } from './services.ts'
 export async function openCluster(
   config: Config,
   { storage, logger, metrics, slots }: Services,
+  { isHere }: Pick<ConversationManager, 'isHere'>,
 ): Promise<Cluster | undefined> {
   const { instances, keys, replays } = storage
   if (!config.cluster || !instances) return undefined
@@ -24,8 +25,8 @@ export async function openCluster(
   instances.publishLoad(() => ({ active: slots.active, limit }))
   // Elsewhere, its files would be missing.
   const leavesToOthers = () => sharedDir !== undefined && slots.active >= limit
-  const reporting = { onRefused, onFault, onForwarded }
-  return new module.Cluster({ instances, replays, keyMaterial: keys.material[0], tls, leavesToOthers, ...reporting })
+  const parts = { isHere, onRefused, onFault, onForwarded }
+  return new module.Cluster({ instances, replays, keyMaterial: keys.material[0], tls, leavesToOthers, ...parts })
 }
 
 async function readCertificates(files: TlsFiles): Promise<TlsMaterial> {

@@ -90,7 +90,7 @@ export async function startServer(
   const progress: Progress = { phase: 'starting', isLoaded: false, loading: Promise.withResolvers() }
   watchMetrics(services, manager, progress)
   const connections = new LocalConnections()
-  const cluster = await openCluster(config, services)
+  const cluster = await openCluster(config, services, manager)
   const remote = await openRemote(cluster, services, manager)
   const http = await createHttp(config, services, {
     manager,
@@ -128,7 +128,7 @@ export async function startServer(
     const deadline = AbortSignal.timeout(timerMs(config.drainSeconds * 1000))
     await replays.close() // whatever others do with their forks, the next start continues them
     // If this fails, the others learn that this one has ended.
-    await cluster.leave(manager.isHere).catch((error: unknown) => logger.warn({ err: error }, NOT_LEFT))
+    await cluster.leave().catch((error: unknown) => logger.warn({ err: error }, NOT_LEFT))
     await manager.leave(deadline)
   }
   const close = async () => {

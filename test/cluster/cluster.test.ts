@@ -7,8 +7,10 @@ import { connect } from 'node:net'
 import { buffer } from 'node:stream/consumers'
 import { expect, onTestFinished, test } from 'vitest'
 import { Access } from '../../src/access/access.ts'
+import type { ClusterOptions } from '../../src/cluster/cluster.ts'
 import { Cluster } from '../../src/cluster/cluster.ts'
 import type { SentRequest } from '../../src/cluster/peer-client.ts'
+import type { Peer } from '../../src/storage/instances.ts'
 import { startCutProxy } from '../support/cut-proxy.ts'
 import { until } from '../support/until.ts'
 
@@ -23,7 +25,9 @@ const sent = (path: string): SentRequest => ({
   signal: new AbortController().signal,
 })
 
-async function setCluster(answer: RequestListener) {
+async function setCluster(answer: RequestListener, more: Partial<ClusterOptions> = {}) {
+  const lookups: string[] = []
+  let owns: Peer | undefined
   const ended = new Set<number>()
   const refused: string[] = []
   const clusterOf = (own: number) =>
@@ -31,6 +35,10 @@ async function setCluster(answer: RequestListener) {
       instances: {
         ...loneInstance(own),
         ended: async (instances) => instances.filter((each) => ended.has(each)),
+        otherOwnerOf: async () => {
+          lookups.push(String(own))
+          return owns
+        },
       },
       keyMaterial: 'a data key',
       tls: undefined,
@@ -39,6 +47,8 @@ async function setCluster(answer: RequestListener) {
       checkMs: 10,
       silence: { lookMs: 10, connectMs: 500 },
       reportMs: 3_600_000,
+      ownerMs: 3_600_000,
+      ...more,
     })
   const [asked, owner] = [clusterOf(1), clusterOf(OWNER)]
   const address = await owner.listen(createServer(answer), {
@@ -49,6 +59,10 @@ async function setCluster(answer: RequestListener) {
   })
   const network = await startCutProxy(new URL(address))
   return {
+    lookups,
+    name: (peer: Peer | undefined) => (owns = peer),
+    asked,
+    owner,
     ended,
     refused,
     address: new URL(address),
@@ -126,4 +140,47 @@ test('connections that prove nothing do not add up, and keep no instance out', a
   expect((await buffer(body)).toString()).toBe('answered')
   // Many were closed, and the log has one line.
   expect(cluster.refused).toHaveLength(1)
+})
+
+test('the database is asked once for the owner of several requests, and again after one has failed', async () => {
+  let isOpen = false
+  await using cluster = await setCluster((_, response) => response.end('answered'), { isHere: async () => isOpen })
+  const { asked, lookups } = cluster
+  const peer = { instance: OWNER, address: cluster.network.url }
+  const find = () => asked.likelyOwnerElsewhere({}, 'an id')
+  cluster.name(peer)
+  expect([await find(), await find()]).toEqual([peer, peer])
+  expect(lookups).toEqual(['1'])
+  // This instance has taken it over.
+  isOpen = true
+  cluster.name(undefined)
+  expect(await find()).toBeUndefined()
+  isOpen = false
+  cluster.name(peer)
+  expect([await find(), await find()]).toEqual([peer, peer])
+  await asked.send({ ...peer, address: 'http://127.0.0.1:9' }, sent('/'), MASTER).catch(() => {})
+  expect(await find()).toEqual(peer)
+  expect(lookups).toHaveLength(4)
+})
+
+test('a request that reaches an instance without the conversation is forwarded to the one that has it', async () => {
+  const third = { instance: 3, address: 'http://127.0.0.1:9' }
+  const found: unknown[] = []
+  let isOpen = true
+  const cluster = await setCluster(
+    (request, response) => {
+      const looking = cluster.owner.ownerElsewhere(request.socket, 'an id')
+      void looking.then((peer) => {
+        found.push(peer)
+        return response.end()
+      })
+    },
+    { isHere: async () => isOpen },
+  )
+  await using _ = cluster
+  cluster.name(third)
+  await cluster.send('/')
+  isOpen = false
+  await cluster.send('/')
+  expect(found).toEqual([undefined, third])
 })

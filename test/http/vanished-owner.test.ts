@@ -9,12 +9,14 @@ import { KEY, expectProblem, setHttp } from './fixtures.ts'
 
 /** The look-ups of each connection: the first one finds an owner, and the next ones do not. */
 const asked = new WeakSet<object>()
+const ownerElsewhere = async (connection: object) => {
+  if (asked.has(connection)) return undefined
+  asked.add(connection)
+  return { instance: 7, address: 'http://127.0.0.1:9' }
+}
 const cluster = {
-  ownerElsewhere: async (connection: object) => {
-    if (asked.has(connection)) return undefined
-    asked.add(connection)
-    return { instance: 7, address: 'http://127.0.0.1:9' }
-  },
+  ownerElsewhere,
+  likelyOwnerElsewhere: ownerElsewhere,
   ownerOfKey: async () => undefined,
   ownerOfReplay: async () => undefined,
   successor: async () => undefined,

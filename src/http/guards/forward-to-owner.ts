@@ -14,7 +14,10 @@ import { ownKey } from './limited-requests.ts'
 import { hasBody } from './slow-bodies.ts'
 
 export type Peers = {
-  readonly cluster: Pick<Cluster, 'ownerElsewhere' | 'ownerOfKey' | 'ownerOfReplay' | 'successor' | 'send'>
+  readonly cluster: Pick<
+    Cluster,
+    'ownerElsewhere' | 'likelyOwnerElsewhere' | 'ownerOfKey' | 'ownerOfReplay' | 'successor' | 'send'
+  >
   readonly remote: Pick<RemoteConversations, 'find' | 'elsewhere'>
 }
 type OwnerLookup = Pick<ConversationManager, 'find' | 'beginRequest'>
@@ -41,7 +44,7 @@ export async function findOwner(request: FastifyRequest, { cluster, remote }: Pe
   if (url === '/replays/:replay_id' && method === 'DELETE') return await replayOwner(request, cluster)
   if (url === '/conversations' && method === 'POST' && request.access) return await cluster.successor()
   if (id === undefined || !request.access) return undefined
-  if (!config.outlivesOwner) return await cluster.ownerElsewhere(request.raw.socket, id)
+  if (!config.outlivesOwner) return await cluster.likelyOwnerElsewhere(request.raw.socket, id)
   request.elsewhere = remote.elsewhere(request, id)
   request.remote = await remote.find(request, id)
   return undefined
