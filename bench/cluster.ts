@@ -6,6 +6,7 @@ import http from 'node:http'
 import { readFileSync } from 'node:fs'
 import { text } from 'node:stream/consumers'
 import { once } from 'node:events'
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { IncomingMessage } from 'node:http'
 import { freePort } from '../test/support/free-port.ts'
 import { benchMany, benchTakeover, startMs } from './cluster-scale.ts'
@@ -48,7 +49,7 @@ export async function benchCluster(): Promise<Row[]> {
     await lists(sides),
     await reads(sides),
     await deltas(sides),
-    memory(sides),
+    await memory(sides),
     guard(owner),
     await benchTakeover(url, owner),
     ...(await benchMany(url, settings, emptyMs)),
@@ -109,10 +110,14 @@ async function deltas({ owner, other }: Sides): Promise<Row> {
   return row('a piece of text from the model to a subscriber of another instance', own, its, 'at the owner')
 }
 
-function memory({ files, owner }: Sides): Row {
+/** What a load has left is removed by then. */
+const REST_MS = 10_000
+
+async function memory({ files, owner }: Sides): Promise<Row> {
+  await sleep(REST_MS)
   const [own, its] = [megabytesOf(owner.pid), megabytesOf(files.pid)]
   return [
-    'resident memory of an instance then',
+    'resident memory of an instance, 10 s later',
     `${own.toFixed(0)} MB`,
     `${(own - its).toFixed(0)} MB more than with files`,
   ]
