@@ -6,7 +6,7 @@ export type AgentDirectories = {
   readonly workdir: string
   /** All directories of the agent. */
   readonly roots: readonly string[]
-  /** Where relative paths of rules start that allow something. */
+  /** Relative paths of rules that allow something start there. */
   readonly bases: Bases
   /** The bases of rules that deny or ask, which hold in all directories of the agent. */
   readonly strictBases: Bases

@@ -4,7 +4,7 @@ import { createDisk } from './disk.ts'
 import type { PlacesOptions } from './places.ts'
 import { Places } from './places.ts'
 import { programOfGit } from './git/repository.ts'
-import { holdsLinks, isDirectory, realPath } from './real-path.ts'
+import { holdsLinks, isDirectory, realPath } from './links/real-path.ts'
 import type { RuleSet } from './rules/rule-set.ts'
 
 /** Whether a rule denies access to the file at a real path. */

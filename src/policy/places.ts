@@ -62,7 +62,7 @@ export class Places {
   /** The directories at which relative paths of tools start. */
   readonly start: readonly string[]
   readonly #options: PlacesOptions
-  #found: AgentDirectories | undefined
+  #foundDirectories: AgentDirectories | undefined
   #git: { readonly program: string | undefined } | undefined
   readonly #linked = new Map<string, boolean>()
   #followed = 0
@@ -83,7 +83,7 @@ export class Places {
 
   /** They are looked up when a path is first compared: many commands name none. */
   get directories(): AgentDirectories {
-    return (this.#found ??= findDirectories(this.#options, (path) => this.#look(path)))
+    return (this.#foundDirectories ??= findDirectories(this.#options, (path) => this.#look(path)))
   }
 
   /** Returns the words of the paths that a tool has named. */

@@ -108,16 +108,16 @@ function standOf(cwd: string, quotedPath: string | undefined, declaredLines: rea
   return { cwd, evaluates: declaredLines.flatMap((line) => /^declare -[a-zA-Z]+ (\w+)/.exec(line)?.[1] ?? []), path }
 }
 
-/** Reads what `%q` writes. Undefined if it is no text. */
+/** Reads what `%q` writes. Undefined if it is not UTF-8. */
 function unquote(text: string): string | undefined {
   if (!text.startsWith("$'")) return text === "''" ? '' : text.replaceAll(/\\(.)/g, '$1')
   // With control characters, and in some locales with any byte that is not ASCII.
   const bytes = Buffer.from(text.slice(2, -1)).toString('latin1')
-  const unescaped = Buffer.from(
+  const rawBytes = Buffer.from(
     bytes.replaceAll(/\\([0-7]{3}|.)/g, (_, escape: string) => charOf(escape)),
     'latin1',
   )
-  return isUtf8(unescaped) ? unescaped.toString() : undefined
+  return isUtf8(rawBytes) ? rawBytes.toString() : undefined
 }
 
 const ESCAPES: Readonly<Record<string, string>> = {

@@ -4,11 +4,11 @@ import { BackgroundOutputs } from './output/background-output.ts'
 import { IdleClose } from './idle-close.ts'
 import { runBashCommand, type FinishedCommand } from './bash-command.ts'
 import type { BashProcess } from './bash-process.ts'
-import type { Report, ShellStand } from './bash-report.ts'
-import { UNKNOWN_STAND } from './bash-report.ts'
-import { FLOODED, notStarted, tellEnd, tellEndBetween, tellLostCwd, toCommandResult } from './command-result.ts'
+import type { ShellStand } from './bash-report.ts'
+import { FLOODED, notStarted, tellEnd, tellEndBetween, toCommandResult } from './command-result.ts'
 import { endMarkedProcesses } from './processes/marked-processes.ts'
 import { SessionState } from './session-state.ts'
+import { ShellPlace } from './shell-place.ts'
 import type { CommandOptions, ShellResult, OutputFilter, OutputFiles, SessionFacts, Shell } from './shell.ts'
 import { ShellFiles, type OutputPipes } from './shell-files.ts'
 import { LAST_CHECK_MS, mayStart, type ShellLimits } from './shell-limits.ts'
@@ -31,9 +31,7 @@ export type BashSessionOptions = Omit<BashPlan, 'sessionId' | 'startMs'> & {
 
 export class BashSession implements Shell {
   readonly id: string
-  /** What the next command finds, as far as it is known. */
-  stand: ShellStand
-  #cwd: string
+  #place: ShellPlace
   readonly #options: BashSessionOptions
   readonly #files: ShellFiles
   readonly #state: SessionState
@@ -65,13 +63,16 @@ export class BashSession implements Shell {
       isEnded: () => this.#endedBy !== undefined,
       onBash: (bash) => (this.#bash = bash),
     })
-    this.#cwd = options.workdir
-    this.stand = { cwd: this.#cwd, evaluates: [], path: options.env.path }
+    this.#place = new ShellPlace(options.workdir, options.env.path)
     if (options.after) this.#queue.run(async () => options.after).catch(() => {})
   }
 
   get cwd(): string {
-    return this.#cwd
+    return this.#place.cwd
+  }
+
+  get stand(): ShellStand {
+    return this.#place.stand
   }
 
   get facts(): SessionFacts {
@@ -122,17 +123,9 @@ export class BashSession implements Shell {
 
   /** Resolves when the state after the last finished command is on disk; to false if it is too large for that. */
   async keepState(): Promise<boolean> {
-    if (this.#commands > 0) {
-      await this.#state.save(this.#bash)
-      return true
-    }
-    return await this.#queue.run(async () => {
-      const { bash } = this
-      // The state follows the report that ended the command, so another report comes after the state.
-      await bash?.send('')
-      await this.#state.save(this.#bash)
-      return bash?.hadState !== false
-    })
+    if (this.#commands === 0) return await this.#queue.run(() => this.#state.saveLast(this.bash))
+    await this.#state.save(this.#bash)
+    return true
   }
 
   /** Ends the bash if it has been idle for `ms`. The next command starts one with its state. */
@@ -183,8 +176,7 @@ export class BashSession implements Shell {
     await this.#endShell()
     await this.#state.forget()
     this.#news = []
-    this.#cwd = this.#options.workdir
-    this.stand = { cwd: this.#cwd, evaluates: [], path: this.#options.env.path }
+    this.#place = new ShellPlace(this.#options.workdir, this.#options.env.path)
   }
 
   async #runExclusive(command: string, options: CommandOptions): Promise<ShellResult> {
@@ -229,7 +221,7 @@ export class BashSession implements Shell {
   ): Promise<{ notes: string[]; isHeld: boolean }> {
     const { report, pipesHeld, stopped } = finishedCommand
     const notes: string[] = []
-    if (report) notes.push(...this.#takeOver(report))
+    if (report) notes.push(...this.#place.take(report))
     let isHeld = false
     if (pipesHeld) {
       bash.markBackground()
@@ -266,19 +258,12 @@ export class BashSession implements Shell {
     if (this.#bash) return this.#bash
     try {
       const { bash, report, notes } = await this.#starter.start()
-      this.#news.push(...notes, ...this.#takeOver(report))
+      this.#news.push(...notes, ...this.#place.take(report))
       return bash
     } catch (error) {
       if (this.#endedBy) return undefined
       throw error
     }
-  }
-
-  /** Takes over what the shell reports of itself; returns notes for the result. */
-  #takeOver({ cwd = this.cwd, lostCwd, stand }: Report): string[] {
-    this.#cwd = cwd
-    this.stand = stand
-    return lostCwd === undefined ? [] : [tellLostCwd(lostCwd, cwd)]
   }
 
   async #closeIdle(): Promise<void> {
@@ -296,8 +281,7 @@ export class BashSession implements Shell {
     const bash = this.#bash
     if (bash) {
       await bash.end()
-      // The next one begins with an earlier state.
-      if (!bash.isStateCurrent) this.stand = UNKNOWN_STAND
+      if (!bash.isStateCurrent) this.#place.forget()
       // The result of the executed command must not be lost because of this.
       const note = (error: unknown) => this.#news.push(`The shell's state could not be saved: ${String(error)}.`)
       await this.#state.save(bash).catch(note)

@@ -51,6 +51,14 @@ export class SessionState {
     this.#saved = state
   }
 
+  /** Resolves when the state after the last finished command is saved; to false if the shell did not tell it. */
+  async saveLast(bash: BashProcess | undefined): Promise<boolean> {
+    // The state follows the report that ended the command, so another report comes after the state.
+    await bash?.send('')
+    await this.save(bash)
+    return bash?.hadState !== false
+  }
+
   /** Ends the timer: `save` alone saves the state afterwards. */
   stop(): void {
     clearTimeout(this.#timer)

@@ -62,7 +62,7 @@ export type AgentShells = Pick<Shells, 'get' | 'standOf'>
 /** The shells of the one conversation that the tool is for. */
 export type BashToolDeps = { readonly shells: AgentShells; readonly background: BackgroundShells }
 
-/** Only these characters are blank to bash: any other space is part of a name, which may be that of a function. */
+/** Bash takes any other blank for a part of a name, which may be that of a function. */
 const EMPTY_LINES = /^[ \t\n]*$/
 
 export function createBashTool(deps: BashToolDeps): Tool<BashInput> {

@@ -4,7 +4,7 @@ import { syncBuiltinESMExports } from 'node:module'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, expect, test, vi } from 'vitest'
-import { holdsLinks, isDirectory, realPath } from '../../src/policy/real-path.ts'
+import { holdsLinks, isDirectory, realPath } from '../../src/policy/links/real-path.ts'
 
 const root = mkdtempSync(join(realpathSync(tmpdir()), 'agent-server-real-path-'))
 afterAll(() => rmSync(root, { recursive: true }))
@@ -36,7 +36,7 @@ symlinkSync(Buffer.from('\xff', 'latin1'), join(root, 'no-text'))
 symlinkSync('/etc', Buffer.concat([Buffer.from(`${root}/`), Buffer.from('\xff', 'latin1')]))
 writeFileSync(join(root, '\ufffd'), 'a decoy')
 
-test.each(['/no-text', '/no-text/hosts'])('where %s leads is not certain, because its target is no text', (path) =>
+test.each(['/no-text', '/no-text/hosts'])('where %s leads is not certain, because its target is not UTF-8', (path) =>
   expect(realPath(root + path)).toBeUndefined(),
 )
 

@@ -76,10 +76,10 @@ test.each(['C', 'C.UTF-8'])('the search path is known with every name that is te
   await run(`PATH='${own.replaceAll("'", `'\\''`)}':"$PATH"`)
   expect(shells.standOf(shell.id).path).toBe(`${own}:${first}`)
   await run(`PATH=$'/x\\xff':"$PATH"`)
-  expect(shells.standOf(shell.id), 'no text').toEqual({ cwd: undefined, path: null })
+  expect(shells.standOf(shell.id), 'not UTF-8').toEqual({ cwd: undefined, path: null })
 })
 
-test('nothing is known of a shell whose report is too long, or names a directory that is no text', async () => {
+test('nothing is known of a shell whose report is too long, or names a directory that is not UTF-8', async () => {
   const { shells, shell, run, workdir } = await openShells()
   await run('true')
   expect(shells.standOf(shell.id)).toMatchObject({ cwd: workdir, evaluates: expect.arrayContaining(['RANDOM']) })

@@ -5,7 +5,7 @@
 import { closeSync, constants, fstatSync, lstatSync, openSync, readdirSync, readSync } from 'node:fs'
 import { dirname, join, relative, resolve } from 'node:path'
 import { codeOf } from '../../lib/error-code.ts'
-import { realPath } from '../real-path.ts'
+import { realPath } from '../links/real-path.ts'
 import { checkConfig } from './harmless-config.ts'
 import { submodulesIn } from './index-file.ts'
 

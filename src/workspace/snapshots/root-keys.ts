@@ -29,10 +29,10 @@ export class RootKeys {
 
   /** No two directories have the same one: with the original among its own, a fork has both. */
   async keyOf(path: string): Promise<string> {
-    const moved = await this.#read()
-    const key = moved.get(path)
+    const movedRoots = await this.#read()
+    const key = movedRoots.get(path)
     if (key !== undefined) return key
-    const movedKeys = new Set(moved.values())
+    const movedKeys = new Set(movedRoots.values())
     let ownKey = path
     while (movedKeys.has(ownKey)) ownKey = `/${ownKey}`
     return ownKey

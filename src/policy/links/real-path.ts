@@ -1,7 +1,7 @@
 /** Follows links on the disk. Synchronous: the gate decides in the same turn in which the call begins. */
 import { isUtf8 } from 'node:buffer'
 import { lstatSync, opendirSync, readlinkSync, statSync } from 'node:fs'
-import { codeOf } from '../lib/error-code.ts'
+import { codeOf } from '../../lib/error-code.ts'
 
 /** Links that the kernel follows at most. */
 const MAX_LINKS = 40
