@@ -62,7 +62,7 @@ const isLasting =
     ? true
     : await followOverRestarts(python.env, work, report)
 const npm = toolchains.get('npm')
-// Neither can use two cores, and each has a server of its own.
+// Neither can use two cores, and each has its own server.
 const [isFaithful, isSdkRight] =
   python === undefined || 'missing' in python
     ? [true, true]

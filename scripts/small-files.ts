@@ -10,7 +10,8 @@ export type SmallFile = { readonly path: string; readonly lines: number; readonl
 
 /**
  * Returns the small files with one user. It leaves out those that the user loads with `import()`, those that would make it longer
- * than `maxLines`, and those whose imports the layers forbid to the user.
+ * than `maxLines`, those whose imports the layers forbid to the user, and code without JSX of a user with JSX, where tests
+ * could not load it.
  */
 export function findSmallFiles(
   measuredFiles: readonly MeasuredFile[],
@@ -23,6 +24,7 @@ export function findSmallFiles(
     const [user, ...others] = sources.filter(({ imports }) => imports.includes(source.path))
     const userFile = user && byPath.get(user.path)
     if (!file || !userFile || others.length > 0 || file.lines > MAX_LINES) return []
+    if (user.path.endsWith('.tsx') && source.path.endsWith('.ts')) return []
     if (user.defers.includes(source.path) || userFile.lines + file.ownLines > maxLines) return []
     const breaches = findBreaches(sources)
     const isForbidden = findBreaches(withMerged(sources, source, user)).some((breach) => !breaches.includes(breach))

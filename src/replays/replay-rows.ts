@@ -9,7 +9,7 @@ import { ReplayTexts, readShown } from './replay-record.ts'
 
 export type SharedReplayDeps = {
   readonly table: ReplayTable
-  /** Those that this server has made while it was alone. */
+  /** The replays that this server has made while it was alone. */
   readonly files: Pick<ReplayFiles, 'readAll' | 'remove'>
   readonly sealerOf: (replayId: string) => Sealer
   readonly onDamaged: (error: unknown) => void

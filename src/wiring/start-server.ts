@@ -32,8 +32,7 @@ import { listenInCluster, openCluster, openRemote } from './join-cluster.ts'
 import { createManager } from './create-manager.ts'
 import { countByStatus, infoOf } from './server-info.ts'
 import type { Services } from './services.ts'
-import type { Tickets } from '../access/stream-tickets.ts'
-import { StreamTickets } from '../access/stream-tickets.ts'
+import { openTickets } from './stream-tickets.ts'
 
 export type App = {
   /**
@@ -297,11 +296,4 @@ async function loadConversations(
   if (progress.phase === 'starting') progress.phase = 'running'
   // Runs while the first requests are served: many conversations may have due deliveries.
   manager.resumeDeliveries().catch((error: unknown) => logger.error({ err: error }, 'deliveries could not be resumed'))
-}
-
-/** They are in memory, or in the database where several instances share it. */
-async function openTickets({ storage, apiKeys, logins }: Services): Promise<Tickets> {
-  if (!storage.tickets) return new StreamTickets()
-  const { SharedTickets } = await import('../access/shared-tickets.ts')
-  return new SharedTickets({ table: storage.tickets, apiKeys, logins })
 }

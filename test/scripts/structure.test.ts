@@ -140,6 +140,7 @@ describe('the check', () => {
     ['that two files use', { 'http/user.ts': "import './small.ts'", 'http/b.tsx': "import './small.ts'" }],
     ['that is loaded when it is used', { 'http/user.ts': "const load = () => import('./small.ts')" }],
     ['whose user would have more than 300 lines', { 'http/user.ts': `import './small.ts'\n${lines(298)}` }],
+    ['without JSX of a user with JSX', { 'ui/user.tsx': "import './small.ts'", 'ui/small.ts': lines(2) }],
     ['that is a tool', { 'tools/registry.ts': "import './small.ts'", 'tools/small.ts': lines(2) }],
     [
       'that does what its user may not do',

@@ -2,12 +2,8 @@
  * All existing conversations and their last known state, in memory and in the file that makes the next start fast. Where other
  * instances have conversations, too, they are listed in the background of the start. Opens none.
  */
-import type {
-  ConversationCount,
-  ConversationView,
-  CountConversations,
-  ListConversations,
-} from '../../contract/conversation.ts'
+import type { ConversationView } from '../../contract/conversation.ts'
+import type { ConversationCount, CountConversations, ListConversations } from '../../contract/conversation.ts'
 import type { EventLog } from '../../events/event-log.ts'
 import type { SharedConversations } from '../../storage/instances.ts'
 import type { CreationKey, Summary } from '../../storage/storage.ts'
@@ -29,7 +25,7 @@ export class KnownConversations {
   /** Undefined while no other instance may use the storage. */
   #shared: SharedList | undefined
   #following: Promise<void> | undefined
-  /** Those that this process has opened, if other instances may have opened them, too. */
+  /** The conversations that this process has opened, if other instances may have opened them, too. */
   readonly #opened = new Set<string>()
   readonly deadlines = new Deadlines()
   /** The states that are in `meta.json`, or are being written there. */

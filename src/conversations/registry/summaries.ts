@@ -12,7 +12,7 @@ import { matchesAll, compareSummaries, countMatching, countValues, listPage } fr
 /** One object per conversation for its whole life, so that a change that affects no order is a plain assignment. */
 type KeptSummary = { -readonly [Field in keyof Summary]: Summary[Field] }
 
-/** So few are inserted one by one. */
+/** The most that are inserted one by one. */
 const FEW = 16
 
 export class Summaries {

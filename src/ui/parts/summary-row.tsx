@@ -8,7 +8,7 @@ import { short } from '../text/visible.ts'
 import { now } from './now.ts'
 import { StatusMark } from './status.tsx'
 
-/** More of what was said than a row shows. */
+/** A row shows fewer characters of what was said. */
 const MOST_CHARS = 500
 
 export function SummaryRow({ summary }: { readonly summary: ConversationSummary }) {
