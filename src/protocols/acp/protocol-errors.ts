@@ -7,6 +7,8 @@ export const INTERNAL_ERROR = -32_603
 const AUTH_REQUIRED = -32_000
 const RESOURCE_NOT_FOUND = -32_002
 const INVALID_PARAMS = -32_602
+/** Statuses of requests whose values are wrong, or too large. */
+const OF_PARAMS: ReadonlySet<number | undefined> = new Set([400, 413, 414, 422, 431])
 
 export async function withOwnErrors<T>(promise: PromiseLike<T>): Promise<T> {
   try {
@@ -23,5 +25,5 @@ function requestErrorOf(error: unknown): unknown {
   const { code, status, message } = error
   if (status === 401) return new RequestError(AUTH_REQUIRED, message, { code })
   if (status === 404 || status === 410) return new RequestError(RESOURCE_NOT_FOUND, message, { code })
-  return new RequestError(status === 400 ? INVALID_PARAMS : INTERNAL_ERROR, message, { code })
+  return new RequestError(OF_PARAMS.has(status) ? INVALID_PARAMS : INTERNAL_ERROR, message, { code })
 }

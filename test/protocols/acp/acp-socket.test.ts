@@ -252,7 +252,8 @@ test('the sessions of a directory are listed in pages, each once, and a cursor o
   }
   expect(pages).toBeGreaterThan(1)
   expect(listed.toSorted()).toEqual([...expected].toSorted())
-  await expect(editor.agent.request('session/list', { cursor: 'nobody' })).rejects.toMatchObject({ code: -32_602 })
+  for (const cursor of ['nobody', 'x'.repeat(70_000)])
+    await expect(editor.agent.request('session/list', { cursor })).rejects.toMatchObject({ code: -32_602 })
 })
 
 test('a server that stops closes the connection, and the session is resumed on the next one', async () => {
