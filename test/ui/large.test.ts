@@ -14,6 +14,8 @@ const EVENTS = 50_000
 /** Messages that arrive while the page is open. */
 const LIVE = 100_000
 const PARTS = 10
+/** Those that arrive while somebody reads above the end. */
+const ABOVE = 12_000
 /** So many are posted at a time. */
 const POSTS = 16
 /** They take minutes, and more on a busy machine. */
@@ -89,6 +91,30 @@ test('who reads above the end is not pulled down by what arrives', async () => {
   expect(await page.locator('.placed .as-written').first().textContent()).toBe(seen)
   await page.click('.to-end')
   await page.waitForSelector('text=live above last ')
+  expect(misdeeds).toEqual([])
+  await page.context().close()
+})
+
+test('who reads above the end for long does not fill the memory either, and gets the end when they go there', async () => {
+  const { page, misdeeds } = await openTab(browser, stage.server.url, { hash: `#/c/${id}` })
+  await page.waitForSelector('.said.user')
+  await page.evaluate(`document.querySelector('.conversation .scroller').scrollBy(0, -3000)`)
+  await page.waitForSelector('.to-end')
+  const seen = await page.locator('.placed .as-written').first().textContent()
+  const before = await heapOf(page)
+  await post(ABOVE, 'unread')
+  // The page has the others when it has the title.
+  await stage.server.call('PUT', `/conversations/${id}/config`, { title: 'all are there' })
+  await page.waitForSelector('h1:has-text("all are there")')
+  expect((await heapOf(page)) - before).toBeLessThan(MOST_HEAP_BYTES / 2)
+  expect(await page.locator('.placed .as-written').first().textContent()).toBe(seen)
+  await page.click('.to-end')
+  await page.waitForSelector('text=live unread last ')
+  // What follows is there once.
+  await post(1, 'after')
+  await page.waitForSelector('text=live after last ')
+  expect(await page.locator('text=live after last ').count()).toBe(1)
+  await expect.poll(() => page.locator('.to-end').count()).toBe(0)
   expect(misdeeds).toEqual([])
   await page.context().close()
 })

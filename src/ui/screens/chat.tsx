@@ -27,8 +27,10 @@ export function Chat({ open }: { readonly open: OpenConversation }) {
   const target = useTarget(open)
   const isRunning = open.view.value?.status === 'running'
   const waiting = useMemo(() => (isRunning ? waitingSeqs(rows) : NONE), [rows, isRunning])
+  // Nobody reads above the end where the chat is not shown.
+  useEffect(() => () => open.noticeEnd(true), [open])
   const notice = (value: boolean) => {
-    open.isAtEnd = value
+    open.noticeEnd(value)
     setAtEnd(value)
   }
   return (

@@ -12,6 +12,8 @@ const PAGE = 200
 const MAX_TEXT = 20_000
 /** Rows in memory. Older ones are read again when somebody scrolls to them. */
 const MAX_ROWS = 2000
+/** So many while the person reads above the end: the end is read again when they come back to it. */
+const MAX_ROWS_ABOVE = 2 * MAX_ROWS
 /** A hidden tab gives up its connection after that many milliseconds. */
 const HIDDEN_MS = 60_000
 
@@ -37,14 +39,19 @@ export class OpenConversation {
   readonly isDeleted = signal(false)
   /** A message that was taken back, to be edited. */
   readonly returned = signal<string | undefined>(undefined)
-  /** Whether the person reads the end: then old rows are forgotten. */
-  isAtEnd = true
   #items = new Items()
   #live = new Live()
   #arrived: Event[] = []
   #frame = 0
   #firstSeq = 0
   #lastSeq = 0
+  #shownSeq = 0
+  /** Whether the person reads the end: then old rows are forgotten. */
+  #isAtEnd = true
+  /** Whether the last rows are not those of the last events. */
+  #isBehind = false
+  /** What arrives while the end is read again. */
+  #missed: Event[] | undefined
   #isReadingOlder = false
   #connection: AbortController | undefined
   readonly #end = new AbortController()
@@ -68,6 +75,7 @@ export class OpenConversation {
       this.#items.append(events)
       this.#firstSeq = events[0]?.seq ?? 1
       this.#lastSeq = events.at(-1)?.seq ?? 0
+      this.#shownSeq = this.#lastSeq
       this.timed.value = this.#items.rows
       this.hasOlder.value = this.#firstSeq > 1
       document.addEventListener('visibilitychange', this.#onVisibility)
@@ -111,6 +119,42 @@ export class OpenConversation {
     } finally {
       this.#isReadingOlder = false
     }
+  }
+
+  /** Called with whether the last row is in sight. */
+  noticeEnd(isAtEnd: boolean): void {
+    this.#isAtEnd = isAtEnd
+    if (isAtEnd && this.#isBehind && !this.#missed) void this.#catchUp()
+  }
+
+  async #catchUp(): Promise<void> {
+    this.#missed = []
+    try {
+      const page = await this.handle.listEvents({ order: 'desc', limit: PAGE, max_text: MAX_TEXT })
+      const events = page.items.toReversed()
+      this.#items = new Items()
+      this.#firstSeq = events[0]?.seq ?? 1
+      this.#shownSeq = 0
+      this.hasOlder.value = this.#firstSeq > 1
+      this.#isBehind = false
+      this.#append(events)
+      this.#append(this.#missed)
+    } catch (error) {
+      this.#fail(error)
+    } finally {
+      this.#missed = undefined
+    }
+  }
+
+  /** Adds those that are not there yet. */
+  #append(events: readonly Event[]): void {
+    this.#items.append(events.filter(({ seq }) => seq > this.#shownSeq))
+    this.#shownSeq = Math.max(this.#shownSeq, events.at(-1)?.seq ?? 0)
+    if (this.#isAtEnd && this.#items.trim(MAX_ROWS)) {
+      this.#firstSeq = this.#items.rows[0]?.seq ?? this.#lastSeq
+      this.hasOlder.value = true
+    }
+    this.timed.value = this.#items.rows
   }
 
   async refresh(): Promise<void> {
@@ -160,12 +204,9 @@ export class OpenConversation {
       if (event.type === 'ToolResult') this.#live.outputs.delete(event.tool_use_id)
     }
     if (events.length > 0) {
-      this.#items.append(events)
-      if (this.isAtEnd && this.#items.trim(MAX_ROWS)) {
-        this.#firstSeq = this.#items.rows[0]?.seq ?? this.#lastSeq
-        this.hasOlder.value = true
-      }
-      this.timed.value = this.#items.rows
+      this.#isBehind ||= !this.#isAtEnd && this.#items.rows.length > MAX_ROWS_ABOVE
+      if (this.#isBehind) this.#missed?.push(...events)
+      else this.#append(events)
       if (events.some(({ type }) => type === 'McpServerUpdate')) this.mcpVersion.value += 1
       if (events.some(({ type }) => CHANGES_THE_VIEW.has(type))) this.refresh().catch((error) => this.#fail(error))
     }
