@@ -1,4 +1,4 @@
-/** One-time codes for a login: part of a link, so they work once, and only for a short time. Kept in memory only. */
+/** One-time codes for a login: part of a link, so they work once, and only for a short time. Kept in memory by a server that is alone. */
 import { z } from 'zod'
 import type { LoginCode } from '../contract/login.ts'
 import { LOGIN_CODE_LIFETIME_MS } from '../contract/login.ts'
@@ -13,11 +13,20 @@ export const Origin = z.discriminatedUnion('kind', [
 export type LoginOrigin = z.infer<typeof Origin>
 
 /** Unused codes; above it the oldest is removed. */
-const MAX_CODES = 1000
+export const MAX_CODES = 1000
 
-type IssuedCode = { readonly origin: LoginOrigin; readonly access: Access; readonly expiresAt: number }
+export type RedeemedCode = { readonly origin: LoginOrigin; readonly access: Access }
 
-export class LoginCodes {
+type IssuedCode = RedeemedCode & { readonly expiresAt: number }
+
+export interface Codes {
+  /** Makes a code for a login with these permissions. */
+  issue(origin: LoginOrigin, access: Access): LoginCode | Promise<LoginCode>
+  /** Uses the code up. Returns undefined if it was used, has expired, or its key has ended. */
+  redeem(code: string): RedeemedCode | undefined | Promise<RedeemedCode | undefined>
+}
+
+export class LoginCodes implements Codes {
   /** The codes by hash, oldest first. */
   readonly #issued = new Map<string, IssuedCode>()
   readonly #now: () => number
@@ -26,7 +35,6 @@ export class LoginCodes {
     this.#now = now
   }
 
-  /** Makes a code for a login with these permissions. */
   issue(origin: LoginOrigin, access: Access): LoginCode {
     const code = makeCredential('asc_')
     const expiresAt = this.#now() + LOGIN_CODE_LIFETIME_MS
@@ -36,8 +44,7 @@ export class LoginCodes {
     return { code, expires_at: new Date(expiresAt).toISOString() }
   }
 
-  /** Uses the code up. Returns undefined if it was used, has expired, or its key has ended. */
-  redeem(code: string): Pick<IssuedCode, 'origin' | 'access'> | undefined {
+  redeem(code: string): RedeemedCode | undefined {
     const hash = hashCredential(code)
     const issuedCode = this.#issued.get(hash)
     this.#issued.delete(hash)

@@ -9,12 +9,13 @@ import type { Login } from '../contract/login.ts'
 import { LOGIN_IDLE_MS, LOGIN_LIFETIME_MS } from '../contract/login.ts'
 import { Problem } from '../contract/problem.ts'
 import { uuid7 } from '../lib/uuid7.ts'
+import type { TicketTable } from '../storage/instances.ts'
 import type { CredentialTable } from '../storage/storage.ts'
 import { Access } from './access.ts'
 import type { ApiKeys } from './api-keys.ts'
 import { hashCredential, makeCredential } from './credential.ts'
 import { KeptCredentials } from './kept-credentials.ts'
-import type { LoginOrigin } from './login-codes.ts'
+import type { Codes, LoginOrigin } from './login-codes.ts'
 import { LoginCodes, Origin } from './login-codes.ts'
 
 const MAX_LOGINS = 10_000
@@ -42,6 +43,8 @@ export type LoginsOptions = {
   readonly hashMaster: (key: string) => string
   /** Other instances share the table. */
   readonly isShared: boolean
+  /** Has the one-time codes of all instances. */
+  readonly codeTable?: TicketTable | undefined
   readonly now?: () => number
 }
 
@@ -56,7 +59,7 @@ export type NewLogin = {
 type RequestGrant = { readonly of: Access; readonly access: Access; readonly end: AbortController }
 
 export class Logins implements AsyncDisposable {
-  readonly codes: LoginCodes
+  #codes: Codes
   readonly #options: LoginsOptions
   readonly #now: () => number
   readonly #credentials: KeptCredentials<StoredLogin>
@@ -69,7 +72,7 @@ export class Logins implements AsyncDisposable {
   private constructor(options: LoginsOptions) {
     this.#options = options
     this.#now = options.now ?? Date.now
-    this.codes = new LoginCodes(this.#now)
+    this.#codes = new LoginCodes(this.#now)
     const { table } = options
     // A login whose row is damaged has ended: its user logs in again.
     const parse = ({ value }: { readonly value: unknown }) => StoredLogin.safeParse(value).data
@@ -80,8 +83,17 @@ export class Logins implements AsyncDisposable {
 
   static async open(options: LoginsOptions): Promise<Logins> {
     const logins = new Logins(options)
+    const { codeTable: table } = options
+    if (table) {
+      const { SharedLoginCodes } = await import('./shared-login-codes.ts')
+      logins.#codes = new SharedLoginCodes({ table, accessOf: (origin) => logins.#accessOf(origin) })
+    }
     await logins.#credentials.read()
     return logins
+  }
+
+  get codes(): Codes {
+    return this.#codes
   }
 
   /** `token`: the key of a request, with these permissions. A local credential counts as the first master key. */

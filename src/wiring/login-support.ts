@@ -4,10 +4,10 @@ import type { Logins } from '../access/logins.ts'
 import type { LoginSupport } from '../http/guards/find-login.ts'
 import { lazily } from '../lib/lazily.ts'
 import type { HashBody } from '../security/body-hash.ts'
-import type { CredentialTable } from '../storage/storage.ts'
+import type { Storage } from '../storage/storage.ts'
 
 type LoginParts = {
-  readonly table: CredentialTable
+  readonly storage: Pick<Storage, 'logins' | 'tickets'>
   readonly apiKeys: ApiKeys
   readonly masterKeys: readonly string[]
   /** Keyed with the keys of the data directory. */
@@ -20,13 +20,15 @@ const COOKIE_ID_CHARS = 12
 
 /** Disposing ends what was loaded. */
 export function createLoginSupport(parts: LoginParts): LoginSupport & AsyncDisposable {
-  const { hashBody, masterKeys, isInsecureAllowed } = parts
+  const { storage, hashBody, masterKeys, isInsecureAllowed } = parts
   const hashes = (key: string) => hashBody('login', key)
   let opening: Promise<Logins> | undefined
   const open = async () => {
     const loadedModule = await import('../access/logins.ts')
     const masterHashes = masterKeys.map(hashes).flatMap(({ bodyHash, formerHashes }) => [bodyHash, ...formerHashes])
-    return await loadedModule.Logins.open({ ...parts, masterHashes, hashMaster: (key) => hashes(key).bodyHash })
+    const hashMaster = (key: string) => hashes(key).bodyHash
+    const tables = { table: storage.logins, codeTable: storage.tickets }
+    return await loadedModule.Logins.open({ ...parts, ...tables, masterHashes, hashMaster })
   }
   return {
     isInsecureAllowed,

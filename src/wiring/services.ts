@@ -76,7 +76,7 @@ export async function startServices(
   const hashBody = createBodyHash(storage.keys.material)
   const logins = startedParts.use(
     createLoginSupport({
-      table: storage.logins,
+      storage,
       apiKeys,
       hashBody,
       masterKeys: config.masterKeys,

@@ -171,11 +171,11 @@ test('a one-time code is valid for a minute', async () => {
   await using here = await bench()
   const { codes } = await here.open()
   const [early, late] = [
-    codes.issue(MASTER_LOGIN.origin, Access.master()),
-    codes.issue(MASTER_LOGIN.origin, Access.master()),
+    await codes.issue(MASTER_LOGIN.origin, Access.master()),
+    await codes.issue(MASTER_LOGIN.origin, Access.master()),
   ]
   here.pass(59_999)
-  expect(codes.redeem(early.code)).toBeDefined()
+  expect(await codes.redeem(early.code)).toBeDefined()
   here.pass(1)
-  expect(codes.redeem(late.code)).toBeUndefined()
+  expect(await codes.redeem(late.code)).toBeUndefined()
 })

@@ -1,4 +1,4 @@
-/** Stream tickets of two instances on one real database: each opens a stream at either of them, once, as long as its key lives. */
+/** Stream tickets and login codes of two instances on one real database: each is valid at either of them, once, as long as its key lives. */
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { Access } from '../../src/access/access.ts'
@@ -46,6 +46,7 @@ async function openInstance() {
       masterHashes: ['hash of the master key'],
       hashMaster: (key) => `hash of ${key}`,
       isShared: true,
+      codeTable: storage.tickets,
     }),
   )
   const tickets = new SharedTickets({ table: storage.tickets!, apiKeys, logins: { open: async () => logins } })
@@ -129,4 +130,20 @@ test('an expired ticket is invalid, its row is removed by later ones, and each k
   const before = await count()
   await here.tickets.issue(Access.master(), ofFirehose)
   expect(await count()).toBe(before - 1)
+})
+
+test('a one-time code of one instance makes a login at the other one, once, and opens no stream', async () => {
+  const { id, key, access } = await createKey()
+  const issue = () => here.logins.codes.issue(here.logins.originOf(key, access), access)
+  const { code } = await issue()
+  await expect(there.tickets.redeem(code, STREAM)).rejects.toThrow(INVALID)
+  const redeemed = await there.logins.codes.redeem(code)
+  expect(redeemed?.access.limits.userId).toBe('user-17')
+  for (const { logins } of [here, there]) expect(await logins.codes.redeem(code)).toBeUndefined()
+  const master = here.logins.originOf('the master key', Access.master())
+  const ofMaster = await here.logins.codes.issue(master, Access.master())
+  expect((await there.logins.codes.redeem(ofMaster.code))?.access.isLimited).toBe(false)
+  const late = await issue()
+  await here.apiKeys.revoke(id)
+  expect(await here.logins.codes.redeem(late.code)).toBeUndefined()
 })

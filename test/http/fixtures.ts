@@ -86,7 +86,7 @@ export async function setHttp(options: HttpOptions = {}): Promise<HttpBench> {
   const replays = createReplays(bench)
   const hashBody = createBodyHash([KEY, OLD_KEY])
   const logins = createLoginSupport({
-    table: bench.storage.logins,
+    storage: bench.storage,
     apiKeys,
     masterKeys: [KEY, OLD_KEY],
     hashBody,

@@ -44,7 +44,7 @@ const creation: LoginRoutes = async (app, { logins, checkKey, refuseKey }) => {
       await checkKey(request, `Bearer ${key}`)
       return { access: accessOf(request), origin: openedLogins.originOf(key, accessOf(request)) }
     }
-    const redeemedCode = openedLogins.codes.redeem(code ?? '')
+    const redeemedCode = await openedLogins.codes.redeem(code ?? '')
     if (!redeemedCode) return await refuseKey(request, badCode())
     request.access = redeemedCode.access
     return redeemedCode
@@ -131,7 +131,7 @@ const codes: LoginRoutes = async (app, { logins }) => {
       if (token === undefined)
         throw new Problem('forbidden', 'A login cannot make codes for further logins. Send the key itself.')
       const openedLogins = await logins.open()
-      const code = openedLogins.codes.issue(openedLogins.originOf(token, access), access)
+      const code = await openedLogins.codes.issue(openedLogins.originOf(token, access), access)
       return reply.code(201).header('cache-control', 'no-store').send(code)
     },
   )
