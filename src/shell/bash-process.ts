@@ -58,6 +58,7 @@ export class BashProcess {
   #init: ProcessEntry | undefined
   /** Processes that outlived the command that started them, and so belong to no later command. */
   #background: ProcessEntry[] = []
+  readonly #isInBackground = (entry: ProcessEntry) => this.#background.some((each) => isSame(each, entry))
   /** The background processes that were not fetched yet. */
   #newBackground: ProcessEntry[] = []
   #diagnostics = ''
@@ -72,8 +73,7 @@ export class BashProcess {
   /** A script that restores the last state that the shell has written: after the last command, if `isStateCurrent`. */
   savedState: Buffer | undefined
   isStateCurrent = true
-  /** The same for the state before the last report. */
-  hadState = true
+  hadState = true // the same before the last report
 
   /** Starts the process immediately. */
   constructor(launch: Launch, env: HostEnvironment) {
@@ -123,18 +123,16 @@ export class BashProcess {
   /** Resolves with the report on the last of `lines`, or with undefined if the shell has ended. */
   send(lines: string): Promise<Report | undefined> {
     if (this.#isGone) return Promise.resolve(undefined)
-    const serial = ++this.#serial
     const token = randomBytes(TOKEN_BYTES).toString('hex')
     this.#reports.resume()
     this.#input.write(lines + reportScript(token, this.#lastBackgroundPid))
-    return new Promise((resolve) => this.#pending.set(token, { serial, resolve }))
+    return new Promise((resolve) => this.#pending.set(token, { serial: ++this.#serial, resolve }))
   }
 
   /** Returns the processes in the shell, except those that earlier commands left running. */
   foreground(): ProcessEntry[] {
-    const isKnown = (entry: ProcessEntry) => this.#background.some((knownEntry) => isSame(knownEntry, entry))
     const shell = this.entry
-    return shell ? findDescendants(shell.pid, isKnown) : []
+    return shell ? findDescendants(shell.pid, this.#isInBackground) : []
   }
 
   /** Returns all living descendants; in a sandbox, also those that have left its process tree. */
@@ -152,8 +150,7 @@ export class BashProcess {
   /** Treats the current processes as background processes from now on. */
   markBackground(): void {
     const below = this.descendants()
-    const isNew = (entry: ProcessEntry) => !this.#background.some((knownEntry) => isSame(knownEntry, entry))
-    this.#newBackground.push(...below.filter(isNew))
+    this.#newBackground.push(...below.filter((entry) => !this.#isInBackground(entry)))
     this.#background = below
   }
 

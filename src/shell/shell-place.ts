@@ -1,4 +1,4 @@
-/** Where the shell of a session is, for people, and what its next command finds, for the gate. */
+/** The place of the shell of a session, for people, and what its next command finds, for the gate. */
 import type { Report, ShellStand } from './bash-report.ts'
 import { UNKNOWN_STAND } from './bash-report.ts'
 import { tellLostCwd } from './command-result.ts'
