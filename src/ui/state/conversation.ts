@@ -12,7 +12,7 @@ const PAGE = 200
 const MAX_TEXT = 20_000
 /** Rows in memory. Older ones are read again when somebody scrolls to them. */
 const MAX_ROWS = 2000
-/** So many while the person reads above the end: the end is read again when they come back to it. */
+/** Rows are so many at most while the person reads above the end: the end is read again when they come back to it. */
 const MAX_ROWS_ABOVE = 2 * MAX_ROWS
 /** A hidden tab gives up its connection after that many milliseconds. */
 const HIDDEN_MS = 60_000
