@@ -14,7 +14,7 @@ import type { CallHooks, HookedResult } from './call-hooks.ts'
 import type { ChangingTools } from './describe-tool.ts'
 import { createDescriber } from './describe-tool.ts'
 import { redactOutput } from './redact-output.ts'
-import { accessOf, findFault, readInput } from './tool-input.ts'
+import { accessOf, readInput } from './tool-input.ts'
 import type { ResultDraft } from './history/tool-messages.ts'
 import type { LiveOutputDeps } from './live-output.ts'
 import { createLiveOutput } from './live-output.ts'
@@ -136,9 +136,9 @@ export class ToolCalls {
     return this.#hasQuestions ? questionCalls(this.#byName, calls, denials) : []
   }
 
-  /** Describes what is invalid in an input. */
-  findFault(name: string, input: unknown): string | undefined {
-    return findFault(this.#toolNamed(name), input)
+  /** Returns the input as the tool receives it, or why the call would be refused. */
+  readInput(name: string, input: unknown): ReturnType<typeof readInput> {
+    return readInput(this.#toolNamed(name), input)
   }
 
   /** Returns what the call would do. Nothing, if its input is refused. */

@@ -11,7 +11,11 @@ const MAX_ISSUES = 10
  * Parses the input for the tool, or returns why it is invalid. The gate and the run share this result: a call that
  * needs no approval because it is invalid must not run.
  */
-export function readInput(tool: Tool, input: unknown): { readonly accepted: unknown } | { readonly fault: string } {
+export function readInput(
+  tool: Tool | undefined,
+  input: unknown,
+): { readonly accepted: unknown } | { readonly fault: string } {
+  if (!tool) return { fault: 'There is no such tool.' }
   if (typeof input === 'string') {
     return { fault: `The arguments are not a JSON object: ${jsonFault(input)}. Send the call again with valid JSON.` }
   }
@@ -23,11 +27,10 @@ export function readInput(tool: Tool, input: unknown): { readonly accepted: unkn
     : { fault: `The arguments do not fit ${tool.name}: ${tellIssues(validation.error)}` }
 }
 
-/** Returns why a call of this tool would be refused; an unknown tool accepts nothing. */
-export function findFault(tool: Tool | undefined, input: unknown): string | undefined {
-  if (!tool) return 'There is no such tool.'
-  const toolInput = readInput(tool, input)
-  return 'fault' in toolInput ? toolInput.fault : undefined
+/** Returns the parameters that a call gives, as its tool receives them: what the tool ignores is not part of it. */
+export function givenParameters(input: object, accepted: unknown): Readonly<Record<string, unknown>> {
+  const parameters = typeof accepted === 'object' && accepted !== null ? Object.entries(accepted) : []
+  return Object.fromEntries(parameters.filter(([name]) => Object.hasOwn(input, name)))
 }
 
 export function accessOf(tool: Tool | undefined, input: unknown): ToolAccess {

@@ -2,8 +2,8 @@
  * Shows tool calls to hooks as Claude Code's: tools with other names or parameters appear as the tool of Claude Code
  * that does the same, so that existing hooks also see what they do.
  */
-import { isAbsolute, join } from 'node:path'
 import { earlierNames } from '../contract/values/earlier-tools.ts'
+import { absolutePath } from '../policy/links/real-path.ts'
 
 export type Input = Readonly<Record<string, unknown>>
 
@@ -56,8 +56,8 @@ export function showCall(name: string, input: Input, workdir: string): ShownCall
 const renameFields = (input: Input, names: ReadonlyMap<string, string>): Input =>
   Object.fromEntries(Object.entries(input).map(([field, value]) => [names.get(field) ?? field, value]))
 
-/** Hooks of Claude Code expect absolute paths. */
+/** Hooks of Claude Code expect absolute paths. They are shown the one that the tool opens. */
 function absolute(input: Input, workdir: string): Input {
   const { file_path: path } = input
-  return typeof path !== 'string' || isAbsolute(path) ? input : { ...input, file_path: join(workdir, path) }
+  return typeof path === 'string' ? { ...input, file_path: absolutePath(workdir, path) } : input
 }

@@ -30,6 +30,17 @@ test.each([
   expect(showCall(name, shown.toOwn(shown.input), '/work').input).toEqual(shownInput)
 })
 
+test('a path is shown as the tool opens it: whole, and with each `..` after a link', () => {
+  const shownPath = (path: string) => showCall('Read', { file_path: path }, '/work').input['file_path']
+  expect(['a', './/a', '/else/./a', 'link/../a', '/else/link/../a'].map(shownPath)).toEqual([
+    '/work/a',
+    '/work/a',
+    '/else/a',
+    '/work/link/../a',
+    '/else/link/../a',
+  ])
+})
+
 test('a patch fits the matchers of the tools that change files', () => {
   expect(showCall('apply_patch', { patch: '' }, '/work').names).toEqual(['apply_patch', 'Edit', 'Write', 'MultiEdit'])
 })

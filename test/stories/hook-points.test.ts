@@ -20,6 +20,11 @@ function turnFor(body: ScriptedQuestion['body']) {
   if (body.messages.at(-1)?.role === 'tool') return { text: 'Done.' }
   if (textsOf(body).includes('write a file'))
     return { calls: [{ name: 'FileEditor', arguments: { command: 'create', path: 'new', file_text: 'original' } }] }
+  const more = textsOf(body).find((each) => each.startsWith('view with '))
+  if (more !== undefined)
+    return {
+      calls: [{ name: 'FileEditor', arguments: { command: 'view', path: 'sub/../a', ...JSON.parse(more.slice(10)) } }],
+    }
   const text = textsOf(body).find((each) => each.startsWith('run '))
   return text === undefined || body.messages.some(({ role }) => role === 'tool')
     ? { text: `I read: ${textsOf(body).join(' | ')}` }
@@ -62,6 +67,21 @@ describe('the payload', () => {
       tool_use_id: expect.any(String),
     })
   })
+
+  test.each(['PreToolUse', 'PermissionRequest', 'PostToolUseFailure', 'PostToolBatch'])(
+    'has what the tool reads of a call at %s: nothing that it ignores, and the path as it opens it',
+    async (point) => {
+      const denial = JSON.stringify({ hookSpecificOutput: { hookEventName: point, decision: { behavior: 'deny' } } })
+      const hook = `cat > "$CLAUDE_PROJECT_DIR/payload.json"${point === 'PermissionRequest' ? `; echo '${denial}'` : ''}`
+      const permission_rules = point === 'PermissionRequest' ? { ask: ['FileEditor'] } : {}
+      const id = await stage.create({ hooks: at(point, command(hook)), permission_rules })
+      const workdir = await workdirOf(id)
+      await stage.say(id, `view with ${JSON.stringify({ file_path: join(workdir, 'other'), view_range: null })}`)
+      const payload = JSON.parse(await readFile(join(workdir, 'payload.json'), 'utf8'))
+      const [{ tool_input }] = payload.tool_calls ?? [payload]
+      expect(tool_input).toEqual({ command: 'view', file_path: `${workdir}/sub/../a` })
+    },
+  )
 })
 
 describe('UserPromptSubmit', () => {

@@ -25,7 +25,10 @@ const question = (more: object = {}) => ({
 })
 const call = (input: unknown, name = 'AskUserQuestion') => ({ toolUseId: 'a', name, input, runId: undefined })
 const asked = (input: unknown) => toolCalls.questionsIn([call(input)], new Map())
-const faultOf = (...questions: unknown[]) => toolCalls.findFault('AskUserQuestion', { questions })
+const faultOf = (...questions: unknown[]) => {
+  const toolInput = toolCalls.readInput('AskUserQuestion', { questions })
+  return 'fault' in toolInput ? toolInput.fault : undefined
+}
 
 test('asks what the model wrote; parameters in snake case and missing descriptions are accepted', () => {
   const { multiSelect: _, ...rest } = question({ multi_select: true, options: [{ label: 'A' }, option('B')] })

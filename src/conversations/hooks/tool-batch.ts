@@ -1,6 +1,8 @@
 /** The calls of one turn, for the hooks that follow all of them: `PostToolBatch`. */
 import type { Event, EventDraft } from '../../contract/events/event.ts'
 import type { ResultDraft } from '../../agent/history/tool-messages.ts'
+import type { ToolCalls } from '../../agent/tool-calls.ts'
+import { givenParameters } from '../../agent/tool-input.ts'
 import { showCall } from '../../hooks/claude-tools.ts'
 import type { ToolCall } from '../../state/tool-call.ts'
 import type { AgentView } from '../live/live-state.ts'
@@ -9,6 +11,7 @@ import type { AgentHookCaller } from './hook-caller.ts'
 export type ToolBatchDeps = {
   readonly caller: AgentHookCaller
   readonly state: AgentView
+  readonly toolCalls: () => Pick<ToolCalls, 'readInput' | 'hasBegun'>
   readonly emit: (drafts: readonly EventDraft[]) => Promise<void>
   /** Calls the listener with each event that was stored. Returns an idempotent unsubscribe function. */
   readonly follow: (listener: (event: Event) => void) => () => void
@@ -79,9 +82,11 @@ export class ToolBatch {
   }
 
   #shown({ toolUseId, name, input }: ToolCall): ShownResult {
-    const isObject = typeof input === 'object' && input !== null
-    const shownCall = isObject
-      ? showCall(name, { ...input }, this.#deps.state.current.settings.workdir)
+    const { state, toolCalls } = this.#deps
+    const toolInput = toolCalls().readInput(name, input)
+    const isRead = typeof input === 'object' && input !== null && 'accepted' in toolInput
+    const shownCall = isRead
+      ? showCall(name, givenParameters(input, toolInput.accepted), state.current.settings.workdir)
       : { name, input }
     return { tool_name: shownCall.name, tool_input: shownCall.input, tool_use_id: toolUseId }
   }

@@ -1,6 +1,6 @@
 /** The hooks around tool calls: before them, after them, and instead of a user's decision. */
 import type { CallHooks, EndedCall, HookedResult } from '../../agent/call-hooks.ts'
-import type { ToolCalls } from '../../agent/tool-calls.ts'
+import { givenParameters } from '../../agent/tool-input.ts'
 import type { ToolCall } from '../../state/tool-call.ts'
 import type { ResultDraft } from '../../agent/history/tool-messages.ts'
 import type { HookDecision, HookDecisions, HookDraft } from '../../state/hook-decisions.ts'
@@ -20,9 +20,7 @@ import type { WatchingHooks } from './watching-hooks.ts'
 
 export type ToolHooksDeps = ToolHookParts & { readonly watching: Pick<WatchingHooks, 'fileChanged'> }
 
-export type ToolHookParts = ToolBatchDeps & {
-  readonly toolCalls: () => Pick<ToolCalls, 'findFault' | 'hasBegun'>
-}
+export type ToolHookParts = ToolBatchDeps
 
 /** Requests for a permission about one call that hooks may answer. */
 const MAX_ROUNDS = 5
@@ -155,8 +153,9 @@ export class ToolHooks implements CallHooks {
     const { hooksAt } = state.current
     const none = { runs: [], events: [] }
     if (typeof input !== 'object' || input === null || !caller.has(point)) return none
-    if (toolCalls().findFault(name, input) !== undefined) return none
-    const shownCall = showCall(name, { ...input }, state.current.settings.workdir)
+    const toolInput = toolCalls().readInput(name, input)
+    if ('fault' in toolInput) return none
+    const shownCall = showCall(name, givenParameters(input, toolInput.accepted), state.current.settings.workdir)
     const fields = { tool_name: shownCall.name, tool_input: shownCall.input, tool_use_id: toolUseId, ...more }
     const answeredRuns = await caller.call({ point, names: shownCall.names, fields }, signal)
     const runs = answeredRuns.map((run) => this.#withOwnInput(point, run, name, shownCall))
@@ -168,8 +167,8 @@ export class ToolHooks implements CallHooks {
     const { updatedInput } = run.answer
     if (!updatedInput) return run
     const own = shownCall.toOwn(updatedInput)
-    const fault = this.#deps.toolCalls().findFault(name, own)
-    if (fault !== undefined) return failedRun(point, run, `its updatedInput cannot be used: ${fault}`)
+    const toolInput = this.#deps.toolCalls().readInput(name, own)
+    if ('fault' in toolInput) return failedRun(point, run, `its updatedInput cannot be used: ${toolInput.fault}`)
     return { ...run, answer: { ...run.answer, updatedInput: own } }
   }
 }

@@ -19,7 +19,7 @@ import type { IntentInbox } from '../live/inbox.ts'
 export type PermissionsDeps = {
   readonly log: EventLog
   readonly state: LiveState
-  readonly toolCalls: Pick<ToolCalls, 'findFault'>
+  readonly toolCalls: Pick<ToolCalls, 'readInput'>
   readonly ending: EndingRequests
   readonly redact: (text: string) => string
   readonly actor: IntentInbox
@@ -90,8 +90,9 @@ export class Permissions implements RequestHandler<'permission'> {
 
   #checkUpdate(request: OpenPermission, toolUseId: string, input: unknown): void {
     const call = request.calls.find((askedCall) => askedCall.toolUseId === toolUseId)
-    const fault = call && input !== undefined ? this.#deps.toolCalls.findFault(call.name, input) : undefined
-    if (fault !== undefined) throw new Problem('invalid_request', `updated_input: ${fault}`)
+    if (!call || input === undefined) return
+    const toolInput = this.#deps.toolCalls.readInput(call.name, input)
+    if ('fault' in toolInput) throw new Problem('invalid_request', `updated_input: ${toolInput.fault}`)
   }
 }
 

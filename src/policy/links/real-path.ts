@@ -1,6 +1,7 @@
-/** Follows links on the disk. Synchronous: the gate decides in the same turn in which the call begins. */
+/** Where paths lead. Follows links on the disk. Synchronous: the gate decides in the same turn in which the call begins. */
 import { isUtf8 } from 'node:buffer'
 import { lstatSync, opendirSync, readlinkSync, statSync } from 'node:fs'
+import { isAbsolute, join } from 'node:path'
 import { codeOf } from '../../lib/error-code.ts'
 
 /** Links that the kernel follows at most. */
@@ -76,4 +77,11 @@ export function holdsLinks(directory: string): boolean {
   } catch (error) {
     return codeOf(error) !== 'ENOENT'
   }
+}
+
+/** Resolves the model's path; a relative one begins at the workdir. */
+export function absolutePath(workdir: string, path: string): string {
+  const whole = isAbsolute(path) ? path : `${workdir}/${path}`
+  // Do not normalise `..`: after a link, only the file system knows where it leads.
+  return whole.split('/').includes('..') ? whole : join(whole)
 }

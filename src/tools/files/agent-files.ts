@@ -2,7 +2,7 @@
  * The files of one conversation for all of its tools: remembers what was read, makes changes one at a time, and records
  * each so that it can be undone. The tools decide what to show and what to write.
  */
-import { isAbsolute, join } from 'node:path'
+import { join } from 'node:path'
 import { setImmediate as yieldToLoop } from 'node:timers/promises'
 import type { FileChangeKind } from '../../contract/files.ts'
 import type { EditorFiles, FoundEntry, FoundFile, Missing } from '../../files/editor-files.ts'
@@ -205,13 +205,6 @@ const failure = (type: 'invalid_input' | 'failed' | 'denied', message: string): 
   output: message,
   error: { type, message },
 })
-
-/** Resolves the model's path; a relative one begins at the workdir. */
-export function absolutePath(workdir: string, path: string): string {
-  const whole = isAbsolute(path) ? path : `${workdir}/${path}`
-  // Do not normalise `..`: after a link, only the file system knows where it leads.
-  return whole.split('/').includes('..') ? whole : join(whole)
-}
 
 export const contentOf = (place: EditPlace): Content => (place.kind === 'file' ? place.bytes : undefined)
 

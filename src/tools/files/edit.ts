@@ -8,7 +8,7 @@ import { applyEdit, difference } from '../editor/text-edit.ts'
 import type { Tool } from '../tool.ts'
 import type { ToolOutcome } from '../../state/tool-call.ts'
 import type { AgentFiles } from './agent-files.ts'
-import { absolutePath } from './agent-files.ts'
+import { absolutePath } from '../../policy/links/real-path.ts'
 import { replaceEvery, replaceOnce } from './replace-text.ts'
 
 const FilePath = z.string().min(1).describe('Absolute path of the file.')

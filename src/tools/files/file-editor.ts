@@ -14,7 +14,8 @@ import type { Tool } from '../tool.ts'
 import type { ToolOutcome } from '../../state/tool-call.ts'
 import { asFile, decode, encode, showImage } from '../editor/editor-content.ts'
 import type { AgentFiles, OpenText } from './agent-files.ts'
-import { absolutePath, contentOf } from './agent-files.ts'
+import { absolutePath } from '../../policy/links/real-path.ts'
+import { contentOf } from './agent-files.ts'
 import { replaceOnce } from './replace-text.ts'
 
 const FileEditorInput = z.object({

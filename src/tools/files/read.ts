@@ -16,7 +16,8 @@ import { isPdf, MAX_PDF_BYTES, showPdf } from '../pdf/show-pdf.ts'
 import type { Tool } from '../tool.ts'
 import type { ToolOutcome } from '../../state/tool-call.ts'
 import type { AgentFiles } from './agent-files.ts'
-import { absolutePath, toOutcome } from './agent-files.ts'
+import { absolutePath } from '../../policy/links/real-path.ts'
+import { toOutcome } from './agent-files.ts'
 import { notebookText } from './notebook.ts'
 
 /** Maximum number of lines per call. */

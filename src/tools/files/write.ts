@@ -8,7 +8,7 @@ import { decodeText, encodeText } from '../editor/text-encoding.ts'
 import type { Tool } from '../tool.ts'
 import type { ToolOutcome } from '../../state/tool-call.ts'
 import type { AgentFiles } from './agent-files.ts'
-import { absolutePath } from './agent-files.ts'
+import { absolutePath } from '../../policy/links/real-path.ts'
 
 const WriteInput = z.object({
   file_path: z.string().min(1).describe('Absolute path of the file.'),

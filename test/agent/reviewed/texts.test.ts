@@ -5,7 +5,7 @@
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { z } from 'zod'
-import { accessOf, findFault } from '../../../src/agent/tool-input.ts'
+import { accessOf, readInput } from '../../../src/agent/tool-input.ts'
 import { boundMessage } from '../../../src/agent/history/subagent-message.ts'
 import { findFaults } from '../../../src/agent/find-faults.ts'
 import { CUT_OFF, metLimit, timeLimit } from '../../../src/agent/model/loop-ends.ts'
@@ -197,15 +197,19 @@ test('the input of a call is refused with a reason, and its access is that of wh
     ...known,
     input: z.object(Object.fromEntries(Array.from('abcdefghijklm', (key) => [key, z.string()]))),
   }
+  const faultOf = (...call: Parameters<typeof readInput>) => {
+    const toolInput = readInput(...call)
+    return 'fault' in toolInput ? toolInput.fault : undefined
+  }
   await expectReviewed(
     {
       faults: inputs.map((each) => [
         JSON.stringify(each).slice(0, 40),
-        findFault(known, each) ?? 'accepted',
+        faultOf(known, each) ?? 'accepted',
         accessOf(known, each),
       ]),
-      many: findFault(many, {}),
-      unknown: [findFault(undefined, {}), accessOf(undefined, {})],
+      many: faultOf(many, {}),
+      unknown: [faultOf(undefined, {}), accessOf(undefined, {})],
       harmless: accessOf({ ...known, harmless: true }, { path: 'a' }),
       withoutAccess: accessOf(
         tool('T', () => ({ output: '' })),
