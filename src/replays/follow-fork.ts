@@ -1,4 +1,5 @@
 /** Follows the run of one fork to its end, and measures what it did. */
+import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { StopReason } from '../contract/events/status.ts'
 import { Problem } from '../contract/problem.ts'
@@ -13,9 +14,6 @@ import { readPages } from '../events/read-pages.ts'
 import { areInBackground } from '../state/subagents.ts'
 
 type Opens = Pick<ConversationManager, 'open' | 'recover'>
-
-/** The session is not that of the agent: what the agent has exported must not change the check. */
-const CHECK_SESSION = 'replay-check'
 
 /**
  * Starts the run, unless an earlier server has. Resolves when the agent has ended, or waits for somebody: nobody answers a
@@ -143,13 +141,16 @@ function tokensOf(usage: UsageByModel): Pick<ReplayRow, 'input_tokens' | 'output
   }
 }
 
-/** Throws a `Problem` if it cannot begin: a rule denies it, or it contains a secret. */
+/**
+ * Throws a `Problem` if it cannot begin: a rule denies it, or it contains a secret. The session has a random name: an agent
+ * that knew it could leave a directory, exports or functions in it that change the check.
+ */
 export async function checkFork(
   { exec }: Conversation,
   check: NonNullable<ReplayPlan['check']>,
   signal: AbortSignal,
 ): Promise<NonNullable<ReplayRow['check']>> {
-  const command = RunCommand.parse({ ...check, session_id: CHECK_SESSION })
+  const command = RunCommand.parse({ ...check, session_id: `check-${randomUUID()}` })
   const { status, exit_code } = await exec.commands.run(command, { signal })
   return { status, exit_code }
 }

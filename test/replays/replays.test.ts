@@ -88,6 +88,22 @@ test('a replay does the last task once more with each model, and its table says 
   expect(await eventsOf(original)).toEqual(before)
 })
 
+test('each check runs in a session that an agent could not have prepared, because its name is new', async () => {
+  await using opened = await open({ deps: { createShells: realShells() } })
+  const { bench, replays } = opened
+  const original = await opened.converse()
+  await say(original)
+  const request = { conversation_ids: [original.id], repeat: 2, network: { mode: 'open' }, check: { command: 'true' } }
+  const { rows } = await untilReplay(replays, await replays.post(asked({ ...request, max_cost_usd: 10 })))
+  const sessions = await Promise.all(
+    rows.map(async ({ conversation_id: id }) => {
+      const { items } = await (await bench.manager.open(id)).exec.commands.list({ limit: 10 })
+      return items.map(({ session_id }) => session_id)
+    }),
+  )
+  expect(new Set(sessions.flat()).size).toBe(2)
+})
+
 test('forks of a replay are denied what needs an approval, and reach no network, client tool or other directory', async () => {
   let written = 0
   const touch = tool('Touch', () => ({ output: String(++written) }))
