@@ -33,6 +33,7 @@ import { ConversationShells } from '../workspace/exec/conversation-shells.ts'
 import { logEvents } from './log-events.ts'
 import { buildMcp } from './mcp.ts'
 import { ConversationNetwork } from '../workspace/network.ts'
+import type { ConversationProjectDeps } from './project/conversation-project.ts'
 import { ConversationProject } from './project/conversation-project.ts'
 import { PostedCommands } from './project/posted-commands.ts'
 import { Compactions } from './runs/compactions.ts'
@@ -76,7 +77,7 @@ export function buildConversation(deps: ConversationDeps, source: ConversationSo
   const homes = deps.workspace.homesOf(base.directory)
   const gate = new PermissionGate({ workdir, additionalDirectories, homes, ...ofCalls(() => toolCalls) })
   const execution = buildExecution(deps, base, source, gate)
-  const project = buildProject(deps, base, gate, execution)
+  const project = buildProject(deps, base, gate, { ...execution, hooks: () => hooks.current?.tools })
   const hooks = usedHooks(deps.hooks, {
     ...base,
     secrets,
@@ -289,8 +290,8 @@ function buildProject(
   { workspace }: ConversationDeps,
   { directory: stateDirectory, state, workdir, additionalDirectories }: Base,
   gate: PermissionGate,
-  { shells }: Pick<BuiltExecution, 'shells'>,
+  parts: Pick<ConversationProjectDeps, 'shells' | 'hooks'>,
 ): ConversationProject {
   const forbidden = () => workspace.fileRules({ stateDirectory, workdir, additionalDirectories }).forbidden
-  return new ConversationProject({ state, gate, shells, workdir, userSettings: workspace.userSettings, forbidden })
+  return new ConversationProject({ ...parts, state, gate, workdir, userSettings: workspace.userSettings, forbidden })
 }

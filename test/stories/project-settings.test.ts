@@ -74,6 +74,8 @@ async function say(id: string, text: string, ...next: object[]) {
   return await stage.say(id, text)
 }
 
+const answersOf = (hookSpecificOutput: object) =>
+  `echo '${JSON.stringify({ hookSpecificOutput: { hookEventName: 'PreToolUse', ...hookSpecificOutput } })}'`
 const results = (events: readonly any[]) => events.filter(({ type }) => type === 'ToolResult') // eslint-disable-line typescript/no-explicit-any
 const call = (name: string, input: object) => ({ calls: [{ name, arguments: input }] })
 const systemOf = (index = -1) => stage.model.requests.at(index)?.body.messages[0]
@@ -181,6 +183,31 @@ describe('an agent', () => {
     expect(output).toMatch(/"rm -rf src" .* has not run.* The rule Bash\(rm:\*\) denies it/)
     expect(output).toMatch(/"touch made" .* has not run.* needs a permission/)
     expect(await readFile(join(workdir, 'src/a.txt'), 'utf8')).toBe('content of a')
+  })
+
+  test.each([
+    ['denies it: by a hook', 'echo by a hook >&2; exit 2'],
+    ['stops it: by a hook', `echo '{"continue": false, "stopReason": "by a hook"}'`],
+    ['asks for a decision', answersOf({ permissionDecision: 'ask' })],
+    ['changes it', answersOf({ permissionDecision: 'allow', updatedInput: { command: 'echo other' } })],
+  ])('does nothing of a slash command if a PreToolUse hook %s, also if a user posts it', async (says, script) => {
+    const files = { ...PROJECT, '.claude/commands/log.md': 'Log: !`touch made` !`echo kept` @src/a.txt @src/b.txt' }
+    const hooks = {
+      PreToolUse: [
+        { matcher: 'Bash', hooks: [{ type: 'command', command: `grep -q touch || exit 0; ${script}` }] },
+        { matcher: 'Read', hooks: [{ type: 'command', command: `grep -q '/src/a.txt"' || exit 0; ${script}` }] },
+      ],
+    }
+    const { id, workdir } = await create({ trust_project: true, hooks }, { ...files, 'src/b.txt': 'content of b' })
+    const [{ output }] = results(await say(id, '/log', call('SlashCommand', { command: '/log' })))
+    const [{ slash_command: posted }] = await stage.events(id, 'types=UserMessage')
+    for (const text of [output, posted.text]) {
+      expect(text).toContain(`"touch made" of this text has not run. A hook ${says}`)
+      expect(text).toContain('kept @src/a.txt')
+      expect(text).toContain(`[src/a.txt was not read. A hook ${says}`)
+      expect(text).toContain('content of b')
+    }
+    await expect(readFile(join(workdir, 'made'))).rejects.toThrow('ENOENT')
   })
 
   test.each(['bypass', 'accept_edits', 'default', 'plan', 'deny'])(

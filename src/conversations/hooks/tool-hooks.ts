@@ -1,4 +1,5 @@
 /** The hooks around tool calls: before them, after them, and instead of a user's decision. */
+import { randomUUID } from 'node:crypto'
 import type { CallHooks, EndedCall, HookedResult } from '../../agent/call-hooks.ts'
 import { givenParameters } from '../../agent/tool-input.ts'
 import type { ToolCall } from '../../state/tool-call.ts'
@@ -7,8 +8,9 @@ import type { HookDecision, HookDecisions, HookDraft } from '../../state/hook-de
 import type { FileChangeKind } from '../../contract/files.ts'
 import type { HookPoint } from '../../contract/hooks/hook-point.ts'
 import type { AskedToolUse } from '../../contract/values/permission.ts'
-import type { ShownCall } from '../../hooks/claude-tools.ts'
+import type { Input, ShownCall } from '../../hooks/claude-tools.ts'
 import { showCall } from '../../hooks/claude-tools.ts'
+import { NO_REASON } from '../../hooks/hook-answer.ts'
 import type { HookRun } from '../../hooks/run-hooks.ts'
 import { failedRun } from '../../hooks/run-hooks.ts'
 import { isWorkedOn } from '../../state/subagents.ts'
@@ -62,6 +64,23 @@ export class ToolHooks implements CallHooks {
     const events = calledHooks.flatMap(({ events: some }) => some)
     if (events.length > 0) await emit(events)
     return calledHooks.some(({ runs }) => runs.some(({ answer }) => answer.stop !== undefined))
+  }
+
+  /**
+   * Calls the `PreToolUse` hooks for what another call does besides itself, as if it were a call of this tool. Returns why it
+   * must not be done, if a hook denies, stops, asks about or changes it. Rejects when aborted.
+   */
+  async refusalOf(name: string, input: Input, signal: AbortSignal): Promise<string | undefined> {
+    const { caller, state, emit } = this.#deps
+    const { hooksAt, settings } = state.current
+    // An id of its own: what hooks say is not about the call that is being worked on.
+    const toolUseId = randomUUID()
+    const payload = payloadOf(showCall(name, input, settings.workdir), toolUseId)
+    const runs = await caller.call({ point: 'PreToolUse', ...payload }, signal)
+    if (runs.length > 0) await emit(caller.eventsOf('PreToolUse', runs, { toolUseId, hooksAt }))
+    // What former hooks said does not count any more.
+    if (hooksAt !== state.current.hooksAt) return await this.refusalOf(name, input, signal)
+    return refusalIn(runs)
   }
 
   areCurrent(): boolean {
@@ -156,8 +175,7 @@ export class ToolHooks implements CallHooks {
     const toolInput = toolCalls().readInput(name, input)
     if ('fault' in toolInput) return none
     const shownCall = showCall(name, givenParameters(input, toolInput.accepted), state.current.settings.workdir)
-    const fields = { tool_name: shownCall.name, tool_input: shownCall.input, tool_use_id: toolUseId, ...more }
-    const answeredRuns = await caller.call({ point, names: shownCall.names, fields }, signal)
+    const answeredRuns = await caller.call({ point, ...payloadOf(shownCall, toolUseId, more) }, signal)
     const runs = answeredRuns.map((run) => this.#withOwnInput(point, run, name, shownCall))
     return { runs, events: caller.eventsOf(point, runs, { toolUseId, hooksAt }) }
   }
@@ -174,6 +192,22 @@ export class ToolHooks implements CallHooks {
 }
 
 const AFTER_CALLS = ['PostToolUse', 'PostToolUseFailure', 'PermissionDenied', 'PostToolBatch'] as const
+
+const payloadOf = (shownCall: ShownCall, toolUseId: string, more: Input = {}): Pick<HookCall, 'names' | 'fields'> => ({
+  names: shownCall.names,
+  fields: { tool_name: shownCall.name, tool_input: shownCall.input, tool_use_id: toolUseId, ...more },
+})
+
+function refusalIn(runs: readonly HookRun[]): string | undefined {
+  for (const { answer } of runs) {
+    const { decision, reason, stop, updatedInput } = answer
+    if (decision === 'deny') return `A hook denies it: ${reason ?? NO_REASON}`
+    if (stop !== undefined) return `A hook stops it: ${stop}`
+    if (decision === 'ask') return 'A hook asks for a decision about it.'
+    if (updatedInput) return 'A hook changes it.'
+  }
+  return undefined
+}
 
 function pointAfter(result: ResultDraft, denial: string | undefined): Pick<HookCall, 'point' | 'fields'> {
   if (denial !== undefined) return { point: 'PermissionDenied', fields: { reason: result.error_message ?? denial } }

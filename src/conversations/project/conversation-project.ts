@@ -26,6 +26,7 @@ export type ConversationProjectDeps = {
   readonly state: LiveState
   readonly gate: PermissionGate
   readonly shells: ConversationShells
+  readonly hooks: CommandUser['hooks']
   readonly workdir: () => string
   /** The directory of the operator. */
   readonly userSettings: string | undefined
@@ -42,8 +43,8 @@ export class ConversationProject implements ProjectAccess {
 
   constructor(deps: ConversationProjectDeps) {
     this.#deps = deps
-    const { state, shells } = deps
-    this.#main = { state, rules: () => [rulesOf(state.current)], shells: shells.ofAgent() }
+    const { state, shells, hooks } = deps
+    this.#main = { state, rules: () => [rulesOf(state.current)], shells: shells.ofAgent(), hooks }
   }
 
   /** Returns the access of a subagent: what its slash commands do is done by its own rules, in its own shells. */

@@ -1,8 +1,9 @@
 /**
  * Fills in a slash command: runs its commands for the shell and reads its files, each only if the agent could do so
- * without a question. The text comes from the project: a use of it, also by a user, gives it no further rights. The
+ * without a question, and no `PreToolUse` hook objects. The text comes from the project: a use of it, also by a user, gives it no further rights. The
  * commands of a project that is not trusted run only if a rule allows them.
  */
+import type { Input } from '../../hooks/claude-tools.ts'
 import type { ProjectEntry } from '../../contract/project/project-settings.ts'
 import type { GateRules } from '../../policy/rules/gate-rules.ts'
 import type { PermissionGate } from '../../policy/permissions.ts'
@@ -12,6 +13,7 @@ import { commandParts } from '../../state/command-text.ts'
 import type { SettingsReader } from '../../project/settings-reader.ts'
 import type { ToolAccess } from '../../policy/tool-access.ts'
 import type { ShellsOfAgent } from '../../workspace/exec/conversation-shells.ts'
+import type { ToolHooks } from '../hooks/tool-hooks.ts'
 import type { AgentView } from '../live/live-state.ts'
 
 /** The agent that uses a slash command: it gives the text no more than the agent itself has. */
@@ -20,6 +22,8 @@ export type CommandUser = {
   /** What the text does must be allowed by each of them. */
   readonly rules: () => readonly GateRules[]
   readonly shells: Pick<ShellsOfAgent, 'get' | 'standOf'>
+  /** Hooks that must be asked about what the text does, if there are any now. */
+  readonly hooks: () => Pick<ToolHooks, 'refusalOf'> | undefined
 }
 
 export type Expansion = CommandUser & {
@@ -74,6 +78,8 @@ async function run(part: ShellPart, expansion: Expansion): Promise<string> {
   const { command } = part
   if (command.length > MAX_COMMAND_CHARS) return notRun(part, `It has more than ${MAX_COMMAND_CHARS} characters.`)
   if (!state.current.settings.tools.includes('Bash')) return notRun(part, 'The agent has no shell.')
+  const objection = await objectionOf(expansion, 'Bash', { command })
+  if (objection !== undefined) return notRun(part, objection)
   const access = { kind: 'command', command, ...shells.standOf(session) } as const
   const refusal = await refusalOf(gate, 'Bash', access, rulesFor(entry, expansion))
   if (refusal !== undefined) return notRun(part, `It needs a permission: ${refusal}`)
@@ -90,6 +96,16 @@ async function run(part: ShellPart, expansion: Expansion): Promise<string> {
     result.exitCode !== 0 && result.exitCode !== null && `[exit code ${result.exitCode}]`,
   ].filter(Boolean)
   return shortenText(lines.join('\n'))
+}
+
+/** Returns what a hook says against it, before the gate decides, as for a call. */
+async function objectionOf({ hooks, signal }: Expansion, tool: string, input: Input): Promise<string | undefined> {
+  return await hooks()
+    ?.refusalOf(tool, input, signal)
+    .catch((error: unknown) => {
+      if (signal.aborted) return 'The call was interrupted.'
+      throw error
+    })
 }
 
 /** Adds the rules of a trusted file to those of the conversation. Another file needs a rule for each command. */
@@ -120,11 +136,15 @@ const notRun = ({ command }: ShellPart, reason: string) =>
   `[The command ${JSON.stringify(command.slice(0, 500))} of this text has not run. ${reason} If it is needed, run it with your own tools.]`
 
 /** Undefined if it is not a file of the workdir: then it is only a text with an `@`. */
-async function readFile(path: string, { gate, rules, reader }: Expansion): Promise<string | undefined> {
+async function readFile(path: string, expansion: Expansion): Promise<string | undefined> {
+  const { gate, rules, reader } = expansion
   if (path === '' || path.startsWith('/') || path.startsWith('~')) return undefined
   const foundText = await reader.read(path)
   if (foundText.kind === 'missing') return undefined
   if (foundText.kind === 'refused') return `[${path} was not read. ${foundText.reason}]`
+  // Hooks for `Read` see it, and those for this tool.
+  const objection = await objectionOf(expansion, 'FileEditor', { command: 'view', path })
+  if (objection !== undefined) return `[${path} was not read. ${objection}]`
   const refusal = await refusalOf(gate, 'Read', { kind: 'read', paths: [path, foundText.realPath] }, rules())
   if (refusal !== undefined) return `[${path} was not read. It needs a permission: ${refusal}]`
   return `[The content of ${path}:]\n${shortenText(foundText.text)}`

@@ -64,7 +64,7 @@ export function buildSubagent(
     ...sharedParts,
     state,
     rules,
-    project: sharedParts.project.forAgent({ state, rules, shells }),
+    project: sharedParts.project.forAgent({ state, rules, shells, hooks: () => hooks.current?.tools }),
     log: {
       append: (drafts) => log.append(of(drafts)),
       publish,
