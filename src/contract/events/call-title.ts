@@ -1,7 +1,24 @@
 /** The short text that says best what a tool call does. */
 import { textOf } from './output-text.ts'
 
-/** The fields that say best what a call does, the best first. */
+/** What these tools read: the agent can send other fields, too, which have no effect. */
+const OWN_FIELDS: ReadonlyMap<string, readonly string[]> = new Map([
+  ['Bash', ['command']],
+  ['FileEditor', ['command', 'path']],
+  ['Read', ['file_path']],
+  ['Write', ['file_path']],
+  ['Edit', ['file_path']],
+  ['MultiEdit', ['file_path']],
+  ['Glob', ['pattern']],
+  ['Grep', ['pattern']],
+  ['WebFetch', ['url']],
+  ['WebSearch', ['query']],
+  ['Skill', ['skill']],
+  ['SlashCommand', ['command']],
+  ['Task', ['description']],
+])
+
+/** The fields that say best what a call of another tool does, the best first. */
 const TITLE_FIELDS = [
   'command',
   'file_path',
@@ -22,16 +39,15 @@ export function fieldsOfInput(input: unknown): Record<string, unknown> {
   return isRecord(input) ? input : {}
 }
 
-export function titleOf(input: unknown): string {
+export function titleOf(name: string, input: unknown): string {
   const fields = fieldsOfInput(input)
-  const texts = TITLE_FIELDS.map((name) => fields[name]).filter((value) => typeof value === 'string')
-  const [first, second] = texts
+  const ownFields = OWN_FIELDS.get(name)
+  const texts = (ownFields ?? TITLE_FIELDS).map((field) => fields[field]).filter((value) => typeof value === 'string')
+  if (texts.length > 0 && ownFields) return texts.join(' ')
+  const [first] = texts
   if (first === undefined && Array.isArray(fields['questions'])) return questionsIn(fields['questions'])
   if (first === undefined) return isRecord(input) && Object.keys(input).length === 0 ? '' : textOf(input)
-  // An editor has both: what to do, and where.
-  return typeof fields['path'] === 'string' && typeof fields['command'] === 'string'
-    ? `${first} ${second ?? ''}`
-    : first
+  return first
 }
 
 const questionsIn = (questions: readonly unknown[]): string =>

@@ -69,6 +69,6 @@ function currentCall({ status, openCalls, subagents }: State): CurrentCall | und
   if (status !== 'running') return undefined
   const call = [...subagents.flatMap(({ agent }) => agent.openCalls), ...openCalls].at(0)
   if (!call) return undefined
-  const target = titleOf(call.input).slice(0, MAX_TARGET_CHARS)
+  const target = titleOf(call.name, call.input).slice(0, MAX_TARGET_CHARS)
   return { tool_use_id: call.toolUseId, name: call.name, ...(target !== '' && { target }) }
 }

@@ -57,7 +57,7 @@ function ownTitle(name: string, input: unknown, workdir: string): string {
   if (name === 'Bash' && typeof command === 'string') return showHidden(command)
   if (Array.isArray(questions)) return questions.map((each) => titleOfQuestion(each)).join(' ') || name
   const path = pathIn(name, fields)
-  const what = path === undefined ? titleOf(mapStrings(input, showHidden)) : shortPath(path, workdir)
+  const what = path === undefined ? titleOf(name, mapStrings(input, showHidden)) : shortPath(path, workdir)
   const how = name === 'FileEditor' && typeof command === 'string' ? command : name
   return showHidden(what === '' ? how : `${how} ${what}`)
 }
@@ -75,7 +75,8 @@ function shortPath(path: string, workdir: string): string {
 /** Reads the field that the tool itself reads: an agent can send others, too. */
 function pathIn(name: string, fields: Readonly<Record<string, unknown>>): string | undefined {
   const field = PATH_FIELDS[name]
-  const path = field === undefined ? (fields['file_path'] ?? fields['path']) : fields[field]
+  const isOther = !Object.hasOwn(KINDS, name)
+  const path = field === undefined ? isOther && (fields['file_path'] ?? fields['path']) : fields[field]
   return typeof path === 'string' && path !== '' ? path : undefined
 }
 
@@ -105,6 +106,8 @@ const PATH_FIELDS: Readonly<Record<string, string>> = {
   Edit: 'file_path',
   MultiEdit: 'file_path',
   FileEditor: 'path',
+  Glob: 'path',
+  Grep: 'path',
 }
 
 type Fields = Readonly<Record<string, unknown>>

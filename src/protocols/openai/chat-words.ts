@@ -36,7 +36,7 @@ function howTo(requestId: string, conversationId: string | undefined): string {
 
 /** One line for a call of a tool of the server. */
 export function lineOf({ name, input }: Pick<EventOf<'ToolUse'>, 'name' | 'input'>): string {
-  const title = titleOf(input).replaceAll(/\s+/g, ' ').trim()
+  const title = titleOf(name, input).replaceAll(/\s+/g, ' ').trim()
   const shownTitle = title.length > MAX_TITLE_CHARS ? `${title.slice(0, MAX_TITLE_CHARS).toWellFormed()}…` : title
   return shownTitle === '' ? `[${name}]` : `[${name}] ${shownTitle}`
 }

@@ -35,13 +35,16 @@ export function ToolCard({ call: { use, result }, output, now, isWaiting, childr
           {mark}
         </span>
         <strong>{visible(use.name)}</strong>
-        <code class="target">{short(titleOf(use.input))}</code>
+        <code class="target">{short(titleOf(use.name, use.input))}</code>
         {code !== undefined && code !== 0 && <span class="badge">exit {code}</span>}
         {(result || !isWaiting) && <span class="quiet number">{duration(ms)}</span>}
       </button>
       {open && (
         <div class="inside">
-          <Input input={result?.ran_input ?? use.input} shown={result?.ran_input ? '' : short(titleOf(use.input))} />
+          <Input
+            input={result?.ran_input ?? use.input}
+            shown={result?.ran_input ? '' : short(titleOf(use.name, use.input))}
+          />
           {result ? <ToolOutput output={result.error_message ?? result.output} /> : <Output text={output ?? ''} />}
           <CutTexts event={use} />
           <CutTexts event={result} />

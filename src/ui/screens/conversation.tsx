@@ -76,7 +76,7 @@ function doingIn(open: OpenConversation): string | undefined {
   if (call?.kind !== 'call') return texts.value.thinking
   const { name, input, timestamp } = call.use
   const passedMs = Math.max(0, now.value - Date.parse(timestamp))
-  return `${visible(name)}: ${short(titleOf(input), 80)}, ${duration(passedMs)}`
+  return `${visible(name)}: ${short(titleOf(name, input), 80)}, ${duration(passedMs)}`
 }
 
 /** Scrolls to the open tab: the tabs are wider than a small screen. */

@@ -64,7 +64,7 @@ function partOf(event: EventOf<(typeof TYPES)[number]>): string | undefined {
     case 'AssistantMessage':
       return event.text === '' ? undefined : `## Agent\n\n${quote(event.text)}${cutNote(event)}`
     case 'ToolUse':
-      return `**${short(event.name)}**\n\n${fenceText(visible(titleOf(event.input)))}`
+      return `**${short(event.name)}**\n\n${fenceText(visible(titleOf(event.name, event.input)))}`
     case 'ToolResult':
       return fenceOutput(event.error_message ?? outputText(event.output))
     case 'ErrorEvent':

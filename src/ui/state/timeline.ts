@@ -36,7 +36,7 @@ export function spansOf(
       const { use, result } = row
       const start = Date.parse(use.timestamp)
       const ms = result ? result.duration_ms : Math.max(0, now - start)
-      const name = `${visible(use.name)} ${short(titleOf(use.input), 80)}`
+      const name = `${visible(use.name)} ${short(titleOf(use.name, use.input), 80)}`
       return [{ key, seq, kind: 'tool', name, start, ms, isFailed: hasCallFailed(result) }]
     }
     if (row.kind === 'request') {

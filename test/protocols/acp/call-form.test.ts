@@ -22,6 +22,8 @@ test('the title and the place are those of the field that the tool reads', () =>
   const { title, locations } = formOfCall('FileEditor', decoy, '/w', undefined)
   expect([title, locations]).toEqual(['create /h/.bashrc', [{ path: '/h/.bashrc' }]])
   expect(shown('FileEditor', decoy)).toContain('README.md')
+  const fetched = formOfCall('WebFetch', { url: 'https://example.com', path: '/w/README.md' }, '/w', undefined)
+  expect([fetched.title, fetched.locations]).toEqual(['WebFetch https://example.com', []])
 })
 
 test('a block ends after its text, however many backticks that has', () => {

@@ -83,7 +83,7 @@ function callLines(item: CallItem, look: DrawOptions): string[] {
   const name = theme.bold(agent + cleanLine(item.name))
   if (item.input === undefined)
     return [oneLine(`• ${name} ${theme.dim(`(writing, ${item.written} characters)`)}`, width)]
-  const title = cleanText(titleOf(item.input).slice(0, MAX_TITLE_CHARS)).trim()
+  const title = cleanText(titleOf(item.name, item.input).slice(0, MAX_TITLE_CHARS)).trim()
   const head = wrapText(`${name} ${title}`.trimEnd(), width, `${markOf(item, theme)} `, '  ')
   const note = item.note === undefined ? [] : wrapText(cleanText(item.note), width, '  ').map(theme.yellow)
   return [...shorten(head, MAX_TITLE_LINES, look), ...note, ...diffPart(item, look), ...outputPart(item, look)]
@@ -110,7 +110,8 @@ function outputPart(item: CallItem, look: DrawOptions): string[] {
   if (item.result && !item.result.isError && diffOfCall(item.input)) return []
   const style = item.result?.isError === true ? theme.red : theme.dim
   const all = wrapText(text, width, '  ').map(style)
-  const isCommand = titleOf(item.input) !== '' && (item.name === SHELL_MARK || item.name.toLowerCase().includes('bash'))
+  const isCommand =
+    titleOf(item.name, item.input) !== '' && (item.name === SHELL_MARK || item.name.toLowerCase().includes('bash'))
   return isCommand || !item.result ? lastOf(all, look) : shorten(all, SHORT_OUTPUT, look)
 }
 
