@@ -38,6 +38,20 @@ beforeAll(async () => {
         { text: 'Done.' },
       ],
     },
+    {
+      when: 'decoy',
+      turns: [
+        {
+          calls: [
+            {
+              name: 'FileEditor',
+              arguments: { command: 'create', path: 'b.txt', file_text: 'written', old_str: 'a', new_str: 'b' },
+            },
+          ],
+        },
+        { text: 'Done.' },
+      ],
+    },
     { when: 'hello', turns: [{ text: 'Hello there.' }] },
   ]
   stage = await setStage({ replies }, {})
@@ -170,6 +184,16 @@ test('an edit is shown as what it changes, and the conversation is exported as M
   const text = readFileSync(await download.path(), 'utf8')
   for (const part of ['edited', 'FileEditor', 'Done.']) expect(text).toContain(part)
   expect(misdeeds).toEqual([])
+  await page.context().close()
+})
+
+test('a pair of texts hides no other field of a call', async () => {
+  const id = await stage.create({ title: 'decoy' })
+  await stage.say(id, 'decoy')
+  const { page } = await openTab(browser, stage.server.url, { hash: `#/c/${id}` })
+  await page.locator('.tool .line:has-text("create b.txt")').click()
+  const [rest] = await page.locator('.tool .inside pre').allInnerTexts()
+  expect(rest).toContain('"file_text": "written"')
   await page.context().close()
 })
 

@@ -65,7 +65,17 @@ const PAIRS = [
 function Input({ input, shown }: { readonly input: unknown; readonly shown: string }) {
   const fields = fieldsOfInput(input)
   const pair = PAIRS.find(([before, after]) => typeof fields[before] === 'string' && typeof fields[after] === 'string')
-  if (pair) return <Edit before={asText(fields[pair[0]])} after={asText(fields[pair[1]])} />
+  if (pair) {
+    // A tool may read other fields, and not the pair.
+    const rest = Object.entries(fields).filter(([name]) => name !== pair[0] && name !== pair[1])
+    const isRestShown = rest.map(([, value]) => asText(value)).join(' ') === shown
+    return (
+      <>
+        {!isRestShown && <pre class="code">{visible(asText(Object.fromEntries(rest)))}</pre>}
+        <Edit before={asText(fields[pair[0]])} after={asText(fields[pair[1]])} />
+      </>
+    )
+  }
   const text =
     Object.keys(fields).length === 1 && typeof fields['command'] === 'string' ? fields['command'] : asText(input)
   // The line above has it.
