@@ -150,19 +150,26 @@ describe('the permissions of a subagent', () => {
     const workdir = await realpath(await mkdtemp(join(tmpdir(), 'subagent-commands-')))
     onTestFinished(() => rm(workdir, { recursive: true, force: true }))
     await mkdir(join(workdir, '.claude/commands'), { recursive: true })
-    await writeFile(join(workdir, '.claude/commands/make.md'), 'Made: !`touch made` !`echo in-$mine`')
+    await writeFile(
+      join(workdir, '.claude/commands/make.md'),
+      'Held: !`echo held`\nMade: !`touch made` !`echo in-$mine`',
+    )
     const make = { calls: [{ name: 'SlashCommand', arguments: { command: '/make' } }] }
     plan = {
       'use a command': [{ calls: [task('only look')] }, make, { text: 'Done.' }],
       'only look': [bash('mine=sub'), make, { text: 'Looked.' }],
     }
-    const project = { workdir, setting_sources: ['project'], trust_project: true, tools: 'claude' }
+    const hook = { type: 'command', command: 'grep agent_id | grep -q held && exit 2; exit 0' }
+    const hooks = { PreToolUse: [{ matcher: 'Bash', hooks: [hook] }] }
+    const project = { workdir, setting_sources: ['project'], trust_project: true, tools: 'claude', hooks }
     const id = await stage.create({ agents: { worker: { ...agents.worker, permission_mode: 'plan' } }, ...project })
     await stage.say(id, 'use a command')
     const all = await stage.events(id)
     const outputs = [...ofSubagents(all, 'ToolResult'), ...ofMain(all, 'ToolResult')].map(({ output }) => output)
     expect(outputs[1]).toMatch(/"touch made" .* has not run.* The mode is plan/)
     expect(outputs[1]).toContain('in-sub')
+    expect(outputs[1]).toMatch(/"echo held" .* has not run.* A hook denies it/)
+    expect(outputs.at(-1)).toContain('Held: held')
     expect(outputs.at(-1)).toMatch(/Made:  in-$/)
     expect(await readdir(workdir)).toContain('made')
   })

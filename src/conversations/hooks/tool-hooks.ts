@@ -73,7 +73,7 @@ export class ToolHooks implements CallHooks {
   async refusalOf(name: string, input: Input, signal: AbortSignal): Promise<string | undefined> {
     const { caller, state, emit } = this.#deps
     const { hooksAt, settings } = state.current
-    // An id of its own: what hooks say is not about the call that is being worked on.
+    // A new id: what hooks say is not about the call that is being worked on.
     const toolUseId = randomUUID()
     const payload = payloadOf(showCall(name, input, settings.workdir), toolUseId)
     const runs = await caller.call({ point: 'PreToolUse', ...payload }, signal)
