@@ -18,10 +18,14 @@ test.each([
   ['Glob', { pattern: '../x/*', path: 'src' }, { kind: 'read', paths: ['src/../x'], isDeep: true }],
   ['Grep', { pattern: 'x' }, { kind: 'read', paths: ['.'], isDeep: true }],
   ['Grep', { pattern: 'x', path: '/etc' }, { kind: 'read', paths: ['/etc'], isDeep: true }],
-  ['Write', { file_path: 'a', content: '' }, { kind: 'edit', paths: ['a'] }],
-  ['Edit', { file_path: 'a', old_string: 'x', new_string: 'y' }, { kind: 'edit', paths: ['a'] }],
-  ['MultiEdit', { file_path: 'a', edits: [{ old_string: 'x', new_string: 'y' }] }, { kind: 'edit', paths: ['a'] }],
-  ['apply_patch', { input: PATCH }, { kind: 'edit', paths: ['a', 'b', 'c', 'd'], isWhole: true }],
+  ['Write', { file_path: 'a', content: '' }, { kind: 'edit', paths: ['a'], isWhole: true }],
+  ['Edit', { file_path: 'a', old_string: 'x', new_string: 'y' }, { kind: 'edit', paths: ['a'], isWhole: false }],
+  [
+    'MultiEdit',
+    { file_path: 'a', edits: [{ old_string: 'x', new_string: 'y' }] },
+    { kind: 'edit', paths: ['a'], isWhole: false },
+  ],
+  ['apply_patch', { input: PATCH }, { kind: 'edit', paths: ['a', 'b', 'd', 'c'], isWhole: true }],
   ['apply_patch', { input: 'no patch' }, { kind: 'none' }],
   [
     'Bash',

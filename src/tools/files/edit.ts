@@ -49,7 +49,7 @@ export function createEdit(files: AgentFiles): Tool<EditInput> {
     description: `Replaces a text in a file.\n\n${RULES}`,
     input: EditInput,
     output: z.string(),
-    access: ({ file_path }) => ({ kind: 'edit', paths: [file_path] }),
+    access: ({ file_path, old_string }) => ({ kind: 'edit', paths: [file_path], isWhole: old_string === '' }),
     run: ({ file_path, ...wantedEdit }, context) =>
       files.change(context, () => edit(files, absolutePath(context.workdir, file_path), wantedEdit)),
   }
@@ -61,7 +61,11 @@ export function createMultiEdit(files: AgentFiles): Tool<MultiEditInput> {
     description: `Makes several replacements in one file: all of them, or none if one fails.\n\n${RULES}`,
     input: MultiEditInput,
     output: z.string(),
-    access: ({ file_path }) => ({ kind: 'edit', paths: [file_path] }),
+    access: ({ file_path, edits }) => ({
+      kind: 'edit',
+      paths: [file_path],
+      isWhole: edits.some(({ old_string }) => old_string === ''),
+    }),
     run: ({ file_path, edits }, context) =>
       files.change(context, () => multiEdit(files, absolutePath(context.workdir, file_path), edits, context.signal)),
   }

@@ -65,13 +65,16 @@ export function createFileEditor(files: AgentFiles): Tool<FileEditorInput> {
     access: ({ command, path }) =>
       command === 'view'
         ? { kind: 'read', paths: [path] }
-        : { kind: 'edit', paths: [path], isWhole: command === 'create' },
+        : { kind: 'edit', paths: [path], isWhole: MAKES_FILES.has(command) },
     run: (input, context) => {
       const path = absolutePath(context.workdir, input.path)
       return files.change(context, () => COMMANDS[input.command](files, { ...input, path }))
     },
   }
 }
+
+/** An undo may bring back a whole file that was removed. */
+const MAKES_FILES: ReadonlySet<FileEditorInput['command']> = new Set(['create', 'undo_edit'])
 
 type Command = (files: AgentFiles, input: FileEditorInput) => Promise<ToolOutcome>
 

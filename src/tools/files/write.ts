@@ -27,7 +27,7 @@ export function createWrite(files: AgentFiles): Tool<WriteInput> {
     description: DESCRIPTION,
     input: WriteInput,
     output: z.string(),
-    access: ({ file_path }) => ({ kind: 'edit', paths: [file_path] }),
+    access: ({ file_path }) => ({ kind: 'edit', paths: [file_path], isWhole: true }),
     run: ({ file_path, content }, context) =>
       files.change(context, () => write(files, absolutePath(context.workdir, file_path), content)),
   }

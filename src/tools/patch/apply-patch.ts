@@ -49,10 +49,9 @@ export function createApplyPatch(files: AgentFiles): Tool<ApplyPatchInput> {
 function accessOf(input: string): ToolAccess {
   try {
     const parts = parsePatch(input)
-    const paths = parts.flatMap((part) =>
-      part.kind === 'update' && part.moveTo !== undefined ? [part.path, part.moveTo] : [part.path],
-    )
-    return { kind: 'edit', paths, isWhole: parts.some(({ kind }) => kind === 'add') }
+    const targets = parts.flatMap((part) => (part.kind === 'update' && part.moveTo !== undefined ? [part.moveTo] : []))
+    const isWhole = targets.length > 0 || parts.some(({ kind }) => kind === 'add')
+    return { kind: 'edit', paths: [...parts.map(({ path }) => path), ...targets], isWhole }
   } catch {
     return { kind: 'none' }
   }
