@@ -1,7 +1,8 @@
 /** What the file system says about denied files: whether there are any below a directory, and whether git has them. */
 import type { Dirent } from 'node:fs'
-import { existsSync, lstatSync, readdirSync, readFileSync, statSync } from 'node:fs'
+import { lstatSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import { dirname, join } from 'node:path'
+import { codeOf } from '../lib/error-code.ts'
 
 /** Synchronous and bounded. In doubt, a file is there. For one decision: what was looked up is kept. */
 export type Disk = {
@@ -27,6 +28,8 @@ export type Disk = {
 const MAX_ENTRIES = 2000
 const MAX_INDEX_BYTES = 8 * 1024 * 1024
 const MAX_IGNORE_BYTES = 64 * 1024
+/** What all ignore files together may have: some 50 ms. */
+const MAX_ALL_IGNORE_BYTES = 1024 * 1024
 
 /** A rule cannot be compared with these: they stand for anything. */
 const ANYTHING = ['*']
@@ -40,7 +43,8 @@ const MAX_KEPT_ENTRIES = 20_000
 export function createDisk(): Disk {
   const isThere = once(exists)
   const indexes = once((directory) => indexOf(directory, isThere))
-  const ignores = once(includedBy)
+  let remainingIgnoreBytes = MAX_ALL_IGNORE_BYTES
+  const ignores = once((file) => includedBy(file, (size) => (remainingIgnoreBytes -= size) >= 0))
   const includedFiles = once((directory) => ignoreFilesFrom(directory).flatMap(ignores))
   const entries = new Map<string, Dirent[] | undefined>()
   let keptCount = 0
@@ -82,9 +86,12 @@ function once<T>(look: (path: string) => T): (path: string) => T {
   }
 }
 
+/** Stands for bytes that are no UTF-8: a path with it may be another one on the disk. */
+const UNKNOWN_BYTES = '\uFFFD'
+
 function exists(path: string): boolean {
   try {
-    return lstatSync(path, { throwIfNoEntry: false }) !== undefined
+    return path.includes(UNKNOWN_BYTES) || lstatSync(path, { throwIfNoEntry: false }) !== undefined
   } catch {
     return true
   }
@@ -103,7 +110,7 @@ function holds(directory: string, { matches, skips, list }: Search): boolean {
     const entries = list(at)
     if (!entries) return true
     for (const entry of entries) {
-      if ((count += 1) > MAX_ENTRIES) return true
+      if ((count += 1) > MAX_ENTRIES || entry.name.includes(UNKNOWN_BYTES)) return true
       const path = join(at, entry.name)
       if (matches(path)) return true
       if (entry.isDirectory() && !skips.has(entry.name)) remainingDirectories.push(path)
@@ -116,8 +123,9 @@ function holds(directory: string, { matches, skips, list }: Search): boolean {
 function entriesOf(directory: string): Dirent[] | undefined {
   try {
     return readdirSync(directory, { withFileTypes: true })
-  } catch {
-    return existsSync(directory) ? undefined : []
+  } catch (error) {
+    // Another error says nothing: programs reach a path that is too long for one call.
+    return codeOf(error) === 'ENOENT' && !directory.includes(UNKNOWN_BYTES) ? [] : undefined
   }
 }
 
@@ -160,12 +168,14 @@ function ignoreFilesFrom(directory: string): readonly string[] {
   }
 }
 
-export function includedBy(file: string): readonly string[] {
+function includedBy(file: string, mayRead: (size: number) => boolean): readonly string[] {
   try {
     const stats = statSync(file, { throwIfNoEntry: false })
     if (!stats) return []
-    if (!stats.isFile() || stats.size > MAX_IGNORE_BYTES) return ANYTHING
-    const lines = readFileSync(file, 'utf8').split('\n')
+    if (!stats.isFile() || stats.size > MAX_IGNORE_BYTES || !mayRead(stats.size)) return ANYTHING
+    const lines = readFileSync(file, 'utf8')
+      .replace(/^\uFEFF/, '')
+      .split('\n')
     return lines.filter((line) => line.startsWith('!')).map((line) => line.slice(1).trim())
   } catch {
     return ANYTHING

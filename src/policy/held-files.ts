@@ -2,7 +2,6 @@
 import { basename, dirname } from 'node:path'
 import type { Depth } from './path-words.ts'
 import type { Disk } from './disk.ts'
-import { includedBy } from './disk.ts'
 import type { Effort } from './rules/effort.ts'
 import { canMeet, STAR } from './rules/globs.ts'
 import type { Symbols } from './rules/globs.ts'
@@ -19,7 +18,6 @@ export type Reach = {
   readonly mayChange: boolean
 }
 
-const IGNORE_FILES = new Set(['.gitignore', '.ignore', '.rgignore'])
 const NOTHING: ReadonlySet<string> = new Set()
 /** A search that respects ignore files hardly ever looks into these, and nobody keeps secrets there. */
 const LEFT_OUT: ReadonlySet<string> = new Set(['node_modules', '.git'])
@@ -58,33 +56,27 @@ function mayReach(path: string, base: PathPattern['base'], directory: string, re
   const { disk, depth, mayChange, isDirectory } = reach
   if (!mayChange && base === 'workdir' && !disk.exists(path)) return false
   if (!isDirectory(path) && !isIncluded(basename(path), depth, reach.effort)) return false
-  if (!depth.skipsHidden || !isHidden(path, directory)) return true
+  return !isLeftOut(path, directory, reach)
+}
+
+function reachesBy(pattern: PathPattern, directory: string, reach: Reach): (path: string) => boolean {
+  const { depth, effort, bases } = reach
+  return (path) => {
+    if (effort.isSpent) return true
+    if (matchPath(pattern, partsOf(path), bases, effort).match !== 'yes') return false
+    return isIncluded(basename(path), depth, effort) && !isLeftOut(path, directory, reach)
+  }
+}
+
+/** Returns true if the search leaves out the path because it is hidden, and no ignore file includes it again. */
+function isLeftOut(path: string, directory: string, reach: Reach): boolean {
+  if (!reach.depth.skipsHidden || !isHidden(path, directory)) return false
   const names = path
     .slice(directory.length)
     .split('/')
     .filter((name) => name.startsWith('.'))
-  return disk
-    .included(dirname(path), globalIgnores(reach))
-    .some((line) => names.some((name) => fitsLine(line, name, reach.effort)))
-}
-
-function reachesBy(pattern: PathPattern, directory: string, reach: Reach): (path: string) => boolean {
-  const { depth, effort, bases, disk } = reach
-  const lines = depth.skipsHidden ? disk.included(directory, globalIgnores(reach)) : []
-  return (path) => {
-    const name = basename(path)
-    // It may make the search include what is hidden.
-    if (
-      depth.skipsHidden &&
-      IGNORE_FILES.has(name) &&
-      includedBy(path).some((line) => /\*|(^|\/)\.(?!env\.example)/.test(line))
-    )
-      return dirname(path) !== directory
-    if (effort.isSpent) return true
-    if (matchPath(pattern, partsOf(path), bases, effort).match !== 'yes' || !isIncluded(name, depth, effort))
-      return false
-    return !depth.skipsHidden || !isHidden(path, directory) || lines.some((line) => fitsLine(line, name, effort))
-  }
+  const lines = reach.disk.included(dirname(path), globalIgnores(reach))
+  return !lines.some((line) => names.some((name) => fitsLine(line, name, reach.effort)))
 }
 
 const isHidden = (path: string, directory: string): boolean => path.slice(directory.length).includes('/.')
@@ -92,9 +84,19 @@ const isHidden = (path: string, directory: string): boolean => path.slice(direct
 const isIncluded = (name: string, { includes }: Depth, effort: Effort): boolean =>
   !includes || includes.some((text) => canMeet(globOf(text), Array.from(name), effort))
 
+/**
+ * Classes, alternatives and escapes are not compared, nor are characters that a program may trim as blanks: a line with
+ * one of these may be about any name.
+ */
+const NOT_COMPARED = /[[\]{}\\]|[^ -~]/
+
+/** What a line takes besides comparing its characters, in steps. */
+const STEPS_OF_A_LINE = 50
+
 function fitsLine(line: string, name: string, effort: Effort): boolean {
+  if (!effort.spend(STEPS_OF_A_LINE)) return true
   const last = line.replace(/\/$/, '').split('/').at(-1) ?? ''
-  return /[[\\]/.test(last) || canMeet(globOf(last), Array.from(name), effort)
+  return NOT_COMPARED.test(last) || canMeet(globOf(last), Array.from(name), effort)
 }
 
 const globOf = (text: string): Symbols =>

@@ -1,4 +1,5 @@
 /** What the disk says for a deny rule, on real directories: in doubt, a file is there. */
+import { execFileSync } from 'node:child_process'
 import {
   chmodSync,
   mkdirSync,
@@ -56,6 +57,23 @@ test('a directory that is missing holds nothing, and what cannot be listed may h
   expect(holds(join(root, 'a'), () => false, NONE)).toBe(true)
   expect(holdsOptions(join(root, 'b'))).toBe(false)
   expect(holdsOptions(join(root, 'a'))).toBe(true)
+})
+
+test('a name that is not UTF-8 may be any name, and what is below it may be anything', () => {
+  const root = makeDirectory()
+  expect(createDisk().holds(root, () => false, NONE)).toBe(false)
+  mkdirSync(Buffer.from(`${root}/d\xFF`, 'latin1'))
+  const { holds, holdsOptions, exists } = createDisk()
+  expect(holds(root, () => false, NONE)).toBe(true)
+  const shownPath = join(root, 'd\uFFFD')
+  expect([holds(shownPath, () => false, NONE), holdsOptions(shownPath), exists(shownPath)]).toEqual([true, true, true])
+})
+
+test('a directory whose path is too long for one call may hold anything', () => {
+  const root = makeDirectory()
+  const script = 'for ((i = 0; i < 20; i += 1)); do mkdir "$1" && cd "$1"; done'
+  execFileSync('bash', ['-c', script, 'bash', 'a'.repeat(250)], { cwd: root })
+  expect(createDisk().holds(root, () => false, NONE)).toBe(true)
 })
 
 test('2000 entries of a directory are looked at: one with more may hold anything', () => {

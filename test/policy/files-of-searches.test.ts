@@ -1,5 +1,5 @@
 /** Which files a search reads: rules about it in words, each with calls that show it. */
-import { rmSync, writeFileSync } from 'node:fs'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import type { Row } from './decisions.ts'
@@ -172,29 +172,42 @@ const DENY = ['Read(./.env)']
 
 test.each(ROWS)('%s', (_, lines) => expect(decided(lines, (line) => project.decide(line, DENY))).toBe(lines))
 
-test('an ignore file makes a search include a hidden file, if one of its lines may be about it', () => {
-  const file = join(project.path, '.ignore')
-  const signs = (line: string) => {
-    writeFileSync(file, line)
-    return signOf(project.decide('rg x', DENY))
-  }
-  const including = [
-    '!.env',
-    '!.en?',
-    '!.e*',
-    '!*',
-    '!src/.env',
-    '!.env/',
-    '![.]env',
-    String.raw`!\.env`,
-    '! .env ',
-    'x\n!.env',
-  ]
-  expect(including.filter((line) => signs(line) !== '?')).toEqual([])
-  const others = ['.env', '!env', '!.envx', '!.env/x', '!x.env', '#!.env', ' !.env', '!src']
-  expect(others.filter((line) => signs(line) !== '.')).toEqual([])
-  rmSync(file)
-})
+const INCLUDING = [
+  '!.env',
+  '!.en?',
+  '!?env',
+  '!.e*',
+  '!*',
+  '!src/.env',
+  '!.env/',
+  '![.]env',
+  String.raw`!\.env`,
+  '!.{env,x}',
+  '!{.env,x}',
+  '!{src/.env,x}',
+  '!?{env,x}',
+  '!{.env',
+  '! .env ',
+  '!.env\u0085',
+  '!.env\u00A0',
+  '!.env\r',
+  '\uFEFF!.env',
+  'x\n!.env',
+]
+const OTHERS = ['.env', '!env', '!.envx', '!.env/x', '!x.env', '#!.env', ' !.env', '!src', '!.{env,x}/y']
+
+test.each(['.ignore', 'src/.ignore', 'src/.gitignore', 'src/.rgignore'])(
+  'the ignore file %s makes a search include a hidden file, if one of its lines may be about it',
+  async (name) => {
+    const { path, decide } = await makeProject(`ignores-${name.replace('/', '-')}`, { 'src/.env': 'x', a: 'x' })
+    const signs = (line: string) => {
+      writeFileSync(join(path, name), line)
+      return signOf(decide('rg x', ['Read(**/.env)'])) + signOf(decide('rg x src', ['Read(./src/.env)']))
+    }
+    expect(INCLUDING.filter((line) => signs(line) !== '??')).toEqual([])
+    expect(OTHERS.filter((line) => signs(line) !== '..')).toEqual([])
+  },
+)
 
 const ignoring = await makeProject('ignoring', {
   '.gitignore': '.env\n',
@@ -205,6 +218,7 @@ const ignoring = await makeProject('ignoring', {
   'three/.env': 'x',
   'three/.ignore': '!*\n',
   'four/.env': 'x',
+  'four/deep/.env': 'x',
   'four/deep/.rgignore': '!a/.b\n',
   'five/.env': 'x',
   'five/x.gitignore': '!.env\n',
@@ -212,6 +226,8 @@ const ignoring = await makeProject('ignoring', {
   'seven/.hidden/a.key': 'x',
   'seven/node_modules/b.key': 'x',
   'seven/c.key': 'x',
+  'eight/.kept/d.key': 'x',
+  'eight/.ignore': '!.kept\n',
 })
 
 test.each<[...Row, deny: string]>([
@@ -222,7 +238,8 @@ test.each<[...Row, deny: string]>([
     ? rg x one
     . rg x two
     ? rg x three
-    ? rg x four
+    . rg x four
+    . rg x four/deep
     . rg x five
     . rg x six
     . rg x two six
@@ -249,6 +266,15 @@ test.each<[...Row, deny: string]>([
     ? grep -r x seven
     `,
     'Read(**/a.key)',
+  ],
+  [
+    'a hidden directory that an ignore file includes is looked into',
+    `
+    ? rg x
+    ? rg x eight
+    . rg x seven
+    `,
+    'Read(**/d.key)',
   ],
   [
     'node_modules is hardly ever looked into',
