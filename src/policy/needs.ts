@@ -5,7 +5,7 @@ import { isFreeBuiltin } from './shell/evaluating-builtins.ts'
 import type { Places } from './places.ts'
 import type { Effort } from './rules/effort.ts'
 import { exactPattern, matchesCertainly } from './rules/command-pattern.ts'
-import { isBalanced } from './rules/globs.ts'
+import { isBalanced, UNSEEN_AT_END } from './rules/globs.ts'
 import { matchUrl } from './rules/domain-pattern.ts'
 import { matchPath } from './rules/path-pattern.ts'
 import type { PolicyRule } from './rules/rule.ts'
@@ -91,7 +91,8 @@ function isAllowedPath(
 
 function exactPathRule(kind: 'read' | 'edit', path: string, places: Places): string | undefined {
   // A rule for a directory would allow all below it, and spaces at the ends of a rule are left out.
-  if (/[*?\0]|^\s|\s$|(^|\/)\.{0,2}$/.test(path) || path.split('/').includes('..')) return undefined
+  if (/[*?\0]|^\s|\s$|(^|\/)\.{0,2}$/.test(path) || UNSEEN_AT_END.test(path) || path.split('/').includes('..'))
+    return undefined
   if (!isBalanced(path, '[]') || !isBalanced(path, '()')) return undefined
   const name = kind === 'read' ? 'Read' : 'Edit'
   const workdir = places.directories.bases.workdirs.find((each) => path.startsWith(`${each}/`))

@@ -248,6 +248,7 @@ test.each<[path: string, rules: readonly string[]]>([
   ['a b', ['Edit(a b)']],
   ['[a]', ['Edit([a])']],
   ['(a)', ['Edit((a))']],
+  ['3.12\u202FPM.png', ['Edit(3.12\u202FPM.png)']],
   ['/work/project', ['Edit(//work/project)']],
   ['~a/b', []],
   ['~', []],
@@ -263,6 +264,8 @@ test.each<[path: string, rules: readonly string[]]>([
   ['a?', []],
   [' a', []],
   ['a ', []],
+  ['src/\u200Ba', []],
+  ['a\u0085/b', []],
   ['[a', []],
   ['a]', []],
   ['(a', []],
@@ -272,6 +275,12 @@ test.each<[path: string, rules: readonly string[]]>([
   const decision = decideAccess('Write', edit)
   expect(decision.behavior === 'ask' ? (decision.rules ?? []) : decision).toEqual(rules)
   if (rules.length > 0) expect(decideAccess('Write', edit, { allow: rules }).behavior).toBe('allow')
+})
+
+test('a command with a character that nobody sees has no rule', () => {
+  const decision = decideAccess('Bash', { kind: 'command', command: 'touch a\u200Bb', cwd: '/work/project' })
+  expect(decision).toMatchObject({ behavior: 'ask' })
+  expect(decision).not.toHaveProperty('rules')
 })
 
 test('a question about several files has a rule for each', () => {

@@ -73,6 +73,15 @@ test.each([
   'Bash()',
   'WebFetch()',
   'B*sh',
+  'Bash(git\u00A0push:*)',
+  'Bash(git push\u3000--force)',
+  'Bash(git\u0085push:*)',
+  'Bash(git pu\u200Bsh:*)',
+  'Bash(git\rpush)',
+  'Bash\u00A0(git push)',
+  'Read(./\u00A0.env)',
+  'Read(secrets\u2009/**)',
+  'Edit(\u200B.env)',
   '(x)',
   'a b',
 ])('%s is not a rule in any list', (text) => {
@@ -80,10 +89,15 @@ test.each([
     expect(faultsOf({ allow: [], ask: [], deny: [], [list]: [text] }), list).toHaveLength(1)
 })
 
-test.each(['Bash(git commit -m (x))', 'Edit(app/[id]/page.tsx)', 'Read(app/(group)/a)', 'mcp__a_b__c', 'mcp__a-b__*'])(
-  '%s is a rule',
-  (text) => expect(faultsOf({ allow: [text], ask: [text], deny: [text] })).toEqual([]),
-)
+test.each([
+  'Bash(git commit -m (x))',
+  'Edit(app/[id]/page.tsx)',
+  'Read(app/(group)/a)',
+  'Read(3.12\u202FPM.png)',
+  'Bash(git\tpush:*)',
+  'mcp__a_b__c',
+  'mcp__a-b__*',
+])('%s is a rule', (text) => expect(faultsOf({ allow: [text], ask: [text], deny: [text] })).toEqual([]))
 
 test.each([
   ['Bash(a', ['Bash']],
@@ -113,11 +127,15 @@ test('a message shows up to 100 characters of a rule', () => {
 })
 
 test('a stored rule that cannot be read never makes a conversation less strict', () => {
-  const stored = { allow: ['Read()', 'Bash(npm test)'], ask: ['mcp__'], deny: ['Bash(touch:*)(x)', 'Edit(src/[a)'] }
+  const stored = {
+    allow: ['Read()', 'Bash(npm test)'],
+    ask: ['mcp__'],
+    deny: ['Bash(touch:*)(x)', 'Edit(src/[a)', 'Bash(git\u00A0push)'],
+  }
   const { allow, ask, deny } = ruleSetOf(stored)
   expect([allow, ask, deny].map((rules) => rules.map(({ text }) => text))).toEqual([
     ['Bash(npm test)'],
-    ['*', 'Bash', 'Edit', 'Bash'],
+    ['*', 'Bash', 'Edit', 'Bash', 'Bash'],
     [],
   ])
 })

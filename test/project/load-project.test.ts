@@ -116,6 +116,15 @@ describe('agents', () => {
 })
 
 describe('settings files', () => {
+  test('ask about every command in place of a deny rule with a blank that is no space, and report it', async () => {
+    await using project = await makeProject({
+      '.claude/settings.json': JSON.stringify({ permissions: { deny: ['Bash(git\u00A0push:*)'] } }),
+    })
+    const { settings } = await project.load()
+    expect(settings.permission_rules).toEqual({ allow: [], ask: ['Bash'], deny: [] })
+    expect(settings.ignored).toHaveLength(1)
+  })
+
   test('give rules that deny and ask; their allow rules need trust', async () => {
     await using project = await makeProject({
       '.claude/settings.json': JSON.stringify({

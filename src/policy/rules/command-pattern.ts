@@ -6,7 +6,7 @@ import { strongest } from './certainty.ts'
 import type { Effort } from './effort.ts'
 import type { Symbols } from './globs.ts'
 import { withoutOptions } from './skipped-options.ts'
-import { canMeet, coversAll, isBalanced, STAR } from './globs.ts'
+import { canMeet, coversAll, isBalanced, STAR, UNSEEN } from './globs.ts'
 
 export type CommandPattern = {
   readonly symbols: Symbols
@@ -26,6 +26,8 @@ export function parseCommandPattern(text: string): CommandPattern | string {
   if (/["'`\\$]/.test(trimmedText))
     return 'quotes, backslashes and `$` are not needed: words are compared without quotes'
   if (/[\n\0]/.test(trimmedText)) return 'it must be one line'
+  if (UNSEEN.test(trimmedText))
+    return 'it has a blank that is no space, or a character that is not visible; write spaces between words'
   // A rule for `a && b` could never match: the two are decided one by one.
   if (/[;&|<>]/.test(trimmedText)) return 'a rule is about one command; write one rule for each part'
   if (!isBalanced(trimmedText, '()')) return 'its parentheses do not match; nothing may follow the `)` of the rule'
@@ -131,7 +133,8 @@ const spacesAsGaps = (text: Symbols): Symbols =>
 /** A rule for exactly these words; undefined when no rule can say that. */
 export function exactPattern(words: readonly ShellWord[]): string | undefined {
   const texts = words.map((word) => (word.isMany ? undefined : literalOf(word)))
-  if (!texts.every((text) => text !== undefined && text !== '' && !/[\s*"'`\\$;&|<>]/.test(text))) return undefined
+  if (!texts.every((text) => text !== undefined && text !== '' && !/[\s*"'`\\$;&|<>]/.test(text) && !UNSEEN.test(text)))
+    return undefined
   const text = texts.join(' ')
   return isBalanced(text, '()') ? text : undefined
 }

@@ -90,6 +90,12 @@ function comparePrefixes(pattern: Symbols, text: Symbols): boolean | undefined {
   return pattern.length === text.length ? true : undefined
 }
 
+/** Blanks that no shell splits words at, and characters that nobody sees: a rule with one means another text. */
+export const UNSEEN = /(?![ \t])[\p{Cc}\p{Cf}\p{Z}]/u
+
+/** The same at an end of a name. Within a name they are possible: such names exist. */
+export const UNSEEN_AT_END = /(^|\/)(?![ \t])[\p{Cc}\p{Cf}\p{Z}]|(?![ \t])[\p{Cc}\p{Cf}\p{Z}](\/|$)/u
+
 /** Returns true if each opening bracket of the text has its closing one. */
 export function isBalanced(text: string, [opening, closing]: string): boolean {
   let depth = 0

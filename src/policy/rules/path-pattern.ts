@@ -2,7 +2,7 @@
 import type { Certainty } from './certainty.ts'
 import type { Symbols } from './globs.ts'
 import type { Effort } from './effort.ts'
-import { canMeet, coversAll, isBalanced, ONE, STAR } from './globs.ts'
+import { canMeet, coversAll, isBalanced, ONE, STAR, UNSEEN_AT_END } from './globs.ts'
 
 /** The directories at which relative and home paths start. */
 export type Bases = { readonly workdirs: readonly string[]; readonly homes: readonly string[] }
@@ -22,6 +22,8 @@ export type PathParts = readonly (Symbols | undefined)[]
 /** Returns what is wrong as a string. */
 export function parsePathPattern(text: string): PathPattern | string {
   if (text.includes('\0')) return 'it has a NUL character'
+  if (UNSEEN_AT_END.test(text))
+    return 'a name in it begins or ends with a character that is not visible; leave it out, or write `?` for it'
   if (text === '') return 'it names no path; leave out the parentheses for all files'
   if (!isBalanced(text, '[]'))
     return 'its square brackets do not match; they stand for themselves, as in app/[id]/page.tsx'

@@ -30,6 +30,21 @@ test('a rule for a tool that does not exist is reported, and one for a known too
   expect(await create({ disallowed_tools: known, client_tools: [tool] })).toBeUndefined()
 })
 
+test.each(['allowed_tools', 'disallowed_tools', 'permission_rules'])(
+  'a rule in %s with a blank that is no space is refused, because it would match no call',
+  async (field) => {
+    await using bench = await setBench()
+    const texts = ['Bash(git\u00A0push:*)']
+    const rules = field === 'permission_rules' ? { deny: texts } : texts
+    const llm = { model: 'scripted', base_url: bench.model.baseUrl }
+    const created = bench.manager.create(CreateConversation.parse({ llm_config: llm, [field]: rules }))
+    await expect(created).rejects.toMatchObject({
+      code: 'invalid_request',
+      message: expect.stringContaining('a blank that is no space') as string,
+    })
+  },
+)
+
 test.each([
   ['FileEditor', createFileEditor(NO_FILES), { command: 'create', path: 'a', file_text: 'x' }, 'deny'],
   ['FileEditor', createFileEditor(NO_FILES), { command: 'insert', path: 'a', new_str: 'x' }, 'allow'],
