@@ -44,6 +44,10 @@ const ARCHIVERS: Readonly<Record<string, Archiver>> = {
 }
 const CONTAINERS = new Set(['docker', 'kubectl', 'nerdctl', 'oc', 'podman'])
 const CHANGES_BELOW = new Set('chgrp chmod chown rm shred'.split(' '))
+/** Options with which programs copy or pack what links lead to. */
+const FOLLOWS = /^(-[a-zA-Z]*[Lk]|--(deref|copy-))/
+const PACKS_TARGETS = /^-?[a-zA-Z]*h/
+const FOLLOW_LINKS = new Set('7z 7za diff scp zip'.split(' '))
 const RECURSIVE = /^(-[^-]*[rRad]|--(r|a|d))/
 
 /** The same for all rules. */
@@ -104,11 +108,13 @@ function searchedPaths(name: string, rest: readonly ShellWord[]): readonly Comma
   if (!search) {
     const isDeep = !/^[ef]?grep$/.test(name) || rest.some((word) => RECURSIVE.test(startOf(word)))
     const words = rest.flatMap(pathsIn)
-    return isDeep ? [...words, HERE].map((word) => ({ word, depth: READS })) : words.map((word) => ({ word }))
+    return isDeep
+      ? [...words, HERE].map((word) => ({ word, depth: { ...READS, followsLinks: true } }))
+      : words.map((word) => ({ word }))
   }
-  const { paths, isRecursive, skipsHidden, includes } = search
+  const { paths, isRecursive, followsLinks, skipsHidden, includes } = search
   if (!isRecursive) return paths.map((word) => ({ word }))
-  const depth = { ...READS, skipsHidden, includes }
+  const depth = { ...READS, followsLinks, skipsHidden, includes }
   return (paths.length > 0 ? paths : [HERE]).map((word) => ({ word, depth }))
 }
 
@@ -118,25 +124,30 @@ function deepenedPaths(
   namedPaths: readonly CommandPath[],
 ): readonly CommandPath[] {
   const isRecursive = rest.some((word) => RECURSIVE.test(startOf(word)))
-  if (name === 'diff') return namedPaths.map((path) => ({ ...path, depth: READS }))
+  const followsLinks = FOLLOW_LINKS.has(name) || rest.some((word) => FOLLOWS.test(startOf(word)))
+  if (name === 'diff') return namedPaths.map((path) => ({ ...path, depth: { ...READS, followsLinks } }))
   if (CHANGES_BELOW.has(name)) return isRecursive ? namedPaths.map((path) => ({ ...path, depth: CHANGES })) : namedPaths
   if (COPIES.has(name)) {
     if (name !== 'mv' && name !== 'rsync' && !isRecursive) return namedPaths
     const target = rest.some((word) => /^(-[a-zA-Z]*t|--t)/.test(startOf(word))) ? undefined : rest.at(-1)
-    return namedPaths.map((path) => ({ ...path, depth: path.word === target ? CHANGES : name === 'mv' ? BOTH : READS }))
+    return namedPaths.map((path) => ({
+      ...path,
+      depth: path.word === target ? CHANGES : name === 'mv' ? BOTH : { ...READS, followsLinks },
+    }))
   }
   if (CONTAINERS.has(name) && rest.some((word) => /^(-[a-zA-Z]*v|--volume|--mount|cp$)/.test(startOf(word))))
     return [...namedPaths, { word: HERE }].map((path) => ({ ...path, depth: BOTH }))
   const archiver = Object.hasOwn(ARCHIVERS, name) ? ARCHIVERS[name] : undefined
-  return archiver ? archivedPaths(archiver, name, rest, namedPaths) : namedPaths
+  return archiver ? archivedPaths(archiver, name, rest, { namedPaths, followsLinks }) : namedPaths
 }
 
 function archivedPaths(
   archiver: Archiver,
   name: string,
   rest: readonly ShellWord[],
-  namedPaths: readonly CommandPath[],
+  found: { readonly namedPaths: readonly CommandPath[]; readonly followsLinks: boolean },
 ): readonly CommandPath[] {
+  const { namedPaths } = found
   const words = rest.map(startOf).filter((start, at) => at === 0 || start.startsWith('-'))
   const takesOut = words.some((word) => archiver.takesOut?.test(word))
   const putsIn = !takesOut || words.some((word) => archiver.putsIn?.test(word))
@@ -146,7 +157,9 @@ function archivedPaths(
   )
   const all = isElsewhere || name === 'cpio' || takesOut ? [...namedPaths, { word: HERE }] : namedPaths
   const changes = takesOut || isElsewhere
-  return all.map((path) => ({ ...path, depth: putsIn ? (changes ? BOTH : READS) : CHANGES }))
+  const followsLinks = found.followsLinks || words.some((word) => PACKS_TARGETS.test(word))
+  const depth = putsIn ? { ...(changes ? BOTH : READS), followsLinks } : CHANGES
+  return all.map((path) => ({ ...path, depth }))
 }
 
 /** Splits scripts in arguments, such as `python3 -c "open('file')"`. */

@@ -1,6 +1,6 @@
 /** What the file system says about denied files: whether there are any below a directory, and whether git has them. */
 import type { Dirent } from 'node:fs'
-import { lstatSync, readdirSync, readFileSync, statSync } from 'node:fs'
+import { lstatSync, readdirSync, readFileSync, realpathSync, statSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { codeOf } from '../lib/error-code.ts'
 
@@ -8,7 +8,13 @@ import { codeOf } from '../lib/error-code.ts'
 export type Disk = {
   readonly exists: (path: string) => boolean
   /** Returns true if a path below the directory matches. */
-  readonly holds: (directory: string, matches: (path: string) => boolean, skips: ReadonlySet<string>) => boolean
+  readonly holds: (
+    directory: string,
+    matches: (path: string, isLink: boolean) => boolean,
+    skips: ReadonlySet<string>,
+  ) => boolean
+  /** Returns where a link leads: undefined if that is nowhere, null if it is not certain. */
+  readonly targetOf: (link: string) => string | undefined | null
   /**
    * Returns true if a name in the directory begins with `-`, so that a program takes it as an option where `*` stands
    * for it.
@@ -61,6 +67,7 @@ export function createDisk(): Disk {
   return {
     exists: isThere,
     holds: (directory, matches, skips) => holds(directory, { matches, skips, list }),
+    targetOf,
     holdsOptions: (directory) => list(directory)?.some(({ name }) => name.startsWith('-')) ?? true,
     tracks(directory, texts) {
       const key = [directory, ...texts].join('\0\0')
@@ -98,7 +105,7 @@ function exists(path: string): boolean {
 }
 
 type Search = {
-  readonly matches: (path: string) => boolean
+  readonly matches: (path: string, isLink: boolean) => boolean
   readonly skips: ReadonlySet<string>
   readonly list: (directory: string) => readonly Dirent[] | undefined
 }
@@ -112,11 +119,20 @@ function holds(directory: string, { matches, skips, list }: Search): boolean {
     for (const entry of entries) {
       if ((count += 1) > MAX_ENTRIES || entry.name.includes(UNKNOWN_BYTES)) return true
       const path = join(at, entry.name)
-      if (matches(path)) return true
+      if (matches(path, entry.isSymbolicLink())) return true
       if (entry.isDirectory() && !skips.has(entry.name)) remainingDirectories.push(path)
     }
   }
   return false
+}
+
+function targetOf(link: string): string | undefined | null {
+  try {
+    const target = realpathSync(link)
+    return target.includes(UNKNOWN_BYTES) ? null : target
+  } catch (error) {
+    return codeOf(error) === 'ENOENT' ? undefined : null
+  }
 }
 
 /** Undefined if it cannot be read. */

@@ -26,15 +26,15 @@ const LEFT_OUT: ReadonlySet<string> = new Set(['node_modules', '.git'])
 export function mayHold(pattern: PathPattern, directory: string, reach: Reach): boolean {
   const { disk, depth, mayChange } = reach
   if (!mayChange && !reach.isDirectory(directory)) return false
+  const skips = depth.skipsHidden ? LEFT_OUT : NOTHING
+  if (depth.followsLinks && disk.holds(directory, leadsTo(pattern, directory, reach), skips)) return true
   const paths = literalPaths(pattern, reach.bases)
   if (depth.isTracked) {
     if (disk.tracks(directory, trackedTexts(pattern))) return true
     if (!mayChange) return false
   }
   if (paths) return paths.some((path) => isBelow(path, directory) && mayReach(path, pattern.base, directory, reach))
-  return (
-    mayChange || disk.holds(directory, reachesBy(pattern, directory, reach), depth.skipsHidden ? LEFT_OUT : NOTHING)
-  )
+  return mayChange || disk.holds(directory, reachesBy(pattern, directory, reach), skips)
 }
 
 /**
@@ -57,6 +57,17 @@ function mayReach(path: string, base: PathPattern['base'], directory: string, re
   if (!mayChange && base === 'workdir' && !disk.exists(path)) return false
   if (!isDirectory(path) && !isIncluded(basename(path), depth, reach.effort)) return false
   return !isLeftOut(path, directory, reach)
+}
+
+/** Matches links to a file that the rule is about, and to another directory, where further links may be. */
+function leadsTo(pattern: PathPattern, directory: string, reach: Reach): (path: string, isLink: boolean) => boolean {
+  return (path, isLink) => {
+    const target = isLink ? reach.disk.targetOf(path) : undefined
+    if (target === undefined || target === null) return target === null
+    if (isBelow(target, directory)) return false
+    const { match, isAbove } = matchPath(pattern, partsOf(target), reach.bases, reach.effort)
+    return match !== 'no' || isAbove || reach.isDirectory(target)
+  }
 }
 
 function reachesBy(pattern: PathPattern, directory: string, reach: Reach): (path: string) => boolean {

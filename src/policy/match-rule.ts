@@ -178,7 +178,7 @@ function matchPlace(
   // What does not exist cannot be read: a variable or a `*` does not stand for it.
   if (match === 'maybe' && kind === 'read' && !mayChange && !places.mayExist(pattern)) return 'no'
   if (match !== 'no') return isGuess ? 'maybe' : match
-  if (!depth || !(kind === 'read' ? depth.reads : depth.changes) || !foundMatches.some((each) => each.isAbove))
-    return 'no'
+  if (!depth || !(kind === 'read' ? depth.reads : depth.changes)) return 'no'
+  if (!depth.followsLinks && !foundMatches.some((each) => each.isAbove)) return 'no'
   return places.mayHold(pattern, word, cwds, { depth, mayChange }) ? 'maybe' : 'no'
 }

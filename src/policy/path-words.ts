@@ -11,6 +11,8 @@ export type Depth = {
   readonly isTracked?: true
   /** It reaches all of the repository in any directory of it; `outside`: only what is not below the directory. */
   readonly ofRepository?: 'all' | 'outside'
+  /** It reaches what links below lead to. */
+  readonly followsLinks?: boolean
   /** It does not reach those whose names begin with a dot. */
   readonly skipsHidden?: boolean
   /** It reaches those with such a name, and no others. */

@@ -5,6 +5,7 @@ import { literalOf, literalWord, startOf } from './shell/shell-word.ts'
 export type Search = {
   readonly paths: readonly ShellWord[]
   readonly isRecursive: boolean
+  readonly followsLinks: boolean
   /** It leaves out files and directories whose names begin with a dot. */
   readonly skipsHidden: boolean
   /** It only reads files whose names match one of these; undefined: all. */
@@ -57,7 +58,14 @@ export function searchOf(name: string, words: readonly ShellWord[]): Search | un
   const files = options.flatMap(([option, value]) => (['-f', '--file'].includes(option) && value ? [value] : []))
   const paths = [...operands.slice(patternIsGiven ? 0 : 1), ...files]
   const isRecursive = name === 'rg' || has('-r', '-R', '-d', '--recursive', '--dereference-recursive')
-  return { paths, isRecursive, skipsHidden: name === 'rg' && skipsHidden(options), includes: includesOf(options) }
+  const followsLinks = name === 'rg' ? has('-L', '--follow') : has('-R', '--dereference-recursive')
+  return {
+    paths,
+    isRecursive,
+    followsLinks,
+    skipsHidden: name === 'rg' && skipsHidden(options),
+    includes: includesOf(options),
+  }
 }
 
 type Option = readonly [name: string, value: ShellWord | undefined]

@@ -52,6 +52,7 @@ test('the look-ups of one decision do not grow with the number of rules and of e
     const disk = {
       exists: none,
       holds: () => false,
+      targetOf: () => undefined,
       holdsOptions: () => false,
       tracks: () => false,
       topOf: () => undefined,

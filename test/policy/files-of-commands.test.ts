@@ -304,7 +304,7 @@ const ROWS: readonly (readonly [...Row, given: Given])[] = [
     `
     ? diff -r . ../x
     ? diff . ../x
-    . diff src lib
+    ? diff src lib
     x diff .env x
     . cmp . x
     `,

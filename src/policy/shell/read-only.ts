@@ -79,7 +79,8 @@ const SPECS: Readonly<Record<string, Spec>> = {
   join: { options: /^-[12aijtv].*$/ },
   ls: {
     options:
-      /^(-[A-Za-z0-9]+|--(all|almost-all|human-readable|recursive|reverse|size|sort=\w+|time=\w+|colou?r(=\w+)?|group-directories-first|full-time|directory|classify|inode|si))$/,
+      // `-L` lists what links lead to.
+      /^(-[A-KM-Za-z0-9]+|--(all|almost-all|human-readable|recursive|reverse|size|sort=\w+|time=\w+|colou?r(=\w+)?|group-directories-first|full-time|directory|classify|inode|si))$/,
     takesGlobs: true,
     walks: true,
   },
