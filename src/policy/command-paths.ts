@@ -145,9 +145,9 @@ function archivedPaths(
   archiver: Archiver,
   name: string,
   rest: readonly ShellWord[],
-  found: { readonly namedPaths: readonly CommandPath[]; readonly followsLinks: boolean },
+  foundPaths: { readonly namedPaths: readonly CommandPath[]; readonly followsLinks: boolean },
 ): readonly CommandPath[] {
-  const { namedPaths } = found
+  const { namedPaths } = foundPaths
   const words = rest.map(startOf).filter((start, at) => at === 0 || start.startsWith('-'))
   const takesOut = words.some((word) => archiver.takesOut?.test(word))
   const putsIn = !takesOut || words.some((word) => archiver.putsIn?.test(word))
@@ -157,7 +157,7 @@ function archivedPaths(
   )
   const all = isElsewhere || name === 'cpio' || takesOut ? [...namedPaths, { word: HERE }] : namedPaths
   const changes = takesOut || isElsewhere
-  const followsLinks = found.followsLinks || words.some((word) => PACKS_TARGETS.test(word))
+  const followsLinks = foundPaths.followsLinks || words.some((word) => PACKS_TARGETS.test(word))
   const depth = putsIn ? { ...(changes ? BOTH : READS), followsLinks } : CHANGES
   return all.map((path) => ({ ...path, depth }))
 }

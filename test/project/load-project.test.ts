@@ -116,7 +116,7 @@ describe('agents', () => {
 })
 
 describe('settings files', () => {
-  test('ask about every command in place of a deny rule with a blank that is no space, and report it', async () => {
+  test('ask about every command in place of a deny rule with a blank that is not a space, and report it', async () => {
     await using project = await makeProject({
       '.claude/settings.json': JSON.stringify({ permissions: { deny: ['Bash(git\u00A0push:*)'] } }),
     })

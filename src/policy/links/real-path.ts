@@ -1,4 +1,4 @@
-/** Where paths lead. Follows links on the disk. Synchronous: the gate decides in the same turn in which the call begins. */
+/** Resolves paths and follows links on the disk. Synchronous: the gate decides in the same turn in which the call begins. */
 import { isUtf8 } from 'node:buffer'
 import { lstatSync, opendirSync, readlinkSync, statSync } from 'node:fs'
 import { isAbsolute, join } from 'node:path'

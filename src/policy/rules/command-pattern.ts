@@ -27,7 +27,7 @@ export function parseCommandPattern(text: string): CommandPattern | string {
     return 'quotes, backslashes and `$` are not needed: words are compared without quotes'
   if (/[\n\0]/.test(trimmedText)) return 'it must be one line'
   if (UNSEEN.test(trimmedText))
-    return 'it has a blank that is no space, or a character that is not visible; write spaces between words'
+    return 'it has a blank that is not a space, or a character that is not visible; write spaces between words'
   // A rule for `a && b` could never match: the two are decided one by one.
   if (/[;&|<>]/.test(trimmedText)) return 'a rule is about one command; write one rule for each part'
   if (!isBalanced(trimmedText, '()')) return 'its parentheses do not match; nothing may follow the `)` of the rule'

@@ -31,7 +31,7 @@ test('a rule for a tool that does not exist is reported, and one for a known too
 })
 
 test.each(['allowed_tools', 'disallowed_tools', 'permission_rules'])(
-  'a rule in %s with a blank that is no space is refused, because it would match no call',
+  'a rule in %s with a blank that is not a space is refused, because it would match no call',
   async (field) => {
     await using bench = await setBench()
     const texts = ['Bash(git\u00A0push:*)']
@@ -40,7 +40,7 @@ test.each(['allowed_tools', 'disallowed_tools', 'permission_rules'])(
     const created = bench.manager.create(CreateConversation.parse({ llm_config: llm, [field]: rules }))
     await expect(created).rejects.toMatchObject({
       code: 'invalid_request',
-      message: expect.stringContaining('a blank that is no space') as string,
+      message: expect.stringContaining('a blank that is not a space') as string,
     })
   },
 )
