@@ -5,7 +5,7 @@ import type { Stage } from '../support/agent.ts'
 import { bash, setStage } from '../support/agent.ts'
 import { PATIENCE_MS } from '../support/patience.ts'
 import { KEY } from '../support/server.ts'
-import { openBrowser } from './browser.ts'
+import { openBrowser, openTab } from './browser.ts'
 
 let browser: Browser
 let stage: Stage
@@ -87,4 +87,23 @@ test('a person logs in, finds a conversation, writes, decides, reads and moves w
   await press('/')
   await page.waitForSelector('[data-search]:focus')
   await context.close()
+})
+
+test.each([
+  ['/', {}, '[data-search]:focus'],
+  ['k', { ctrlKey: true }, 'dialog[open] [role=combobox]'],
+])('a key that follows Escape at once is not lost in the dialog that it closes: %s', async (key, more, selector) => {
+  const { page, misdeeds } = await openTab(browser, stage.server.url)
+  await page.keyboard.press('?')
+  await page.waitForSelector('dialog[open]')
+  // What the browser does for Escape, with the next key before the event `close`.
+  await page.evaluate(`{
+    const dialog = document.querySelector('dialog')
+    dialog.dispatchEvent(new Event('cancel'))
+    dialog.close()
+    dispatchEvent(new KeyboardEvent('keydown', ${JSON.stringify({ key, ...more })}))
+  }`)
+  await page.waitForSelector(selector)
+  expect(misdeeds).toEqual([])
+  await page.context().close()
 })

@@ -16,7 +16,13 @@ export function Dialogs() {
   return dialog.value === 'help' ? <Help /> : null
 }
 
-function Modal({ label, children }: { readonly label: string; readonly children: ComponentChildren }) {
+type ModalProps = {
+  readonly kind: NonNullable<typeof dialog.value>
+  readonly label: string
+  readonly children: ComponentChildren
+}
+
+function Modal({ kind, label, children }: ModalProps) {
   const element = useRef<HTMLDialogElement>(null)
   // Before the browser handles the next key, which is meant for the dialog.
   useLayoutEffect(() => {
@@ -26,11 +32,16 @@ function Modal({ label, children }: { readonly label: string; readonly children:
       if (before instanceof HTMLElement) before.focus()
     }
   }, [])
+  // `close` comes later than the next key, which may have opened the other dialog; `cancel` comes with Escape.
+  const end = () => {
+    if (dialog.value === kind) dialog.value = undefined
+  }
   return (
     <dialog
       ref={element}
       aria-label={label}
-      onClose={() => (dialog.value = undefined)}
+      onCancel={end}
+      onClose={end}
       onClick={(event) => event.target === element.current && element.current?.close()}
     >
       {children}
@@ -41,7 +52,7 @@ function Modal({ label, children }: { readonly label: string; readonly children:
 function Help() {
   const { keysTitle, help, close } = texts.value
   return (
-    <Modal label={keysTitle}>
+    <Modal kind="help" label={keysTitle}>
       <h2>{keysTitle}</h2>
       <dl class="keys">
         {Object.entries(help).map(([key, what]) => (
@@ -92,7 +103,7 @@ function Palette() {
     if (event.key === 'Enter') go(entries[chosenIndex])
   }
   return (
-    <Modal label={palette}>
+    <Modal kind="palette" label={palette}>
       <input
         class="wide-input"
         autoFocus
