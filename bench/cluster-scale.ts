@@ -61,6 +61,9 @@ export async function benchTakeover(url: string, owner: AgentServer): Promise<Ro
   const [{ id } = {}] = await query(url, 'select id from incarnations where pid = $1 order by id desc limit 1', [
     owner.pid,
   ])
+  const ownedCount = 'select count(*)::int as count from conversations where owner = $1'
+  for (let count = Number((await query(url, ownedCount, [id]))[0]?.['count']); count < ACTIVE; count++)
+    await owner.create()
   const mark = `insert into marks select 'active', id from conversations where owner = $1 limit $2 on conflict do nothing`
   await query(url, mark, [id, ACTIVE])
   const left = `select count(*)::int as count from conversations c join marks m on m.conversation_id = c.id where m.kind = 'active' and c.owner = $1`
