@@ -94,6 +94,21 @@ test('a conversation that was opened while the server was away is there when it 
   await page.context().close()
 })
 
+test('a page whose first connection fails says so, and connects as soon as it can', async () => {
+  const { page } = await openTab(browser, stage.server.url)
+  await page.route('**/stream-tickets', (route) => route.abort())
+  await page.reload()
+  await page.waitForSelector('.lost')
+  await page.unroute('**/stream-tickets')
+  await page.waitForSelector('.lost', { state: 'detached' })
+  // What happens from now on comes by that connection.
+  const id = await stage.create({ title: 'connected again' })
+  await stage.say(id, 'hello')
+  await page.waitForSelector('.unseen:has-text("The agent: finished")', { state: 'attached' })
+  expect(await page.locator('.lost').count()).toBe(0)
+  await page.context().close()
+})
+
 test('a page without a network says so, and misses, doubles and forgets nothing when it is back', async () => {
   const id = await stage.create({ title: 'offline' })
   await stage.say(id, 'hello')

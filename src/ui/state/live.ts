@@ -55,6 +55,9 @@ function noticeStatus({ id, conversation_id, status, previous_status }: EventOf<
 /** Counts that change all the time are read once in that many milliseconds. */
 const COUNT_PAUSE_MS = 500
 
+/** The wait after a first connection that has failed, in milliseconds. */
+const RETRY_MS = 1000
+
 const isOneOf = (types: readonly string[], type: string): boolean => types.includes(type)
 
 /** Follows the server until the signal aborts. */
@@ -69,24 +72,35 @@ export async function followServer(signal: AbortSignal): Promise<void> {
     if (connections.value > 0) readCounts()
     readRequests()
   })
-  const onDisconnect = () => (lostSince.value ??= Date.now())
   try {
-    const types = [...REQUEST_TYPES, ...COUNT_TYPES]
-    const events = client().firehose({ types, summaries: true, signal, onDisconnect, giveUpAfterMs: Infinity })
-    for await (const { event } of events) {
-      const isDeleted = event.type === 'conversation_deleted'
-      if (event.type === 'ConversationSummary' || isDeleted) {
-        const change = { id: event.conversation_id, summary: isDeleted ? undefined : event.summary }
-        for (const listener of listeners) listener(change)
-      }
-      if (isOneOf(REQUEST_TYPES, event.type) || isDeleted) readRequests()
-      if (isOneOf(COUNT_TYPES, event.type) || isDeleted) readCounts()
-      if (event.type === 'StatusUpdate' && event.status !== event.previous_status) noticeStatus(event)
+    while (!signal.aborted) {
+      // The first connection fails like any other request. It is tried again until there is one.
+      await followFirehose(signal, readRequests, readCounts).catch((error: unknown) => {
+        if (signal.aborted) return
+        messageOf(error)
+        onDisconnect()
+      })
+      if (!signal.aborted) await new Promise((resolve) => setTimeout(resolve, RETRY_MS))
     }
-  } catch (error) {
-    if (!signal.aborted) messageOf(error)
   } finally {
     stopReading()
+  }
+}
+
+const onDisconnect = () => (lostSince.value ??= Date.now())
+
+async function followFirehose(signal: AbortSignal, readRequests: () => void, readCounts: () => void): Promise<void> {
+  const types = [...REQUEST_TYPES, ...COUNT_TYPES]
+  const events = client().firehose({ types, summaries: true, signal, onDisconnect, giveUpAfterMs: Infinity })
+  for await (const { event } of events) {
+    const isDeleted = event.type === 'conversation_deleted'
+    if (event.type === 'ConversationSummary' || isDeleted) {
+      const change = { id: event.conversation_id, summary: isDeleted ? undefined : event.summary }
+      for (const listener of listeners) listener(change)
+    }
+    if (isOneOf(REQUEST_TYPES, event.type) || isDeleted) readRequests()
+    if (isOneOf(COUNT_TYPES, event.type) || isDeleted) readCounts()
+    if (event.type === 'StatusUpdate' && event.status !== event.previous_status) noticeStatus(event)
   }
 }
 
