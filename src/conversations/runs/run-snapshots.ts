@@ -39,7 +39,7 @@ type Look = { readonly taken: Promise<void>; readonly began: number; isOutdated:
 const FRESH_MS = 1000
 
 /** Events that come with no change of a file. */
-const UNTOUCHED: ReadonlySet<Event['type']> = new Set(['AssistantMessage', 'WorkspaceSnapshot'])
+const UNTOUCHED: ReadonlySet<Event['type']> = new Set(['AssistantMessage', 'ToolUse', 'WorkspaceSnapshot'])
 
 class RunSnapshots implements LoopSnapshots {
   readonly #deps: RunSnapshotsDeps
