@@ -35,11 +35,11 @@ export function runSnapshotsOf(deps: () => RunSnapshotsDeps): () => RunSnapshots
 /** A snapshot that was begun ahead. `began`: on the clock of `performance.now()`. */
 type Look = { readonly taken: Promise<void>; readonly began: number; isOutdated: boolean }
 
-/** How old a look may be without another one, in milliseconds: nobody is asked about what a person changes at the same moment. */
+/** A look that is older is taken again, in milliseconds. What a person changes by hand within that time may be missed. */
 const FRESH_MS = 1000
 
-/** Events that come with no change of a file. */
-const UNTOUCHED: ReadonlySet<Event['type']> = new Set(['AssistantMessage', 'ToolUse', 'WorkspaceSnapshot'])
+/** The types of events that say nothing about files. */
+const FILELESS_EVENTS: ReadonlySet<Event['type']> = new Set(['AssistantMessage', 'ToolUse', 'WorkspaceSnapshot'])
 
 class RunSnapshots implements LoopSnapshots {
   readonly #deps: RunSnapshotsDeps
@@ -97,7 +97,7 @@ class RunSnapshots implements LoopSnapshots {
   }
 
   readonly follow = (event: Event): void => {
-    if (this.#ahead && !UNTOUCHED.has(event.type)) this.#ahead.isOutdated = true
+    if (this.#ahead && !FILELESS_EVENTS.has(event.type)) this.#ahead.isOutdated = true
     const isPause = event.type === 'StatusUpdate' && event.status === 'paused' && event.reason !== 'server_closing'
     if (isPause) this.#rest(event.seq - 1)
     else if (event.type === 'ToolResult' && this.#deps.state.current.status === 'paused') this.#rest(event.seq)
