@@ -260,7 +260,7 @@ test('after kill -9 a session is resumed as it was shown, from the start, from a
   expect((await second.agent.request('session/list', { cwd: work })).sessions).toMatchObject([{ sessionId: id }])
   await second.resume(id, work, { type: 'start' })
   expect(shownInV2(second.of(id)).slice(0, live.length)).toEqual(live)
-  expect(second.of(id).at(-1)).toMatchObject({ sessionUpdate: 'state_update', state: 'requires_action' })
+  expect(second.of(id).filter(isState).at(-1)).toMatchObject({ state: 'requires_action' })
   await second.until('the request', () => second.permissions.length === 1)
   expect(second.permissions[0]!.title).toBe(LONG)
   await second.agent.notify('session/cancel', { sessionId: id })
