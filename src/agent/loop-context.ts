@@ -60,8 +60,8 @@ export type AgentContext = LimitReadings & {
 export type LoopSnapshots = {
   /** True while files may differ from the last snapshot because calls of the agent have changed them. */
   readonly mayBeChanging: boolean
-  /** Must be awaited before `before`. */
-  readonly prepare: () => Promise<void>
+  /** Returns what must be awaited before `before`. */
+  readonly prepare: () => Promise<void> | undefined
   /** Returns what must be awaited before these calls begin; undefined if they may begin now. */
   readonly before: (calls: readonly ToolCall[]) => Promise<void> | undefined
   /** Begins a snapshot if calls have ended that may have changed something; to be called when the model is asked. */

@@ -97,7 +97,8 @@ async function runOpenCalls(
   signal: AbortSignal,
 ): Promise<FinishedCall | LoopWait | LoopEnd | undefined> {
   const { toolCalls } = context
-  if (context.openCalls().length > 0) await context.snapshots?.prepare()
+  const preparation = context.openCalls().length > 0 ? context.snapshots?.prepare() : undefined
+  if (preparation) await preparation
   const storing = (result: ResultDraft) => ahead.begin(result)
   let last: FinishedCall = { finishes: false }
   while (context.openCalls().length) {

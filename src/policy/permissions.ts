@@ -9,6 +9,7 @@ import { Places } from './places.ts'
 import type { GatedCall, GateRules, HookVerdict } from './rules/gate-rules.ts'
 import { hashInput } from './rules/input-hash.ts'
 import { holdsLinks, isDirectory, realPath } from './links/real-path.ts'
+import type { CommandLine } from './shell/command-line.ts'
 import type { ShellParser } from './shell/read-command-line.ts'
 import { readCommandLine } from './shell/read-command-line.ts'
 import type { ToolAccess } from './tool-access.ts'
@@ -36,6 +37,7 @@ const ALLOW: CallVerdict = { behavior: 'allow' }
 export class PermissionGate {
   readonly #options: GateOptions
   #parser: ShellParser | undefined
+  #lastRead: { readonly key: readonly (string | undefined)[]; readonly line: CommandLine } | undefined
 
   constructor(options: GateOptions) {
     this.#options = options
@@ -61,6 +63,10 @@ export class PermissionGate {
   /** Must be awaited before `mayChange`, whatever the rules are. */
   async loadParser(): Promise<void> {
     this.#parser ??= await import('unbash')
+  }
+
+  get hasParser(): boolean {
+    return this.#parser !== undefined
   }
 
   /** True unless it is certain that the call changes nothing, whatever rules allow. */
@@ -104,8 +110,13 @@ export class PermissionGate {
     if (access.kind !== 'command') return access
     const { command, cwd, evaluates } = access
     const { homes } = this.#options
-    const context = { cwd, evaluates, homes }
-    if (this.#parser) return { kind: 'command', line: readCommandLine(command, { parser: this.#parser, ...context }) }
+    if (this.#parser) {
+      const key = [command, cwd, ...(evaluates ?? [])]
+      // The same call is asked about until it runs. What a line says does not depend on files, as the verdict does.
+      if (!this.#lastRead || !isSame(this.#lastRead.key, key))
+        this.#lastRead = { key, line: readCommandLine(command, { parser: this.#parser, cwd, evaluates, homes }) }
+      return { kind: 'command', line: this.#lastRead.line }
+    }
     // GateRules that came after `prepare`: in doubt, ask.
     const hiddenReason = 'the parser of command lines is not loaded yet'
     return {
@@ -114,6 +125,9 @@ export class PermissionGate {
     }
   }
 }
+
+const isSame = (one: readonly unknown[], other: readonly unknown[]): boolean =>
+  one.length === other.length && one.every((each, index) => each === other[index])
 
 /** Returns true if nothing has to be looked into. */
 export function letsAllRun({ mode, confirmation, rules }: GateRules): boolean {

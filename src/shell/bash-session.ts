@@ -75,12 +75,14 @@ export class BashSession implements Shell {
     return this.#place.stand
   }
 
-  get facts(): SessionFacts {
-    const { bash } = this
-    const pid = bash?.entry?.pid
+  get status(): SessionFacts['status'] {
     // A killed bash may still be there for a moment: the next command does not start another one before its end is known.
-    const status = this.#commands > 0 ? 'busy' : bash ? 'idle' : 'suspended'
-    return { id: this.id, status, cwd: this.cwd, ...(pid !== undefined && { pid }) }
+    return this.#commands > 0 ? 'busy' : this.bash ? 'idle' : 'suspended'
+  }
+
+  get facts(): SessionFacts {
+    const pid = this.bash?.entry?.pid
+    return { id: this.id, status: this.status, cwd: this.cwd, ...(pid !== undefined && { pid }) }
   }
 
   /** The bash that currently has the state. */

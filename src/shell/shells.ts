@@ -110,7 +110,7 @@ export class BashShells implements Shells {
     if (restarts) return { cwd: undefined, evaluates: [], path: env.path }
     if (!session) return this.#hasState(sessionId) ? unknownState : { cwd: workdir, evaluates: [], path: env.path }
     // A command that runs may change it, and before the first one it is not known where a saved state leads.
-    if (session.facts.status === 'busy') return { cwd: undefined, path: null }
+    if (session.status === 'busy') return { cwd: undefined, path: null }
     const isKnown = session.bash !== undefined || session.cwd !== workdir || this.#fresh.has(sessionId)
     return isKnown ? session.stand : unknownState
   }

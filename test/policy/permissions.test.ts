@@ -75,6 +75,25 @@ test('a command that is decided before its parser is there is a question', () =>
   })
 })
 
+test('a command is judged by where the shell stands now, whatever was judged before', async () => {
+  const judging = new PermissionGate({ workdir: () => '/work', homes: [], accessOf: () => ({ kind: 'none' }) })
+  const ruleSet = ruleSetOf({ allow: ['Bash(read *)'], ask: [], deny: [] })
+  const rules: GateRules = { mode: 'default', confirmation: false, rules: ruleSet }
+  await judging.prepare(rules)
+  const verdictOn = (command: string, cwd: string | undefined, evaluates?: readonly string[]) => {
+    const place = { cwd, path: '/usr/bin:/bin', ...(evaluates && { evaluates }) }
+    return judging.verdictOn('Bash', { kind: 'command', command, ...place }, rules, false).behavior
+  }
+  const inside = 'cat a'
+  expect(verdictOn(inside, '/work')).toBe('allow')
+  expect(verdictOn(inside, '/elsewhere')).toBe('ask')
+  expect(verdictOn(inside, undefined)).toBe('ask')
+  expect(verdictOn(inside, '/work')).toBe('allow')
+  expect(verdictOn('read a', '/work')).toBe('allow')
+  expect(verdictOn('read a', '/work', ['a'])).toBe('ask')
+  expect(verdictOn('read a', '/work', [])).toBe('allow')
+})
+
 test('what is asked about shows the rules that would allow it, and the definition of a tool that may change', () => {
   const options = { workdir: () => '/work', homes: [], accessOf: () => ({ kind: 'other' }) as const }
   const rules = [{ ...CONFIRM, mode: 'default', confirmation: false } as const]

@@ -18,7 +18,7 @@ import type { LiveState } from '../live/live-state.ts'
 export type RunSnapshotsDeps = {
   readonly log: EventLog
   readonly state: LiveState
-  readonly gate: Pick<PermissionGate, 'loadParser' | 'mayChange'>
+  readonly gate: Pick<PermissionGate, 'hasParser' | 'loadParser' | 'mayChange'>
   readonly toolCalls: Pick<ToolCalls, 'callsSubagent'>
   readonly snapshots: () => WorkspaceSnapshots
   readonly limits: { readonly quota: Pick<DiskQuota, 'room'> | undefined }
@@ -61,7 +61,10 @@ class RunSnapshots implements LoopSnapshots {
     this.#deps = deps
   }
 
-  readonly prepare = (): Promise<void> => this.#deps.gate.loadParser()
+  readonly prepare = (): Promise<void> | undefined => {
+    const { gate } = this.#deps
+    return gate.hasParser ? undefined : gate.loadParser()
+  }
 
   readonly before = (calls: readonly ToolCall[]): Promise<void> | undefined => {
     const { run } = this.#deps.state.current
