@@ -36,6 +36,8 @@ const post = (id: string, content: string) =>
 const answer = (id: string, requestId: string, output: unknown, is_error = false) =>
   answerRequest(server.call, id, requestId, { kind: 'client_tool', output, is_error })
 const results = (id: string) => stage.events(id, 'types=ToolResult')
+/** A pause is answered after two seconds, also if a slow disk does not have the result yet. */
+const hasResult = (id: string) => expect.poll(() => results(id)).toHaveLength(1)
 
 const create = (tool: object = {}, fields: object = {}) =>
   stage.create({ tools: [], client_tools: [{ ...LOOK_UP, ...tool }], ...fields })
@@ -44,8 +46,9 @@ const create = (tool: object = {}, fields: object = {}) =>
 async function ask(text: string, tool: object = {}, fields: object = {}): Promise<{ id: string; requestId: string }> {
   const id = await create(tool, fields)
   await post(id, text)
-  await expect.poll(() => waiting(id)).toHaveLength(1)
-  return { id, requestId: (await waiting(id))[0].request_id }
+  // Its deadline may have passed before the list was asked for.
+  await expect.poll(async () => [...(await waiting(id)), ...(await results(id))]).toHaveLength(1)
+  return { id, requestId: (await stage.events(id, 'types=RequestOpened'))[0].request_id }
 }
 
 test('a client follows the stream, executes the call and posts the result, which the model reads', async () => {
@@ -183,6 +186,7 @@ describe('a call without an answer has one result nevertheless', () => {
     await call('POST', id, '/pause')
     expect(await waiting(id)).toHaveLength(1)
     await call('POST', id, '/pause', { interrupt: true })
+    await hasResult(id)
     await ended(id, requestId, 'interrupted', /interrupted/)
   })
 

@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Stage } from '../support/agent.ts'
 import { UNTIL_ALLOWED } from '../support/background.ts'
 import { bash, setStage } from '../support/agent.ts'
+import { longEnough } from '../support/long-enough.ts'
 import { KEY } from '../support/server.ts'
 import type { Answer } from '../support/server.ts'
 import { subscribe } from '../support/stream.ts'
@@ -80,9 +81,13 @@ describe('a command that is waited for', () => {
 
   test('is ended after its timeout, and its session continues', async () => {
     await run('cd /usr', { session_id: 'timed' })
-    const late = await run('echo begun; sleep 60', { timeout: 2, session_id: 'timed' })
     const why = { status: 'killed', killed_by: 'timeout', timed_out: true }
-    expect(late).toMatchObject({ ...why, stdout: 'begun\n' })
+    const late = await longEnough(1, async (timeout) => {
+      const ended = await run('echo begun; sleep 600', { timeout, session_id: 'timed' })
+      expect(ended).toMatchObject(why)
+      return ended.stdout !== '' && ended
+    })
+    expect(late.stdout).toBe('begun\n')
     expect(await look(late.command_id)).toMatchObject(why)
     const { items } = (await call('GET', '/events?types=CommandResult')).body
     expect(items.find((event: { command_id: string }) => event.command_id === late.command_id)).toMatchObject({
@@ -96,10 +101,14 @@ describe('a command that is waited for', () => {
     const slow = run('until [ -e go ]; do sleep 0.05; done; echo slow', { session_id: 'turn' })
     await expect.poll(async () => (await call('GET', '/commands?limit=1')).body.items[0].status).toBe('running')
     const next = run('echo next', { session_id: 'turn' })
+    const statuses = async () => {
+      const { items } = (await call('GET', '/commands?limit=10')).body
+      const own = items.filter((item: { session_id: string }) => item.session_id === 'turn')
+      return own.map((item: { status: string }) => item.status)
+    }
+    await expect.poll(statuses).toEqual(['queued', 'running'])
     expect((await run('echo other', { session_id: 'turn-2' })).stdout).toBe('other\n')
-    const { items } = (await call('GET', '/commands?limit=10')).body
-    const statuses = items.filter((item: { session_id: string }) => item.session_id === 'turn')
-    expect(statuses.map((item: { status: string }) => item.status)).toEqual(['queued', 'running'])
+    expect(await statuses()).toEqual(['queued', 'running'])
     await run('touch go', { session_id: 'turn-2' })
     expect([(await slow).stdout, (await next).stdout]).toEqual(['slow\n', 'next\n'])
   })
@@ -464,6 +473,9 @@ test('a conversation is deleted with the commands that run in it', async () => {
   const other = await stage.create()
   const path = `/conversations/${other}`
   const waiting = stage.server.call('POST', `${path}/commands`, { command: 'sleep 90' })
+  await expect
+    .poll(async () => (await stage.server.call('GET', `${path}/commands`)).body.items[0]?.status)
+    .toBe('running')
   const { pid } = (await stage.server.call('POST', `${path}/commands`, { command: 'sleep 91', background: true })).body
   expect((await stage.server.call('DELETE', path)).status).toBe(204)
   expect(() => process.kill(pid, 0)).toThrow(/ESRCH/)

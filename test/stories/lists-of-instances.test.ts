@@ -5,6 +5,7 @@ import type { Stage } from '../support/agent.ts'
 import { sendRaw } from '../support/a2a.ts'
 import { bash, setStage } from '../support/agent.ts'
 import { instanceOn } from '../support/instances.ts'
+import { longEnough } from '../support/long-enough.ts'
 import type { TestDatabase } from '../support/postgres.ts'
 import { createDatabase } from '../support/postgres.ts'
 import type { TestServer } from '../support/server.ts'
@@ -104,10 +105,16 @@ test('a running conversation is listed by another instance with its current call
 })
 
 test('the owner ends a request at its deadline, and another instance neither takes it over nor reports an error', async () => {
-  const tool = { name: 'look_up', description: 'Looks up.', input_schema: { type: 'object' }, timeout: 1 }
-  const id = await create({ client_tools: [tool] })
-  await owner.call('POST', `/conversations/${id}/messages`, say('Look up.'))
-  await until('the request at the other instance', async () => (await summaryAt(asked, id)).waiting === 1)
+  const id = await longEnough(1, async (timeout) => {
+    const tool = { name: 'look_up', description: 'Looks up.', input_schema: { type: 'object' }, timeout }
+    const made = await create({ client_tools: [tool] })
+    await owner.call('POST', `/conversations/${made}/messages`, say('Look up.'))
+    const seen = await until('the request at the other instance, or its end', async () => {
+      const { waiting, status } = await summaryAt(asked, made)
+      return waiting === 1 ? 'waiting' : status === 'idle' && 'too late'
+    })
+    return seen === 'waiting' && made
+  })
   const before = await ownersOf(id)
   await until('the deadline', async () => (await summaryAt(asked, id)).status === 'idle')
   expect(await summaryAt(asked, id)).toEqual(await summaryAt(owner, id))

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import { bash, setStage } from '../support/agent.ts'
+import { longEnough } from '../support/long-enough.ts'
 import { subscribe } from '../support/stream.ts'
 
 test('a client that loses its stream again and again during a run sees every event once', async () => {
@@ -69,25 +70,38 @@ test('a stream says why it ends: the conversation was deleted, or the server sto
 })
 
 test('a subscriber that joins in the middle of a message gets the text so far, then the rest', async () => {
-  const words = Array.from({ length: 40 }, (_, i) => `word${i}`).join(' ')
-  await using stage = await setStage({ replies: [{ turns: [{ text: words, chunk_delay_ms: 20 }] }] })
+  const words = Array.from({ length: 40 }, (_, i) => `word${i}`)
+  let chunk_delay_ms = 0
+  await using stage = await setStage(() => ({ text: words.join(' '), chunk_delay_ms }))
   const { server } = stage
-  const id = await stage.create()
-  const path = `/conversations/${id}/events/stream?deltas=true`
-  const early = await subscribe(server.url, path)
-  await server.call('POST', `/conversations/${id}/messages`, { message: { role: 'user', content: 'talk' }, run: true })
-  await early.until(({ event, data }) => event === 'AssistantDelta' && data.offset > 50)
-
-  const late = await subscribe(server.url, path)
-  await late.until(({ event }) => event === 'Result')
-  for (const stream of [early, late]) stream.close()
+  /** Undefined if the message was complete before the second one had joined. */
+  const join = async () => {
+    const id = await stage.create()
+    const path = `/conversations/${id}/events/stream?deltas=true`
+    const early = await subscribe(server.url, path)
+    await server.call('POST', `/conversations/${id}/messages`, {
+      message: { role: 'user', content: 'talk' },
+      run: true,
+    })
+    await early.until(({ event, data }) => event === 'AssistantDelta' && data.offset > 50)
+    const late = await subscribe(server.url, path)
+    await early.until(({ event }) => event === 'Result')
+    await server.call('POST', `/conversations/${id}/events`, { name: 'over' })
+    await late.until(({ event }) => event === 'ClientEvent')
+    for (const stream of [early, late]) stream.close()
+    return late.frames.some(({ event }) => event === 'AssistantMessage') && { early, late }
+  }
+  const { early, late } = await longEnough(1, (seconds) => {
+    chunk_delay_ms = (seconds * 1000) / words.length
+    return join()
+  })
 
   const textOf = (frames: typeof late.frames) =>
     frames
       .filter((frame) => frame.event === 'AssistantDelta')
       .map((frame) => frame.data.text_delta)
       .join('')
-  expect(textOf(late.frames)).toBe(words)
+  expect(textOf(late.frames)).toBe(words.join(' '))
   expect(late.frames.find((frame) => frame.event === 'AssistantDelta')?.data).toMatchObject({ offset: 0 })
-  expect(textOf(early.frames)).toBe(words)
+  expect(textOf(early.frames)).toBe(words.join(' '))
 })

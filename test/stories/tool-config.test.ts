@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Stage } from '../support/agent.ts'
 import { setStage } from '../support/agent.ts'
+import { longEnough } from '../support/long-enough.ts'
 import { approve, requestsOf } from './requests.ts'
 
 let stage: Stage
@@ -23,14 +24,18 @@ async function resultsOf(id: string, ...calls: (readonly [name: string, args: ob
 const LONG = 'x'.repeat(50_000)
 
 test('a command ends in time, and its output is shortened in the middle', async () => {
-  const tool_config = { Bash: { timeout_s: 2, max_output_chars: 1000 } }
-  const id = await stage.create({ tools: ['Bash'], tool_config })
-  const [slow, long] = await resultsOf(
-    id,
-    ['Bash', { command: 'echo begun; sleep 60', timeout: 60 }],
-    ['Bash', { command: `printf 'begin%s' {1..9000}; echo end` }],
-  )
-  expect(slow).toMatchObject({ error_type: 'timeout', output: { stdout: 'begun\n', timed_out: true } })
+  const { slow, long } = await longEnough(1, async (timeout_s) => {
+    const tool_config = { Bash: { timeout_s, max_output_chars: 1000 } }
+    const id = await stage.create({ tools: ['Bash'], tool_config })
+    const results = await resultsOf(
+      id,
+      ['Bash', { command: 'echo begun; sleep 600', timeout: 600 }],
+      ['Bash', { command: `printf 'begin%s' {1..9000}; echo end` }],
+    )
+    expect(results[0]).toMatchObject({ error_type: 'timeout', output: { timed_out: true } })
+    return results[0].output.stdout !== '' && !results[1].is_error && { slow: results[0], long: results[1] }
+  })
+  expect(slow.output.stdout).toBe('begun\n')
   expect(long).toMatchObject({ is_error: false, truncated: true })
   expect(long.output.stdout).toMatch(/^begin1begin2[^]*characters are left out: see tool_config[^]*end\n$/)
   expect(long.output.stdout.length).toBeLessThan(1100)
