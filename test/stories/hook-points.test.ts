@@ -169,7 +169,10 @@ describe('PostToolUse', () => {
     })
     await expect.poll(async () => typed(await stage.events(other), 'ToolUse').length).toBe(1)
     await call('POST', `/conversations/${other}/pause`, { interrupt: true })
-    expect(typed(await stage.events(other), 'ToolResult')).toMatchObject([{ error_type: 'interrupted' }])
+    // A command that ends slowly gets its result later than the pause its answer.
+    await expect
+      .poll(async () => typed(await stage.events(other), 'ToolResult'))
+      .toMatchObject([{ error_type: 'interrupted' }])
   })
 })
 

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Stage } from '../support/agent.ts'
 import { bash, setStage } from '../support/agent.ts'
 import { createPlanner, expectWhole, ofMain, ofSubagents, task } from '../support/subagents.ts'
+import { until } from '../support/until.ts'
 
 const planner = createPlanner()
 const agents = { worker: { description: 'Works.', prompt: 'You are a worker.' } }
@@ -23,7 +24,13 @@ test('a storm of calls ends: a few work, and the others are errors', async () =>
     .poll(async () => (await stage.events(id)).filter(({ type }) => type === 'SubagentStart').length)
     .toBeGreaterThan(0)
   await stage.server.call('POST', `/conversations/${id}/pause`, { interrupt: true })
-  const all = await stage.events(id)
+  // Calls that end slowly get their results later than the pause its answer.
+  const all = await until('the end of all calls', async () => {
+    const events = await stage.events(id)
+    const count = (type: string) => events.filter((event) => event.type === type).length
+    const areOver = ofSubagents(events, 'Result').length === count('SubagentStart')
+    return areOver && count('ToolResult') === count('ToolUse') && events
+  })
   expectWhole(all)
   expect(ofMain(all, 'ToolResult')).toHaveLength(100)
   expect(ofMain(all, 'ToolResult').filter((event) => event.is_error).length).toBeGreaterThan(0)
