@@ -1,13 +1,17 @@
 import { execFile } from 'node:child_process'
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { expect, test, vi } from 'vitest'
 import { bash, setStage } from '../support/agent.ts'
+import { PATIENCE_MS } from '../support/patience.ts'
 import { subscribe } from '../support/stream.ts'
+import { until } from '../support/until.ts'
 
 const SCRIPT = {
   replies: [
     { when: 'go on', turns: [{ text: 'I see that it was interrupted.' }] },
-    { turns: [bash('echo 1'), bash('echo 2'), bash('echo 3; sleep 30'), { text: 'Done.' }] },
+    { turns: [bash('echo 1'), bash('echo 2'), bash('echo 3; sleep 1000'), { text: 'Done.' }] },
   ],
 }
 
@@ -43,16 +47,16 @@ test('a server killed in the middle of a run loses nothing, answers the cut-off 
 
 test('with resume_on_start a run that a kill or a stop of the server interrupted continues by itself', async () => {
   for (const signal of ['SIGKILL', 'SIGTERM'] as const) {
-    await using stage = await setStage({ replies: [{ turns: [bash('sleep 30'), { text: 'Resumed.' }] }] })
+    await using stage = await setStage({ replies: [{ turns: [bash('sleep 1000 > begun'), { text: 'Resumed.' }] }] })
     const { server } = stage
     const id = await stage.create({ resume_on_start: true })
-    const stream = await subscribe(server.url, `/conversations/${id}/events/stream`)
+    const { workdir } = (await server.call('GET', `/conversations/${id}`)).body
     await server.call('POST', `/conversations/${id}/messages`, {
       message: { role: 'user', content: 'start' },
       run: true,
     })
-    await stream.until(({ event }) => event === 'ToolUse')
-    stream.close()
+    // A call that has not begun when the server stops stays open without a result.
+    await until('the command runs', async () => existsSync(join(workdir, 'begun')))
 
     await server.restart(signal)
 
@@ -68,12 +72,13 @@ test('with resume_on_start a run that a kill or a stop of the server interrupted
 })
 
 test('a run that waits for the model when the server is killed is paused, and its half answer is not in the log', async () => {
-  await using stage = await setStage({ replies: [{ turns: [{ text: 'one two three four', chunk_delay_ms: 400 }] }] })
+  const beginning = { choices: [{ index: 0, delta: { content: 'one two' } }] }
+  await using stage = await setStage([{ raw: [`data: ${JSON.stringify(beginning)}\n\n`], hang: true }])
   const { server } = stage
   const id = await stage.create()
   const stream = await subscribe(server.url, `/conversations/${id}/events/stream?deltas=true`)
   await server.call('POST', `/conversations/${id}/messages`, { message: { role: 'user', content: 'start' }, run: true })
-  await stream.until(({ event, data }) => event === 'AssistantDelta' && data.offset > 3)
+  await stream.until(({ event, data }) => event === 'AssistantDelta' && data.text_delta === 'one two')
 
   await server.restart('SIGKILL')
 
@@ -94,7 +99,7 @@ test('SIGTERM in the middle of a run pauses it, ends its command, flushes, and e
   const stream = await subscribe(server.url, `/conversations/${id}/events/stream`)
   await server.call('POST', `/conversations/${id}/messages`, { message: { role: 'user', content: 'start' }, run: true })
   // A call that has not begun stays open without a result.
-  await vi.waitFor(() => promisify(execFile)('pgrep', ['-f', 'sleep 987654321']), { timeout: 10_000 })
+  await vi.waitFor(() => promisify(execFile)('pgrep', ['-f', 'sleep 987654321']), PATIENCE_MS)
 
   expect(await server.stop('SIGTERM')).toBe(0)
   await stream.ended

@@ -1,4 +1,6 @@
 /** Two servers on one real database, one of which is stopped: what its clients and its agents notice. */
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Stage } from '../support/agent.ts'
 import { bash, setStage } from '../support/agent.ts'
@@ -12,7 +14,7 @@ import { until } from '../support/until.ts'
 
 const script = {
   replies: [
-    { when: 'outlive', turns: [bash('sleep 999 &'), bash('sleep 1000')] },
+    { when: 'outlive', turns: [bash('sleep 999 &'), bash('sleep 1000 > begun')] },
     { when: 'Processes in the background were interrupted (1)', turns: [{ text: 'It was interrupted.' }] },
     { when: 'has stopped, and it continues', turns: [bash('echo next'), { text: 'Done.' }] },
     {
@@ -119,7 +121,9 @@ test('what outlives the drain is interrupted, the model reads it, and the run co
   await using leaving = await startLeaving(0, `${other.dataDir}/work`)
   const path = await createAt(leaving)
   await say(leaving, path, 'Please outlive it.')
-  await until('a running call', async () => ofType(await eventsAt(leaving, path), 'ToolUse').length > 1)
+  const { workdir } = (await leaving.call('GET', path)).body
+  // A call that has not begun is not interrupted.
+  await until('a running command', async () => existsSync(join(workdir, 'begun')))
   expect(await leaving.stop('SIGTERM'), leaving.output().slice(-5000)).toBe(0)
   await until('the end of the run', async () => (await other.call('GET', path)).body.status === 'idle')
   const events = await eventsAt(other, path)

@@ -110,7 +110,10 @@ test('a kill in the middle leaves each call with one result, and the subagent ca
   }
   const id = await stage.create({ agents, tools: ['Bash'] })
   await say(id, 'long work')
-  await until('calls of subagents', async () => ofSubagents(await stage.events(id), 'ToolUse').length === 2)
+  await until('the calls of one, and the end of the other', async () => {
+    const events = await stage.events(id)
+    return ofSubagents(events, 'ToolUse').length === 2 && ofSubagents(events, 'Result').length === 1
+  })
   await stage.server.restart('SIGKILL')
   await untilStatus(id, 'paused')
   const cut = await stage.events(id)
