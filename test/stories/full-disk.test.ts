@@ -113,7 +113,7 @@ test('a snapshot that meets a full disk ends no run, leaves nothing broken, and 
   const first = await stage.say(id, 'fill it')
   expect(first.find(({ type }) => type === 'Result')).toMatchObject({ stop_reason: 'completed' })
   const before = await snapshots()
-  expect(server.output()).toContain('no snapshot of the workdir could be taken')
+  await expect.poll(server.output).toContain('no snapshot of the workdir could be taken')
   const { last_seq } = (await server.call('GET', `/conversations/${id}`)).body
 
   await makeRoom(server.pid)

@@ -329,6 +329,7 @@ describe('the level of isolation', () => {
       const id = await scene.create()
       expect((await scene.server.call('GET', '/info')).body.isolation).toBe(isolation)
       expect((await scene.events(id, 'types=SystemInit'))[0].isolation).toBe(isolation)
+      await scene.server.stop()
       expect(/without a sandbox \(/.test(scene.server.output())).toBe(isolation === 'none')
     }
   })
@@ -413,7 +414,7 @@ describe('what a killed server has left without a sandbox', () => {
       expect(await left()).toBe(2)
       await scene.server.restart()
       expect(await left()).toBe(0)
-      expect(scene.server.output()).toMatch(/processes that an earlier server had left were ended/)
+      await expect.poll(scene.server.output).toMatch(/processes that an earlier server had left were ended/)
       expect(others.map((child) => child.exitCode ?? child.signalCode)).toEqual([null, null, null])
     } finally {
       for (const child of others) child.kill('SIGKILL')

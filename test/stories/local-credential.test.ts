@@ -76,6 +76,6 @@ test('the same holds without a socket, where the local listener has its own addr
     await writeFile(join(dataDir, 'local'), 'a file in the place of the directory')
   }
   await using server = await startServer({ env, prepare })
-  expect(server.output()).toContain('there is no local socket')
+  await expect.poll(server.output).toContain('there is no local socket')
   await expectOnlyLocal(server.dataDir, server.url)
 })

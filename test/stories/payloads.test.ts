@@ -15,16 +15,17 @@ test('payloads to and from the model are logged whole when asked for, without se
     await stage.say(id, `the-words-of-the-user ${SECRET}`)
     expect(stage.model.requests[0]!.headers.authorization).toBe(`Bearer ${SECRET}`)
 
-    const lines = stage.server
-      .output()
+    await stage.server.stop()
+    const output = stage.server.output()
+    const lines = output
       .trim()
       .split('\n')
       .map((line) => JSON.parse(line))
     const payloads = lines.filter((line) => line.msg === 'llm payload')
     expect(payloads.map((line) => line.direction)).toEqual(asked ? ['request', 'response', 'request', 'response'] : [])
     if (asked) expect(payloads[0].body).toBe(stage.model.requests[0]!.text)
-    expect(stage.server.output()).not.toContain(SECRET)
-    if (!asked) expect(stage.server.output()).not.toContain('the-words-of-the-user')
+    expect(output).not.toContain(SECRET)
+    if (!asked) expect(output).not.toContain('the-words-of-the-user')
   }
 })
 

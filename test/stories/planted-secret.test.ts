@@ -389,5 +389,5 @@ test('a planted secret is nowhere: not in events, streams, answers, logs, files,
   expect(seen.evidence.some(({ where, text }) => where.endsWith('/shells/agent/state') && text.includes('COPY='))).toBe(
     true,
   )
-  expect(server.output()).toContain('llm payload')
+  await expect.poll(server.output).toContain('llm payload')
 })

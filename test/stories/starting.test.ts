@@ -141,7 +141,7 @@ test('a server with too few descriptors says so, and what to do', async () => {
   const limited = { OPENHANDS_MASTER_KEY: RANDOM_KEY, OPENHANDS_DATA_DIR: join(home, 'limited') }
   const wrapper = ['bash', '-c', 'ulimit -n 2048; exec "$@"', 'bash']
   await using server = await startServer({ env: limited, wrapper })
-  expect(server.output()).toMatch(/the server may have 2048 open files; .*LimitNOFILE=/)
+  await expect.poll(server.output).toMatch(/the server may have 2048 open files; .*LimitNOFILE=/)
 })
 
 /** Resolves as soon as the port is open. */
@@ -240,11 +240,11 @@ test('--generate-key makes a key at first use, keeps it for its owner only, says
 
 test('the start warns plainly that commands run on the host without a sandbox, and says why', async () => {
   await using chosen = await startServer({ env: { OPENHANDS_ISOLATION: 'none' } })
-  expect(chosen.output()).toMatch(
-    /commands run on this host, as this user, without a sandbox \(OPENHANDS_ISOLATION has the value none\)/,
-  )
+  await expect
+    .poll(chosen.output)
+    .toMatch(/commands run on this host, as this user, without a sandbox \(OPENHANDS_ISOLATION has the value none\)/)
   await using without = await startServer({ env: { PATH: '/nowhere' } })
-  expect(without.output()).toMatch(/without a sandbox \(bubblewrap is not installed/)
+  await expect.poll(without.output).toMatch(/without a sandbox \(bubblewrap is not installed/)
   for (const server of [chosen, without]) expect((await server.call('GET', '/info')).body.isolation).toBe('none')
 })
 

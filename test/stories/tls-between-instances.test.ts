@@ -39,7 +39,7 @@ test('instances forward requests with TLS, and one with a certificate of another
   await using owner = await startServer({ env })
   await using asked = await startServer({ env })
   await using stranger = await startServer({ env: await envWith('stranger', STRANGER) })
-  expect(owner.output()).toContain('reach this one at https://127.0.0.1:')
+  await expect.poll(owner.output).toContain('reach this one at https://127.0.0.1:')
   const { body } = await owner.call('POST', '/conversations', { llm_config: { model: 'any' } })
   expect(body.id).toBeDefined()
   const path = `/conversations/${body.id}`
