@@ -15,9 +15,15 @@ import { until } from '../support/until.ts'
 
 const PRICES = { input_cost_per_token: 1e-6, output_cost_per_token: 1e-6 }
 const usage = { prompt_tokens: 100, completion_tokens: 10 }
-let isHeld = false
-const script: Script = ({ messages }) => {
-  if (isHeld) return { hang: true, text: 'Hel' }
+/** While there is one, the model answers nothing: also to an instance that takes the replay over before the test goes on. */
+let held: PromiseWithResolvers<void> | undefined
+const hold = () => void (held = Promise.withResolvers())
+const release = () => {
+  held?.resolve()
+  held = undefined
+}
+const script: Script = async ({ messages }) => {
+  await held?.promise
   return messages.at(-1)?.role === 'tool' ? { text: 'Done.', usage } : { ...bash('echo line >> lines.txt'), usage }
 }
 
@@ -88,10 +94,10 @@ test('an instance replays what another one owns, with its files of that moment, 
 test('a replay is cancelled through another instance', async () => {
   const id = await create()
   await stage.say(id, 'first')
-  isHeld = true
+  hold()
   const { body } = await replay(asked, id)
   const cancelled = await owner.call('DELETE', `/replays/${body.id}`)
-  isHeld = false
+  release()
   expect([cancelled.status, cancelled.body.status]).toEqual([200, 'cancelled'])
   expect((await owner.call('GET', '/replays/00000000-0000-4000-8000-000000000000')).body.error).toBe('replay_not_found')
 })
@@ -118,7 +124,7 @@ test('a replay whose instance is killed is shown by the others, and one of them 
   const id = await create()
   await stage.say(id, 'first')
   await using third = await startServer({ env })
-  isHeld = true
+  hold()
   const plan = { ...PLAN, conversation_ids: [id], keep: 0 }
   const { body } = await third.call('POST', '/replays', plan, { 'idempotency-key': 'killed' })
   const [{ conversation_id: fork }] = body.rows
@@ -132,7 +138,7 @@ test('a replay whose instance is killed is shown by the others, and one of them 
     expect((await server.call('GET', `/replays/${body.id}`)).body).toMatchObject({ status: 'running' })
     expect((await server.call('POST', '/replays', plan, { 'idempotency-key': 'killed' })).body.id).toBe(body.id)
   }
-  isHeld = false
+  release()
   const { status, rows } = await ended(asked, body.id)
   expect([status, rows]).toMatchObject(['completed', [{ status: 'completed', outcome: 'completed' }]])
   await until('the end of the fork', async () => (await asked.call('GET', `/conversations/${fork}`)).status === 410)
