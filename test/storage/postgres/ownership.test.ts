@@ -194,14 +194,17 @@ test('a database that takes a fifth of the TTL for each statement suspends nobod
   const proxy = await startCutProxy(new URL(`http://127.0.0.1:${own.port}`))
   const url = new URL(own.url)
   url.port = new URL(proxy.url).port
-  const instance = await start({ url: url.href, renewMs: 100, ttlMs: 5000 })
+  // Long enough that a slow machine, which adds to the time of each statement, does not reach it.
+  const ttlMs = 15_000
+  const instance = await start({ url: url.href, renewMs: 100, ttlMs })
   const counter = async () => Number((await own.query('select counter::int from incarnations'))[0]?.['counter'])
-  proxy.slow(500)
+  // Each way takes half of it.
+  proxy.slow(ttlMs / 10)
   const before = await counter()
   let isSuspended = false
   await until('renewals for longer than the TTL', async () => {
     isSuspended ||= !instance.availability.lease!.isHeld
-    return (await counter()) > before + 6
+    return (await counter()) > before + 5
   })
   expect(isSuspended).toBe(false)
   proxy.up()
@@ -236,12 +239,14 @@ test('an instance whose pooler is away is not ready, and is ended, although it r
 
 test('an instance that renews is never ended, and one that stops frees its conversations at once', async () => {
   await using own = await createDatabase()
-  await using second = await start({ url: own.url, ...WATCHING })
-  const first = await start({ url: own.url, renewMs: 100 })
+  // Long enough that a slow machine, on which renewals come late, does not reach it.
+  const [renewMs, ttlMs] = [200, 6000]
+  await using second = await start({ url: own.url, renewMs, ttlMs })
+  const first = await start({ url: own.url, renewMs })
   const { id } = await create(first)
   await until('renewals for twice the TTL', async () => {
     const [row] = await own.query('select counter::int from incarnations order by id desc limit 1')
-    return Number(row?.['counter']) > (2 * WATCHING.ttlMs) / 100
+    return Number(row?.['counter']) > (2 * ttlMs) / renewMs
   })
   await expect(second.conversation(id).openLog()).rejects.toMatchObject({ code: 'storage_unavailable' })
   await first[Symbol.asyncDispose]()
