@@ -37,23 +37,20 @@ test('the demo shows an agent that meets an error and fixes it, says what is scr
 
 test('a demo that is stopped removes what it made, and what one that was killed has left', async () => {
   await using temporary = await mkdtempDisposable(join(tmpdir(), 'demo-'))
-  const begin = async () => {
-    const demo = launch(['demo'], { env: { TMPDIR: temporary.path } })
-    await expect.poll(demo.output).toContain('The server runs on')
-    return demo
+  // On a slow machine a demo may be over before the signal is sent: then the next one gets it.
+  const codeOf = async (signal: NodeJS.Signals): Promise<number | null> => {
+    const { child, exited, output } = launch(['demo'], { env: { TMPDIR: temporary.path } })
+    await expect.poll(output).toContain('The server runs on')
+    child.kill(signal)
+    const code = await exited
+    return code === 0 && output().includes('The same with a real model') ? await codeOf(signal) : code
   }
-  const killed = await begin()
-  killed.child.kill('SIGKILL')
-  await killed.exited
+  expect(await codeOf('SIGKILL')).toBe(null)
   const [left] = await readdir(temporary.path)
   // Others may be about to lock theirs.
   const time = Date.now() / 1000 - 3600
   await utimes(join(temporary.path, left!), time, time)
-  const [first, second] = await Promise.all([begin(), begin()])
-  expect(await readdir(temporary.path)).not.toContain(left)
-  first.child.kill('SIGINT')
-  second.child.kill('SIGTERM')
-  expect([await first.exited, await second.exited]).toEqual([130, 143])
+  expect(await Promise.all([codeOf('SIGINT'), codeOf('SIGTERM')])).toEqual([130, 143])
   expect(await readdir(temporary.path)).toEqual([])
 })
 

@@ -5,7 +5,7 @@ import { subscribe } from '../support/stream.ts'
 test('a conversation whose command hangs does not hold up another one', async () => {
   await using stage = await setStage({
     replies: [
-      { when: 'hang', turns: [bash('sleep 60')] },
+      { when: 'hang', turns: [bash('sleep 1000')] },
       { turns: [...Array.from({ length: 20 }, (_, i) => bash(`echo ${i}`)), { text: 'Done.' }] },
     ],
   })

@@ -3,6 +3,7 @@ import { execFileSync } from 'node:child_process'
 import { afterAll, expect, test } from 'vitest'
 import { OauthServer } from '../mcp/children/oauth-server.ts'
 import { setStage } from '../support/agent.ts'
+import { until } from '../support/until.ts'
 
 const DONE = { text: 'Done.' }
 const oauth = await OauthServer.start()
@@ -23,7 +24,12 @@ const { server } = stage
 
 const create = (mode: string, more: object = {}, fields: object = {}) =>
   stage.create({ mcp: { mcpServers: { safe: { url: oauth.mcpUrl(mode), ...more } } }, ...fields })
-const viewOf = async (id: string) => (await server.call('GET', `/conversations/${id}/mcp`)).body.items[0]
+/** Its end is awaited: a run waits for a slow connection for some seconds only. */
+const viewOf = (id: string) =>
+  until('the end of the connection', async () => {
+    const [view] = (await server.call('GET', `/conversations/${id}/mcp`)).body.items
+    return view.status !== 'connecting' && view
+  })
 const resultOf = async (id: string) => (await stage.say(id, 'echo')).find(({ type }) => type === 'ToolResult')
 /** Where the browser of a user who agrees is sent back to. */
 const agree = async (address: string) =>
@@ -69,6 +75,8 @@ test('a user authorizes a server in a browser; its tokens are encrypted at rest 
 
   const registered = oauth.seen.filter(({ path }) => path === '/plain/register').length
   await server.restart('SIGKILL')
+  await stage.say(id, 'nothing')
+  expect(await viewOf(id)).toMatchObject({ status: 'connected' })
   expect(await resultOf(id)).toMatchObject({ is_error: false })
   expect(oauth.seen.filter(({ path }) => path === '/plain/register')).toHaveLength(registered)
   const shown = JSON.stringify(await stage.events(id)) + server.output()
@@ -139,6 +147,8 @@ test('a code of another authorization server is not used, and the user is asked 
 test('a client is authorized by its own secret, which the conversation has by name', async () => {
   const client = { grant: 'client_credentials', client_id: 'program', client_secret: '${CLIENT_SECRET}' }
   const id = await create('plain', { oauth: client }, { secrets: { CLIENT_SECRET: 'secret-of-the-client' } })
+  await stage.say(id, 'nothing')
+  expect(await viewOf(id)).toMatchObject({ status: 'connected' })
   expect(await resultOf(id)).toMatchObject({ is_error: false })
   expect((await server.call('GET', `/conversations/${id}`)).body.mcp.mcpServers.safe.oauth).toEqual(client)
   const literal = { ...client, client_secret: 'a-secret-that-is-wrong' }

@@ -8,17 +8,19 @@ import { dirname, join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { ScriptedModel } from '../../src/llm/scripted/scripted-model.ts'
 import { startScriptedModel } from '../../src/llm/scripted/scripted-model.ts'
+import { codeOf } from '../../src/lib/error-code.ts'
 import type { Receiver } from '../support/receiver.ts'
 import { firstSeqsOf, startReceiver } from '../support/receiver.ts'
 import type { TestServer } from '../support/server.ts'
 import { startServer } from '../support/server.ts'
+import { until } from '../support/until.ts'
 import { decisionsFor } from '../support/answering-over-http.ts'
 import { answer, requestsOf } from './requests.ts'
 
 const ASKS = '018f0000-0000-7000-8000-00000000000a'
 const KILLED = '018f0000-0000-7000-8000-00000000000b'
 const RECORDED_AT = Date.parse('2026-11-22T17:08:59Z')
-/** The recorded credentials are bound to the origin of the model. No other test uses this port. */
+/** The recorded credentials are bound to the origin of the model. No other test uses this port, but another run of this one. */
 const MODEL_PORT = 9652
 const HOOK_URL = 'http://127.0.0.1:18753/hook'
 const CALLBACK_SECRET = 'whsec_xoc1J5MyLDm66+pbQHz3ORqLm7vQHCA7yve9ytEYfrQ='
@@ -29,7 +31,12 @@ let receiver: Receiver
 let recorded: Record<string, string | { base64: string }>
 
 beforeAll(async () => {
-  model = await startScriptedModel(() => ({ text: 'Printed.' }), { port: MODEL_PORT })
+  model = await until('a free port', () =>
+    startScriptedModel(() => ({ text: 'Printed.' }), { port: MODEL_PORT }).catch((error: unknown) => {
+      if (codeOf(error) === 'EADDRINUSE') return false
+      throw error
+    }),
+  )
   receiver = await startReceiver()
   receiver.secret = CALLBACK_SECRET
   recorded = JSON.parse(await readFile(join(import.meta.dirname, 'older-data.json'), 'utf8'))
@@ -80,7 +87,7 @@ test('every recorded event is there, and due deliveries are sent', async () => {
     const all = recordedEvents(id).map(shown)
     expect((await events(id)).slice(0, all.length)).toEqual(all)
   }
-  await receiver.untilReceived((all) => all.length >= 7)
+  await receiver.untilReceived((all) => firstSeqsOf(all).length >= 7)
   expect(firstSeqsOf(receiver.received).slice(0, 7)).toEqual([3, 4, 5, 6, 7, 8, 9])
 })
 

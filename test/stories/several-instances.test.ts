@@ -148,7 +148,9 @@ test('a browser that comes back to another instance authorizes the MCP server of
   const id = await stage.create({ mcp })
   await stage.say(id, 'nothing')
   const view = async () => (await asked.call('GET', `/conversations/${id}/mcp`)).body.items[0]
-  const agreed = await fetch((await view()).authorization_url, { redirect: 'manual' })
+  // A run waits for a slow connection for some seconds only.
+  const page = await until('the page of the authorization', async () => (await view()).authorization_url as string)
+  const agreed = await fetch(page, { redirect: 'manual' })
   const { pathname, search } = new URL(agreed.headers.get('location') ?? '')
   const back = await fetch(asked.url + pathname + search)
   expect([back.status, await back.text()]).toEqual([200, expect.stringContaining('is authorized')])

@@ -193,6 +193,10 @@ test('a subagent calls a tool of the client, and one of an MCP server', async ()
   await poll(waiting).toHaveLength(1)
   const [{ request_id, ...request }] = await waiting()
   expect(request).toMatchObject({ agent_name: 'worker', payload: { name: 'look_up', input: { number: '17' } } })
+  // A run waits for a slow server for some seconds only.
+  await poll(async () => (await call('GET', `/conversations/${id}/mcp`)).body.items).toMatchObject([
+    { status: 'connected' },
+  ])
   await answer(call, id, request_id, { kind: 'client_tool', output: 'on its way', is_error: false })
   await poll(async () => ofMain(await stage.events(id), 'Result').length).toBe(1)
   const all = await stage.events(id)

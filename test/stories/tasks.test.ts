@@ -39,16 +39,18 @@ test('a Ticker needs no more than its type; its updates come on the stream', asy
   const stream = await subscribe(stage.server.url, `/conversations/${id}/events/stream?types=TaskUpdate`)
   const task = await post(stage, id, 'Tickety Tock!', { type: 'Ticker' })
   await stream.until(({ data }) => data.progress?.done === 1)
-  expect(stream.frames.map(({ data }) => data.status)).toEqual(['pending', 'running', 'running'])
+  expect(stream.frames.map(({ data }) => data.status).slice(0, 3)).toEqual(['pending', 'running', 'running'])
   expect(stream.frames[0]!.data).toMatchObject({ runnable: { type: 'Ticker', interval: 1, count: 10 } })
   const { status, body } = await stage.server.call('DELETE', `/conversations/${id}/tasks/${task}`)
-  expect({ status, body }).toMatchObject({ status: 200, body: { status: 'cancelled', result: { ticks: 1 } } })
   await stream.until(({ data }) => data.status === 'cancelled')
+  // On a slow machine more than one second may have passed.
+  const ticks = stream.frames.findLast(({ data }) => data.status === 'running')?.data.progress.done
+  expect({ status, body }).toMatchObject({ status: 200, body: { status: 'cancelled', result: { ticks } } })
   stream.close()
 })
 
 test('commands run in parallel with the agent and each other, each in a new shell; a cancelled one ends with all it started', async () => {
-  await using stage = await setStage([bash('sleep 30'), { text: 'Done.' }], shared)
+  await using stage = await setStage([bash('sleep 1000'), { text: 'Done.' }], shared)
   const id = await stage.create({ secrets: { TOKEN: 'a-secret-of-this-story' } })
   const agent = await post(stage, id, 'the agent', agentRun('go'))
   const slow = await post(stage, id, 'slow', command('(while :; do echo >> beats; sleep 0.02; done) & wait'))
@@ -60,7 +62,7 @@ test('commands run in parallel with the agent and each other, each in a new shel
   const { workdir } = (await stage.server.call('GET', `/conversations/${id}`)).body
   const fresh = await untilOver(stage, id, await post(stage, id, 'fresh', command('echo "[$HERE]"; pwd')))
   expect(fresh).toMatchObject({ status: 'completed', result: { stdout: `[]\n${workdir}\n` } })
-  const late = await untilOver(stage, id, await post(stage, id, 'late', command('sleep 30', { timeout: 0.2 })))
+  const late = await untilOver(stage, id, await post(stage, id, 'late', command('sleep 1000', { timeout: 0.2 })))
   expect(late).toMatchObject({
     status: 'error',
     result: { timed_out: true, killed_by: 'timeout', exit_code: null },
@@ -86,12 +88,12 @@ test('commands run in parallel with the agent and each other, each in a new shel
 })
 
 test('a killed server: the agent’s task is held with its run, a command is reported as lost, waiting tasks continue', async () => {
-  const script = [bash('sleep 30'), { text: 'First.' }, { text: 'Second.' }]
+  const script = [bash('sleep 1000'), { text: 'First.' }, { text: 'Second.' }]
   await using stage = await setStage(script, shared)
   const id = await stage.create()
   const first = await post(stage, id, 'first', agentRun('go'))
   const second = await post(stage, id, 'second', agentRun('and then'))
-  const lost = await post(stage, id, 'lost', command('echo begun > lost; sleep 30'))
+  const lost = await post(stage, id, 'lost', command('echo begun > lost; sleep 1000'))
   const { workdir } = (await stage.server.call('GET', `/conversations/${id}`)).body
   await expect.poll(() => readFile(join(workdir, 'lost'), 'utf8').catch(() => '')).toBe('begun\n')
   await expect.poll(async () => (await stage.events(id, 'types=ToolUse')).length).toBe(1)

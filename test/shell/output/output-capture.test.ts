@@ -99,15 +99,15 @@ describe('output', () => {
     let peak = before
     const watch = setInterval(() => (peak = Math.max(peak, process.memoryUsage().rss)), 5)
     const flood = 'echo first; head -c 100000000 /dev/zero | tr "\\0" x; echo; echo last'
-    const result = await run(flood)
     // Once more: what the first left behind (a pipe that is not read) would show.
-    expect((await run(flood)).stdout.length).toBe(result.stdout.length)
+    for (const result of [await run(flood), await run(flood)]) {
+      expect(result.exitCode).toBe(0)
+      expect(result.stdout.startsWith('first\nxxx')).toBe(true)
+      expect(result.stdout.endsWith('xxx\nlast\n')).toBe(true)
+      expect(result.stdout.length).toBeLessThan(64 * 1024)
+      expect((await stat(result.fullOutputPath!)).size).toBe(100_000_012)
+    }
     clearInterval(watch)
-    expect(result.exitCode).toBe(0)
-    expect(result.stdout.startsWith('first\nxxx')).toBe(true)
-    expect(result.stdout.endsWith('xxx\nlast\n')).toBe(true)
-    expect(result.stdout.length).toBeLessThan(64 * 1024)
-    expect((await stat(result.fullOutputPath!)).size).toBe(100_000_012)
     expect(peak - before).toBeLessThan(100 * MiB)
   })
 
