@@ -1,7 +1,7 @@
 /** Every entrance, and how a story runs through it: with what is in the log then, and what the model read last. */
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { Event } from '../../../src/contract/events/event.ts'
+import type { Event, EventOf } from '../../../src/contract/events/event.ts'
 import type { ScriptedModel } from '../../../src/llm/scripted/scripted-model.ts'
 import { startScriptedModel } from '../../../src/llm/scripted/scripted-model.ts'
 import { comparable } from '../same-events.ts'
@@ -36,5 +36,22 @@ export async function tellThrough(create: Create, tell: Tell, home: string): Pro
   const events = await tell(entrance, model)
   expectWhole(events)
   const places = [place, home, model.baseUrl]
-  return { events: comparable(events, places), lastRequest: comparable(model.requests.at(-1)!.messages, places) }
+  return {
+    events: comparable(inOrder(events), places),
+    lastRequest: comparable(model.requests.at(-1)!.messages, places),
+  }
+}
+
+/** On a slow machine an interrupted call gets its result after the pause has its answer: here it follows its call. */
+function inOrder(events: readonly Event[]): Event[] {
+  const isResult = (event: Event): event is EventOf<'ToolResult'> =>
+    event.type === 'ToolResult' && event.error_type === 'interrupted'
+  const results = events.filter(isResult)
+  return events
+    .filter((event) => !isResult(event))
+    .flatMap((event) => [
+      event,
+      ...results.filter((result) => event.type === 'ToolUse' && result.tool_use_id === event.tool_use_id),
+    ])
+    .map((event, at) => ({ ...event, seq: at + 1 }))
 }
