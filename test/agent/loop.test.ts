@@ -20,6 +20,7 @@ import {
   until,
   userText,
 } from '../conversations/fixtures.ts'
+import { longEnough } from '../support/long-enough.ts'
 import { PATIENCE_S } from '../support/patience.ts'
 
 const echo = tool('Echo', (input) => ({ output: input['text'] ?? 'echo' }))
@@ -230,9 +231,13 @@ describe('limits', () => {
 
   test('max_seconds_per_run ends a tool, which still gets its result', async () => {
     const slow = gate('Slow')
-    await using bench = await setBench({ tools: [slow.tool], script: [{ calls: [call('Slow')] }, { text: 'Done.' }] })
-    const conversation = await bench.converse({ max_seconds_per_run: 0.2 })
-    expect(await say(conversation)).toMatchObject({ stop_reason: 'time_limit' })
+    const script = () => ({ calls: [call('Slow')] })
+    await using bench = await setBench({ tools: [slow.tool], script })
+    const conversation = await longEnough(0.2, async (max_seconds_per_run) => {
+      const begun = await bench.converse({ max_seconds_per_run })
+      expect(await say(begun)).toMatchObject({ stop_reason: 'time_limit' })
+      return (await eventsOf(begun)).some(({ type }) => type === 'ToolUse') && begun
+    })
     expect(await until(conversation, 'ToolResult')).toMatchObject({ is_error: true, error_type: 'interrupted' })
   })
 

@@ -12,6 +12,8 @@ import { Cluster } from '../../src/cluster/cluster.ts'
 import type { SentRequest } from '../../src/cluster/peer-client.ts'
 import type { Peer } from '../../src/storage/instances.ts'
 import { startCutProxy } from '../support/cut-proxy.ts'
+import { longEnough } from '../support/long-enough.ts'
+import { PATIENCE_MS } from '../support/patience.ts'
 import { until } from '../support/until.ts'
 
 const MASTER = { fingerprint: 'test', access: Access.master() }
@@ -45,7 +47,7 @@ async function setCluster(answer: RequestListener, more: Partial<ClusterOptions>
       onFault: () => {},
       onRefused: (error) => refused.push(String(error)),
       checkMs: 10,
-      silence: { lookMs: 10, connectMs: 500 },
+      silence: { lookMs: 10, connectMs: PATIENCE_MS },
       reportMs: 3_600_000,
       ownerMs: 3_600_000,
       ...more,
@@ -95,14 +97,20 @@ test('a request and a stream whose owner has been declared dead end, although th
 test.each(['requests', 'answers'] as const)(
   'a request and a stream end when the network lets nothing of the %s through',
   async (direction) => {
-    await using cluster = await setCluster(({ url }, response) => {
+    const owner: RequestListener = ({ url }, response) => {
       if (url === '/stream') response.write('the first event')
+    }
+    await longEnough(0.25, async (seconds) => {
+      await using cluster = await setCluster(owner, { silence: { lookMs: 10, connectMs: seconds * 1000 } })
+      const stream = await cluster.send('/stream').catch(() => {})
+      if (stream === undefined) return false
+      const isOpen = await once(stream.body, 'readable').catch(() => false)
+      if (isOpen === false) return false
+      cluster.network.hold(direction)
+      await expect(cluster.send('/silent')).rejects.toMatchObject({ code: 'owner_lost' })
+      await expect(buffer(stream.body)).rejects.toThrow()
+      return true
     })
-    const stream = await cluster.send('/stream')
-    await once(stream.body, 'readable')
-    cluster.network.hold(direction)
-    await expect(cluster.send('/silent')).rejects.toMatchObject({ code: 'owner_lost' })
-    await expect(buffer(stream.body)).rejects.toThrow()
   },
 )
 

@@ -4,6 +4,7 @@ import { describe, expect, test } from 'vitest'
 import { eventually, openShells, processesOf, runIn } from './shell-fixture.ts'
 import { UNTIL_ALLOWED } from '../support/background.ts'
 import { launcherOf } from '../support/launcher.ts'
+import { longEnough } from '../support/long-enough.ts'
 
 /** As a result's note names it. */
 function backgroundFile(note: string | undefined): string {
@@ -92,7 +93,10 @@ test('in a sandbox with a PID namespace, commands end and outlive as on the host
   const { run, shells, conversationId } = await openShells({ launcher })
   const { backgroundPid } = await run('x=1; sleep 30 >/dev/null 2>&1 &')
   expect(backgroundPid).toBeLessThan(100)
-  const late = await run('echo begun; sleep 20; echo not', { timeout: 2 })
+  const late = await longEnough(0.25, async (timeout) => {
+    const ended = await run('echo begun; sleep 600; echo not', { timeout })
+    return ended.stdout !== '' && ended
+  })
   expect(late).toMatchObject({ timedOut: true, exitCode: 130, stdout: 'begun\n' })
   expect((await run(`echo $x; kill -0 ${backgroundPid} && echo runs`)).stdout).toBe('1\nruns\n')
   await shells.close()

@@ -15,7 +15,7 @@ test.runIf(canHangFiles)(
     let id = ''
     await using bench = await setBench({
       deps: { createShells: realShells() },
-      manager: { closeTimeoutMs: 500, endProcesses: async () => markedProcesses(id).map(({ pid }) => pid) },
+      manager: { closeTimeoutMs: 5000, endProcesses: async () => markedProcesses(id).map(({ pid }) => pid) },
     })
     {
       await using hanging = await mountHangingFiles(directory)

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { eventually, openShells, runIn, shareShell } from '../shell-fixture.ts'
+import { longEnough } from '../../support/long-enough.ts'
 import { effort } from '../../support/patience.ts'
 import { takeTime } from '../../support/take-time.ts'
 
@@ -25,7 +26,11 @@ describe('a command that takes too long', () => {
 
   test('has its output so far in the result', async () => {
     const { run } = await openShells()
-    expect((await run('echo begun; sleep 20', { timeout: 2 })).stdout).toBe('begun\n')
+    const result = await longEnough(0.25, async (timeout) => {
+      const ended = await run('echo begun; sleep 600', { timeout })
+      return ended.stdout !== '' && ended
+    })
+    expect(result).toMatchObject({ stdout: 'begun\n', timedOut: true })
   })
 
   test('gets SIGTERM if it ignores SIGINT, and SIGKILL if it ignores that; the shell is kept', async () => {
@@ -43,7 +48,10 @@ describe('a command that takes too long', () => {
   test('because the shell itself will not stop costs the shell, not its exports', async () => {
     const { run } = await openShells({ limits: { graceMs: 50 } })
     await run('export A=1')
-    const result = await run('trap "" INT TERM; while :; do :; done', { timeout: 1 })
+    const result = await longEnough(0.25, async (timeout) => {
+      const ended = await run('trap "" INT TERM; echo set; while :; do :; done', { timeout })
+      return ended.stdout !== '' && ended
+    })
     expect(result).toMatchObject({ timedOut: true, exitCode: 137 })
     expect(result.note).toMatch(/SIGKILL|exit code 137/)
     expect((await run('echo $A')).stdout).toBe('1\n')
@@ -51,8 +59,11 @@ describe('a command that takes too long', () => {
 
   test('dies with all of its processes, also those in separate groups', async () => {
     const { run, isRunning } = await openShells()
-    await run(`bash -c 'set -m; sleep 30 & echo $! >pid; wait'`, { timeout: 1 })
-    const pid = Number((await run('cat pid')).stdout)
+    const pid = await longEnough(0.25, async (timeout) => {
+      await run(`bash -c 'set -m; sleep 600 & echo $! >pid; wait'`, { timeout })
+      const { stdout } = await run('cat pid 2>/dev/null')
+      return stdout !== '' && Number(stdout)
+    })
     expect(pid).toBeGreaterThan(0)
     await eventually(() => !isRunning(pid))
   })
