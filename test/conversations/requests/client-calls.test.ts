@@ -82,7 +82,7 @@ test('what a client sends is bounded for the model, in each form', () => {
 })
 
 describe('a call that no client has answered at once rests', () => {
-  const resting = async (fields: object = {}, options: BenchOptions = {}) => {
+  const resting = async (fields: { readonly timeout?: number } = {}, options: BenchOptions = {}) => {
     const bench = await setBench({
       script: [{ calls: [call('look_up')] }, { text: 'Done.' }],
       deps: { clientTools: { restAfterMs: REST_AFTER_MS } },
@@ -97,10 +97,21 @@ describe('a call that no client has answered at once rests', () => {
     // By the log: on a slow machine a deadline may have passed already.
     const rests = (event: Event) => event.type === 'StatusUpdate' && event.status === 'waiting_for_client'
     const events = async () => await eventsOf(await bench.manager.open(id))
-    await expect.poll(async () => (await events()).some(rests)).toBe(true)
+    const isOver = (event: Event) => rests(event) || event.type === 'RequestClosed'
+    await expect.poll(async () => (await events()).some(isOver)).toBe(true)
+    const hasRested = (await events()).some(rests)
+    if (fields.timeout === undefined) expect(hasRested).toBe(true)
     const [opened] = openedIn(await events(), 'client_tool')
-    return { bench, id, conversation, request_id: opened!.request_id, deadline: opened!.deadline }
+    return { bench, id, conversation, hasRested, request_id: opened!.request_id, deadline: opened!.deadline }
   }
+  /** With a deadline that passes soon, and not before the call rests. */
+  const restingUntil = (firstSeconds: number, options?: BenchOptions) =>
+    longEnough(firstSeconds, async (timeout) => {
+      const scene = await resting({ timeout }, options)
+      if (scene.hasRested) return scene
+      await scene.bench[Symbol.asyncDispose]()
+      return false
+    })
   const untilStatus = (conversation: Conversation, status: string) =>
     expect.poll(() => conversation.state.status).toBe(status)
   const types = async (conversation: Conversation) => (await eventsOf(conversation)).map(({ type }) => type).slice(2)
@@ -223,7 +234,7 @@ describe('a call that no client has answered at once rests', () => {
     const timedOut = [{ error_type: 'timeout', output: expect.stringMatching(/No client sent a result/) }]
 
     test('ends it while the conversation is open, and the run continues', async () => {
-      const { bench, conversation, request_id } = await resting({ timeout: 0.2 })
+      const { bench, conversation, request_id } = await restingUntil(0.2)
       await using _ = bench
       await untilStatus(conversation, 'idle')
       const events = await eventsOf(conversation)
@@ -276,7 +287,7 @@ describe('a call that no client has answered at once rests', () => {
 
     test('ends it while the conversation is closed', async () => {
       const idle = { afterMs: 10, isShort: () => false }
-      const { bench, id } = await resting({ timeout: TIMEOUT_S }, { manager: { idle } })
+      const { bench, id } = await restingUntil(TIMEOUT_S, { manager: { idle } })
       await using _ = bench
       await expect.poll(() => bench.manager.openCount).toBe(0)
       await expect.poll(() => bench.manager.count({ status: new Set(['idle']) }).count).toBe(1)
@@ -284,7 +295,7 @@ describe('a call that no client has answered at once rests', () => {
     })
 
     test('ends it at the start of a server that was stopped when it passed', async () => {
-      const { bench, id, deadline } = await resting({ timeout: TIMEOUT_S })
+      const { bench, id, deadline } = await restingUntil(TIMEOUT_S)
       await using _ = bench
       const hasPassed = () => expect.poll(() => Date.now()).toBeGreaterThan(Date.parse(deadline!))
       await bench.restart({ between: hasPassed })
