@@ -1,5 +1,5 @@
 /** The frame around every screen: where one can go, whether the server answers, and the screen itself. */
-import { useEffect, useState } from 'preact/hooks'
+import { useEffect, useLayoutEffect, useState } from 'preact/hooks'
 import { Dialogs } from './parts/dialogs.tsx'
 import { Notices } from './parts/notices.tsx'
 import { Costs } from './screens/costs.tsx'
@@ -39,10 +39,12 @@ export function App() {
 
 function Frame() {
   const { client } = session.value ?? {}
+  // Before the screen is drawn: a person may press a key as soon as they see it.
+  useLayoutEffect(listenToKeys, [])
   useEffect(() => {
     const abort = new AbortController()
     void followServer(abort.signal)
-    const ends = [callForAttention(), listenToKeys(), () => abort.abort()]
+    const ends = [callForAttention(), () => abort.abort()]
     return () => ends.forEach((end) => end())
   }, [client])
   return (

@@ -1,12 +1,13 @@
 /** The dashboard in a real browser, as a person uses it. */
 import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
-import type { Browser, Page } from 'playwright-core'
+import type { Browser, BrowserContext, Page } from 'playwright-core'
 import { chromium } from 'playwright-core'
 import { BROWSERS, findCommand } from '../../scripts/provide.mjs'
 import { provideDashboard } from '../../scripts/ui/build-page.ts'
 import { PATIENCE_MS } from '../support/patience.ts'
 import { KEY } from '../support/server.ts'
+import { until } from '../support/until.ts'
 
 const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
 
@@ -26,20 +27,46 @@ export type Tab = {
   readonly misdeeds: readonly string[]
 }
 
+/** A notice ends after eight seconds, in which a slow machine may not get to it: here it stays until it is closed. */
+const NOTICES_STAY = `{
+  const { setTimeout } = globalThis
+  globalThis.setTimeout = (work, ms, ...rest) => (ms === 8000 ? 0 : setTimeout(work, ms, ...rest))
+}`
+
+/** A browser that has not seen the page. */
+export async function newContext(browser: Browser): Promise<BrowserContext> {
+  const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, locale: 'en-US' })
+  context.setDefaultTimeout(PATIENCE_MS)
+  await context.addInitScript(NOTICES_STAY)
+  return context
+}
+
+/**
+ * Returns what waits until a page that is not loaded yet is connected to all conversations: it hears of all that happens
+ * from then on. What happens before is in its lists, but is neither announced nor notified.
+ */
+export function watchConnection(page: Page): () => Promise<void> {
+  let isConnected = false
+  page.on('websocket', (socket) => {
+    if (socket.url().includes('/firehose')) socket.on('framereceived', () => (isConnected = true))
+  })
+  return async () => void (await until('the connection of the page', async () => isConnected))
+}
+
 /** Opens the page and logs in. */
 export async function openTab(
   browser: Browser,
   url: string,
   options: { key?: string; hash?: string } = {},
 ): Promise<Tab> {
-  const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, locale: 'en-US' })
-  context.setDefaultTimeout(PATIENCE_MS)
-  const page = await context.newPage()
+  const page = await (await newContext(browser)).newPage()
   const misdeeds = watch(page, url)
+  const connected = watchConnection(page)
   await page.goto(`${url}/ui/${options.hash ?? ''}`)
   await page.fill('[name=password]', options.key ?? KEY)
   await page.click('button[type=submit]')
   await page.waitForSelector('nav.places')
+  await connected()
   return { page, misdeeds }
 }
 
@@ -72,7 +99,12 @@ export async function accessibilityFaults(page: Page): Promise<string[]> {
 
 type AxeResults = { readonly violations: { id: string; nodes: { html: string; failureSummary: string }[] }[] }
 
-/** Changes what is shown without loading the page again. */
+/** Changes what is shown without loading the page again. Resolves when the screen before is gone. */
 export async function goTo(page: Page, hash: string): Promise<void> {
-  await page.evaluate(`location.hash = ${JSON.stringify(hash)}`)
+  await page.evaluate(`new Promise((done) => {
+    const before = location.href
+    addEventListener('hashchange', () => done(), { once: true })
+    location.hash = ${JSON.stringify(hash)}
+    if (location.href === before) done()
+  })`)
 }

@@ -221,9 +221,9 @@ test('a page whose server was killed says so, and misses and doubles nothing aft
   const { page } = await openTab(browser, stage.server.url, { hash: `#/c/${id}` })
   await page.waitForSelector('.end')
   await page.fill('.composer textarea', 'a draft')
-  const restarted = stage.server.restart('SIGKILL')
+  await stage.server.stop('SIGKILL')
   await page.waitForSelector('.lost')
-  await restarted
+  await stage.server.restart()
   await stage.say(id, 'hello')
   await expect.poll(() => page.locator('.end').count()).toBe(2)
   await page.waitForSelector('.lost', { state: 'detached' })

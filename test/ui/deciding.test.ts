@@ -57,9 +57,9 @@ test('a key that is held decides one request, not those after it', async () => {
   await armed(page, 2)
   await page.keyboard.press('n')
   await page.keyboard.down('a')
-  // The next card has the focus as soon as the first one is decided.
+  // The next card has the focus when the answer to the first decision has come.
   await expect.poll(() => page.locator('[data-request]').count()).toBe(1)
-  expect(await page.evaluate(`document.activeElement.matches('[data-request]')`)).toBe(true)
+  await expect.poll(() => page.evaluate(`document.activeElement.matches('[data-request]')`)).toBe(true)
   for (let repeat = 0; repeat < 30; repeat++) await page.keyboard.down('a')
   await page.keyboard.up('a')
   expect(await page.locator(`${ALLOW}:enabled`).count()).toBe(1)

@@ -8,7 +8,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Stage } from '../support/agent.ts'
 import { bash, setStage } from '../support/agent.ts'
 import { KEY } from '../support/server.ts'
-import { goTo, openBrowser, openTab } from './browser.ts'
+import { goTo, openBrowser, openTab, watchConnection } from './browser.ts'
 
 let browser: Browser
 let stage: Stage
@@ -126,6 +126,8 @@ test('a person sees what an agent does, writes a message that waits, takes it ba
   await page.keyboard.press('Control+Enter')
   await page.waitForSelector('.meta:has-text("Bash: sleep 600, ")')
   await page.fill('.composer textarea', 'and then this')
+  // The message before is sent.
+  await page.waitForSelector('.composer button:enabled')
   await page.keyboard.press('Control+Enter')
   await page.waitForSelector('.said.user:has-text("and then this") .badge:has-text("queued")')
   await page.click('text=Take back')
@@ -304,27 +306,29 @@ test('a tab that is hidden for a minute gives up its connection, and continues a
   const { page } = await openTab(browser, stage.server.url)
   await page.clock.install()
   await page.addInitScript(`Object.defineProperty(Document.prototype, 'hidden', { get: () => globalThis.isHidden })`)
-  await page.goto(`${stage.server.url}/ui/?1#/c/${id}`)
-  let opened: WebSocket[] = []
+  await page.goto('about:blank')
+  const opened: WebSocket[] = []
   const closed: string[] = []
   page.on('websocket', (socket) => {
     opened.push(socket)
-    socket.on('close', () => opened.includes(socket) && closed.push(socket.url()))
+    socket.on('close', () => closed.push(socket.url()))
   })
-  // What the page before has opened, perhaps late, does not count.
-  page.once('framenavigated', () => (opened = []))
-  await page.reload()
+  const connected = watchConnection(page)
+  await page.goto(`${stage.server.url}/ui/#/c/${id}`)
   await page.waitForSelector('.said strong, .said:has-text("Hello there.")')
   await expect.poll(() => opened.filter((socket) => socket.url().includes(id)).length).toBe(1)
+  await connected()
   const setHidden = (isHidden: boolean) =>
     page.evaluate(`globalThis.isHidden = ${isHidden}; document.dispatchEvent(new Event('visibilitychange'))`)
   await setHidden(true)
-  await page.clock.fastForward(30_000)
-  expect(closed.filter((url) => url.includes(id))).toEqual([])
-  // A connection that is silent for as long is given up, too, and opened again.
-  await stage.server.call('PUT', `/conversations/${id}/config`, { title: 'still there' })
-  await page.waitForSelector('h1:has-text("still there")')
-  await page.clock.fastForward(31_000)
+  // A connection that is silent for 45 seconds is given up, too, and opened again.
+  for (const title of ['still', 'still there']) {
+    await page.clock.fastForward(20_000)
+    expect(closed.filter((url) => url.includes(id))).toEqual([])
+    await stage.server.call('PUT', `/conversations/${id}/config`, { title })
+    await page.waitForSelector(`h1:text-is("${title}")`)
+  }
+  await page.clock.fastForward(21_000)
   await expect.poll(() => closed.filter((url) => url.includes(id)).length).toBe(1)
   await stage.say(id, 'hello')
   // The connection to all conversations is there: it says that the agent has finished.

@@ -3,9 +3,8 @@ import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Stage } from '../support/agent.ts'
 import { bash, setStage } from '../support/agent.ts'
-import { PATIENCE_MS } from '../support/patience.ts'
 import { KEY } from '../support/server.ts'
-import { openBrowser, openTab } from './browser.ts'
+import { newContext, openBrowser, openTab, watchConnection } from './browser.ts'
 
 let browser: Browser
 let stage: Stage
@@ -20,9 +19,9 @@ afterAll(async () => {
 
 test('a person logs in, finds a conversation, writes, decides, reads and moves without a mouse', async () => {
   const id = await stage.create({ title: 'by keyboard', permission_mode: 'default' })
-  const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, locale: 'en-US' })
-  context.setDefaultTimeout(PATIENCE_MS)
+  const context = await newContext(browser)
   const page = await context.newPage()
+  const connected = watchConnection(page)
   const press = async (...keys: readonly string[]) => {
     for (const key of keys) await page.keyboard.press(key)
   }
@@ -42,6 +41,7 @@ test('a person logs in, finds a conversation, writes, decides, reads and moves w
   await page.keyboard.type(KEY)
   await press('Enter')
   await page.waitForSelector('h1:has-text("Inbox")')
+  await connected()
   expect(await tree('nav')).toMatch(/link "Inbox"[^]*link "Conversations"[^]*link "Settings"/)
 
   await press('Control+k')
@@ -78,8 +78,13 @@ test('a person logs in, finds a conversation, writes, decides, reads and moves w
   expect(await tree('.tool .line')).toMatch(/button "[^"]*Bash touch made/)
   await press('Enter')
   await page.waitForSelector('.tool .line[aria-expanded=true]')
-  await press('g', 's')
-  await page.waitForSelector('h1:has-text("Server")')
+  // The second key belongs to the first one for a moment only.
+  await expect
+    .poll(async () => {
+      await press('g', 's')
+      return await page.locator('h1:has-text("Server")').count()
+    })
+    .toBe(1)
   await press('?')
   expect(await tree('dialog')).toContain('Allow, deny the request that has the focus')
   await press('Escape')
@@ -87,6 +92,19 @@ test('a person logs in, finds a conversation, writes, decides, reads and moves w
   await press('/')
   await page.waitForSelector('[data-search]:focus')
   await context.close()
+})
+
+test('a key that is pressed as soon as there is a screen is not lost', async () => {
+  const { page, misdeeds } = await openTab(browser, stage.server.url)
+  await page.addInitScript(`new MutationObserver((_, observer) => {
+    if (!document.querySelector('nav.places')) return
+    observer.disconnect()
+    dispatchEvent(new KeyboardEvent('keydown', { key: '?' }))
+  }).observe(document, { childList: true, subtree: true })`)
+  await page.reload()
+  await page.waitForSelector('dialog[open]')
+  expect(misdeeds).toEqual([])
+  await page.context().close()
 })
 
 test.each([

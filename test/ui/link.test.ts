@@ -8,7 +8,7 @@ import type { Stage } from '../support/agent.ts'
 import { setStage } from '../support/agent.ts'
 import { runCommand } from '../support/command.ts'
 import { KEY } from '../support/server.ts'
-import { openBrowser } from './browser.ts'
+import { newContext, openBrowser } from './browser.ts'
 
 let browser: Browser
 let stage: Stage
@@ -48,12 +48,12 @@ test('a one-time code in a link logs in once', async () => {
   const printed = await runCommand(['dashboard', '--server', stage.server.url], { env: settings })
   const link = printed.stdout.trim()
   expect(link, printed.stderr).toMatch(/\/ui\/#login=asc_/)
-  const context = await browser.newContext()
+  const context = await newContext(browser)
   const page = await context.newPage()
   await page.goto(link)
   await page.waitForSelector('nav.places')
   expect(page.url()).not.toContain('asc_')
-  const other = await (await browser.newContext()).newPage()
+  const other = await (await newContext(browser)).newPage()
   await other.goto(link)
   await other.waitForSelector('[role=alert]')
   await other.context().close()

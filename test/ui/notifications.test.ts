@@ -3,7 +3,7 @@ import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Stage } from '../support/agent.ts'
 import { bash, setStage } from '../support/agent.ts'
-import { goTo, openBrowser, openTab } from './browser.ts'
+import { goTo, openBrowser, openTab, watchConnection } from './browser.ts'
 
 let browser: Browser
 let stage: Stage
@@ -46,15 +46,30 @@ async function openDesktop(): Promise<Desktop> {
   const notices: string[] = []
   await page.context().exposeFunction('noticed', (text: string) => void notices.push(text))
   await page.context().addInitScript(WITHOUT_DESKTOP)
-  await page.goto(`${stage.server.url}/ui/?1#/settings`)
-  await turn(page, 'Notify when')
+  await page.goto('about:blank')
+  const open = async (tab: Page, hash: string) => {
+    const connected = watchConnection(tab)
+    await tab.goto(`${stage.server.url}/ui/${hash}`)
+    await connected()
+  }
+  await open(page, '#/settings')
+  await turn([page], 'Notify when')
   const other = await page.context().newPage()
-  await other.goto(`${stage.server.url}/ui/#/`)
+  await open(other, '#/')
   await other.waitForSelector('text=No agent needs you.')
   return { tabs: [page, other], notices }
 }
 
-const turn = (page: Page, text: string) => page.locator('label.option', { hasText: text }).locator('input').click()
+const choiceIn = (page: Page, text: string) => page.locator('label.option', { hasText: text }).locator('input')
+
+/** Clicks in the first tab. The others learn of it some time later: resolves when all have. */
+async function turn(tabs: readonly Page[], text: string): Promise<void> {
+  const [isOn] = await Promise.all(tabs.map((tab) => choiceIn(tab, text).isChecked()))
+  await choiceIn(tabs[0]!, text).click()
+  for (const tab of tabs) await expect.poll(() => choiceIn(tab, text).isChecked()).toBe(!isOn)
+}
+
+const goInAll = (tabs: readonly Page[], hash: string) => Promise.all(tabs.map((tab) => goTo(tab, hash)))
 
 async function run(message: string, fields: object): Promise<string> {
   const id = await stage.create({ ...fields })
@@ -94,11 +109,11 @@ test('nothing is shown of a muted conversation, and without content only that so
   const { tabs, notices } = await openDesktop()
   const [page] = tabs
   const muted = await stage.create({ title: 'muted' })
-  await goTo(page, `#/c/${muted}/settings`)
-  await turn(page, 'Do not notify me')
+  await goInAll(tabs, `#/c/${muted}/settings`)
+  await turn(tabs, 'Do not notify me')
   await stage.say(muted, 'hello')
-  await goTo(page, '#/settings')
-  await turn(page, 'without content')
+  await goInAll(tabs, '#/settings')
+  await turn(tabs, 'without content')
   await run('hello', { title: 'secret' })
   await expect.poll(() => notices).toEqual(['The agent: finished | '])
   const id = await ask('secret')
@@ -113,16 +128,19 @@ test('nothing is shown while somebody can see a tab, or after the switch was tur
   const announced = async (text: string) => {
     for (const tab of tabs) await tab.waitForSelector(`.unseen:text-is("${text}")`, { state: 'attached' })
   }
+  await goTo(other, '#/settings')
   await other.evaluate(`setHidden(false)`)
   await run('hello', { title: 'seen' })
   await announced('The agent: finished')
+  // The hidden tab has asked whether somebody can see another one: it is answered in order.
+  await page.evaluate(`navigator.locks.query().then(() => {})`)
   await other.evaluate(`setHidden(true)`)
   await run('hello', { title: 'unseen' })
   await expect.poll(() => notices).toEqual(['unseen | The agent: finished'])
-  await turn(page, 'Notify when')
+  await turn(tabs, 'Notify when')
   await run('fail', { title: 'switched off' })
   await announced('The agent: failed')
-  await turn(page, 'Notify when')
+  await turn(tabs, 'Notify when')
   await run('hello', { title: 'switched on' })
   await expect.poll(() => notices.at(-1)).toBe('switched on | The agent: finished')
   expect(notices).toEqual(['unseen | The agent: finished', 'switched on | The agent: finished'])
@@ -134,9 +152,9 @@ test('the switch turns itself off where the browser does not allow notifications
   await page.context().exposeFunction('noticed', () => {})
   await page.addInitScript(`${WITHOUT_DESKTOP}; globalThis.permission = 'denied'`)
   await page.reload()
-  await turn(page, 'Notify when')
+  await choiceIn(page, 'Notify when').click()
   await page.waitForSelector('.notice:has-text("does not allow notifications")')
-  expect(await page.locator('label.option', { hasText: 'Notify when' }).locator('input').isChecked()).toBe(false)
+  expect(await choiceIn(page, 'Notify when').isChecked()).toBe(false)
   expect(misdeeds).toEqual([])
   await page.context().close()
 })

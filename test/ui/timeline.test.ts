@@ -59,7 +59,11 @@ describe('a person', () => {
   let id: string
   beforeAll(async () => {
     browser = await openBrowser()
-    const turns = [bash('sleep 0.3'), bash('sleep 0.2; exit 3'), bash('echo last'), { text: 'Done.' }]
+    // Each answer takes some time: one that takes none would have its place in common with what is next to it.
+    const turns = [bash('sleep 0.3'), bash('sleep 0.2; exit 3'), bash('echo last'), { text: 'Done.' }].map((turn) => ({
+      ...turn,
+      delay_ms: 20,
+    }))
     stage = await setStage({ replies: [{ when: 'work', turns }] }, {})
     id = await stage.create({ title: 'timed' })
     await stage.say(id, 'work')
