@@ -20,7 +20,6 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createTheme } from '../../../src/cli/chat/render/theme.ts'
 import { FileCompletion } from '../../../src/cli/chat/input/file-completion.ts'
 import { HistorySearch } from '../../../src/cli/chat/input/history-search.ts'
-import { until } from '../../support/until.ts'
 import { KEYS, Terminal } from './support/terminal.ts'
 import { visibleWidth } from '@earendil-works/pi-tui'
 import { Completion } from '../../../src/cli/chat/input/completion.ts'
@@ -218,9 +217,8 @@ test('a key that was pressed before a panel was drawn does not answer it, howeve
   const cwd = await mkdtemp(join(directory, 'panel-'))
   const program = join(import.meta.dirname, 'children/slow-panel-program.ts')
   await using terminal = new Terminal([process.execPath, program], { env: {}, cwd })
-  await until('the panel to be drawn', () => Promise.resolve(existsSync(join(cwd, 'drawing'))))
+  await terminal.until(() => existsSync(join(cwd, 'drawing')), 'to draw the panel')
   terminal.press('y')
-  await writeFile(join(cwd, 'typed'), '')
   await terminal.shows(/\ny\n/)
   expect(terminal.text).toContain('answered by: none')
   terminal.press(KEYS.ctrlC)

@@ -21,6 +21,7 @@ beforeAll(async () => {
     { when: 'fence', turns: [bash("printf '```\\033[2J'"), { text: 'After.' }] },
     { when: 'slow', turns: [bash('while [ ! -e go ]; do sleep 0.05; done'), { text: 'Done.' }] },
     { when: 'change it', turns: [bash('touch changed'), { text: 'Changed.' }] },
+    { when: 'half a story', turns: [{ text: STORY.slice(0, 4).join('\n\n'), hang: true }] },
     { when: 'a story', turns: [{ text: STORY.join('\n\n'), chunk_delay_ms: 10 }] },
     { turns: [{ text: 'Hello.', usage: { prompt_tokens: 900, completion_tokens: 100 } }] },
   ]
@@ -214,7 +215,7 @@ describe.concurrent('a terminal that is used badly', () => {
 
 test.concurrent('Esc keeps the text that is on the screen, and the next request has it', async () => {
   await using terminal = await openChatOn(stage)
-  await terminal.say('a story')
+  await terminal.say('half a story')
   await terminal.shows('Line 3 of it.')
   terminal.press(KEYS.escape)
   await terminal.shows('Interrupted. A message continues the conversation.')
@@ -256,7 +257,7 @@ describe.concurrent('commands', () => {
     await terminal.shows('forked from')
     await terminal.say('hi')
     await terminal.shows('Hello.')
-    const { items } = (await stage.server.call('GET', '/conversations?limit=5')).body
+    const { items } = (await stage.server.call('GET', '/conversations?limit=100')).body
     expect(items.find(({ title }: { title: string }) => title === 'the copy').workdir).toBe(
       (await stage.server.call('GET', `/conversations/${terminal.id}`)).body.workdir,
     )

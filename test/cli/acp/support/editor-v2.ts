@@ -118,6 +118,12 @@ export class EditorV2 implements AsyncDisposable {
     return resumed
   }
 
+  /** Updates come before the answer, but their handlers run next to whoever waits for the answer. */
+  async close(sessionId: string): Promise<void> {
+    await this.agent.request('session/close', { sessionId })
+    await yieldToLoop()
+  }
+
   of = (sessionId: string): SessionUpdate[] =>
     this.updates.flatMap((each) => (each.sessionId === sessionId ? each.update : []))
 

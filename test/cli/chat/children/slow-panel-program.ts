@@ -1,5 +1,6 @@
-/** A screen whose panel takes long to draw for the first time, for tests: until the file `typed` exists, and some more. */
-import { existsSync, writeFileSync } from 'node:fs'
+/** A screen whose panel takes long to draw for the first time, for tests: until a key waits in the terminal, and some more. */
+import { spawnSync } from 'node:child_process'
+import { writeFileSync } from 'node:fs'
 import { createTheme } from '../../../../src/cli/chat/render/theme.ts'
 import { QueuedMessages } from '../../../../src/cli/chat/input/queued-messages.ts'
 import { Screen } from '../../../../src/cli/chat/screen.ts'
@@ -9,6 +10,9 @@ import { EMPTY_STATE } from '../../../../src/cli/chat/state/chat-state.ts'
 const SLOW_MS = 500
 
 const block = (ms: number) => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms)
+/** Nothing reads it while the panel is drawn. */
+const isKeyWaiting = () =>
+  spawnSync('bash', ['-c', 'read -t 0'], { stdio: ['inherit', 'ignore', 'inherit'] }).status === 0
 const left = Promise.withResolvers<void>()
 const handlers = {
   onSubmit: () => {},
@@ -33,7 +37,7 @@ let [frames, key] = [0, 'none']
 function render(): string[] {
   if (frames++ === 0) {
     writeFileSync('drawing', '')
-    while (!existsSync('typed')) block(10)
+    while (!isKeyWaiting()) block(10)
     block(SLOW_MS)
   }
   return [`answered by: ${key}`]
