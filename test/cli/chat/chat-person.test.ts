@@ -14,6 +14,8 @@ import { KEYS } from './support/terminal.ts'
 
 const STORY = Array.from({ length: 40 }, (_, at) => `Line ${at} of it.`)
 
+const HALF = `data: ${JSON.stringify({ choices: [{ index: 0, delta: { content: STORY.slice(0, 4).join('\n\n') } }] })}\n\n`
+
 let stage: Stage
 beforeAll(async () => {
   const replies = [
@@ -21,7 +23,7 @@ beforeAll(async () => {
     { when: 'fence', turns: [bash("printf '```\\033[2J'"), { text: 'After.' }] },
     { when: 'slow', turns: [bash('while [ ! -e go ]; do sleep 0.05; done'), { text: 'Done.' }] },
     { when: 'change it', turns: [bash('touch changed'), { text: 'Changed.' }] },
-    { when: 'half a story', turns: [{ text: STORY.slice(0, 4).join('\n\n'), hang: true }] },
+    { when: 'half a story', turns: [{ raw: [HALF], hang: true }] },
     { when: 'a story', turns: [{ text: STORY.join('\n\n'), chunk_delay_ms: 10 }] },
     { turns: [{ text: 'Hello.', usage: { prompt_tokens: 900, completion_tokens: 100 } }] },
   ]
@@ -244,7 +246,7 @@ describe.concurrent('commands', () => {
     await terminal.shows('was sent to the clipboard')
     expect(terminal.output).toContain(`\x1b]52;c;${Buffer.from('After.').toString('base64')}\x07`)
     await terminal.say('/export notes.md')
-    await terminal.shows(/The conversation was written to \S*notes\.md/)
+    await terminal.shows(/The conversation was written to\s+[\S\n]*notes\.md/)
     const text = await readFile(join(directory.path, 'notes.md'), 'utf8')
     expect(text).toMatch(/^# the first\n\n## User\n\nfence\n\n### Bash\n\n````json\n[\s\S]*## Agent\n\nAfter\.\n$/)
     // oxlint-disable-next-line no-control-regex -- what must not be there
