@@ -169,9 +169,12 @@ export class Cluster implements AsyncDisposable {
     return await this.ownerElsewhere(connection, conversationId)
   }
 
-  /** Returns the other instance that must answer a create with this key, because it has answered one before. */
-  async ownerOfKey(connection: object, key: string): Promise<Peer | undefined> {
-    return this.#connections.has(connection) ? undefined : await this.#options.instances.otherOwnerOfKey(key)
+  /** Returns the instance that must answer a create with this key, because it has answered one before. */
+  async ownerOfKey(connection: object, key: string): Promise<Peer | 'here' | undefined> {
+    const { instances } = this.#options
+    const owner = await instances.ownerOfKey(key)
+    if (owner?.instance === instances.own) return 'here'
+    return this.#connections.has(connection) ? undefined : owner
   }
 
   /** Returns the other instance that must cancel this replay. */

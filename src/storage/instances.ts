@@ -18,8 +18,8 @@ export interface Instances {
   others(): Promise<AnnouncedPeer[]>
   /** Resolves to the other instance that owns the conversation, if it lives and has announced an address. */
   otherOwnerOf(conversationId: string): Promise<Peer | undefined>
-  /** Resolves to the other instance that executes, or has executed, the create with this idempotency key. */
-  otherOwnerOfKey(key: string): Promise<Peer | undefined>
+  /** Resolves to the instance that executes the create with this idempotency key, or has what it has made. */
+  ownerOfKey(key: string): Promise<Peer | undefined>
   /** Resolves to those of these instances that have ended: none of them answers any more. */
   ended(instances: readonly number[]): Promise<number[]>
   /**

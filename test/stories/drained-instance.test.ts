@@ -92,6 +92,9 @@ test('a run of an instance that is stopped continues at another one after its cu
   )
   const fresh = await createAt(leaving)
   expect(await ownerOf(fresh)).toBe(await ownerOf(idle))
+  const plan = { at: 1, permission_mode: 'bypass', network: { mode: 'open' }, max_cost_usd: 1 }
+  const replayed = await leaving.call('POST', '/replays', { ...plan, conversation_ids: [idle.split('/').at(-1)] })
+  expect(replayed.status, JSON.stringify(replayed.body)).toBe(201)
   // A run that waits for its turn needs no deadline.
   await until('the queued run', async () => ofType(await eventsAt(other, queued), 'Result').length > 0)
   expect(ofType(await eventsAt(other, queued), 'Result')).toMatchObject([{ stop_reason: 'completed' }])

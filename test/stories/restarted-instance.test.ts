@@ -66,6 +66,25 @@ test('it has its conversations at once after kill -9, and recovers their runs', 
   expect(left.filter((pipe) => now.includes(pipe))).toEqual([])
 })
 
+test('a repeated fork is answered by the instance that has the fork, whoever has its original since', async () => {
+  const { server } = stage
+  await using other = await startServer({ env })
+  const id = await stage.create()
+  const fork = async ({ call }: TestServer) =>
+    await call('POST', `/conversations/${id}/fork`, { run: true }, { 'idempotency-key': 'repeated-fork' })
+  const { body: made } = await fork(server)
+  await server.restart('SIGKILL')
+  for (const [at, opened] of [
+    [server, id],
+    [other, made.id],
+  ] as const)
+    expect((await at.call('POST', `/conversations/${opened}/events`, { name: 'here' })).status).toBe(201)
+  for (const at of [server, other]) {
+    const { status, body } = await fork(at)
+    expect([status, body.id, body.run_id], JSON.stringify(body)).toEqual([201, made.id, made.run_id])
+  }
+})
+
 test('a start with a copy of the data directory of an instance that lives does not end that one', async () => {
   const { server } = stage
   const id = await stage.create()

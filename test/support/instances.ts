@@ -7,7 +7,7 @@ export const loneInstance = (own: number): Instances => ({
   own,
   announce: async () => {},
   otherOwnerOf: async () => undefined,
-  otherOwnerOfKey: async () => undefined,
+  ownerOfKey: async () => undefined,
   others: async () => [],
   ended: async () => [],
   endFormer: async () => {},

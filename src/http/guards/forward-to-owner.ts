@@ -31,6 +31,9 @@ const OF_CONNECTION = new Set(
   ).split(' '),
 )
 
+/** An instance that stops begins none of these. */
+const BEGINS: ReadonlySet<string | undefined> = new Set(['/conversations', '/replays'])
+
 /**
  * Returns the instance that must answer; undefined if this one does. That is so for a route that talks to the owner itself, too:
  * then `request.remote` is set.
@@ -39,10 +42,12 @@ export async function findOwner(request: FastifyRequest, { cluster, remote }: Pe
   const id = namedConversation(request)
   const { config, method, url } = request.routeOptions
   const key = creates(request) && request.access && creationKey(request, request.access)
-  const owner = key ? await cluster.ownerOfKey(request.raw.socket, key) : undefined
-  if (owner) return owner
+  const maker = key ? await cluster.ownerOfKey(request.raw.socket, key) : undefined
+  // A repeated fork is for the instance that has the fork: another one may have its original.
+  if (maker === 'here' && id !== undefined) return undefined
+  if (maker && maker !== 'here') return maker
   if (url === '/replays/:replay_id' && method === 'DELETE') return await replayOwner(request, cluster)
-  if (url === '/conversations' && method === 'POST' && request.access) return await cluster.successor()
+  if (BEGINS.has(url) && method === 'POST' && request.access) return await cluster.successor()
   if (id === undefined || !request.access) return undefined
   if (!config.outlivesOwner) return await cluster.likelyOwnerElsewhere(request.raw.socket, id)
   request.elsewhere = remote.elsewhere(request, id)
@@ -101,7 +106,8 @@ export function forwardByBody(app: FastifyInstance, peers: Peers): void {
     const { socket } = request.raw
     const key = id === undefined && creationPrefix !== undefined && creationKey(request, request.access)
     const maker = key ? await cluster.ownerOfKey(socket, key) : undefined
-    const owner = maker ?? (await (id === undefined ? cluster.successor() : cluster.ownerElsewhere(socket, id)))
+    const other = maker === 'here' ? undefined : maker
+    const owner = other ?? (await (id === undefined ? cluster.successor() : cluster.ownerElsewhere(socket, id)))
     if (owner) await forward(request, reply, peers, owner, { id, body: JSON.stringify(request.body) })
   })
 }

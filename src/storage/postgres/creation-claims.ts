@@ -35,8 +35,8 @@ export async function freeKey({ database }: RowOwnership, { key, id }: Pick<KeyC
   await database.write(FREE, [key, id])
 }
 
-export async function otherOwnerOfKey({ database, incarnation }: RowOwnership, key: string): Promise<Peer | undefined> {
-  const [row] = await database.read(OWNER, [key, incarnation])
+export async function ownerOfKey({ database }: RowOwnership, key: string): Promise<Peer | undefined> {
+  const [row] = await database.read(OWNER, [key])
   return row && { instance: Number(row['id']), address: String(row['address']) }
 }
 
@@ -66,4 +66,4 @@ const OWNER = `
   left join conversations c on c.id = k.conversation_id and c.has_log
   join incarnations i on i.id = coalesce(c.owner, k.owner)
   where k.key = $1 and k.at > now() - interval '1 day'
-    and i.id <> $2 and i.ended_at is null and i.address is not null`
+    and i.ended_at is null and i.address is not null`

@@ -1,7 +1,7 @@
 /** The addresses of the instances that share the database, and which of them has a conversation. */
 import { z } from 'zod'
 import type { AnnouncedPeer, Instances, Peer, RunLoad } from '../instances.ts'
-import { otherOwnerOfKey } from './creation-claims.ts'
+import { ownerOfKey } from './creation-claims.ts'
 import type { NotedIncarnation } from './former-incarnation.ts'
 import type { KeptIncarnation } from './incarnation.ts'
 import { isUuid } from './is-uuid.ts'
@@ -45,8 +45,8 @@ export class InstanceRows implements Instances {
     return row && peerOf(row)
   }
 
-  otherOwnerOfKey(key: string): Promise<Peer | undefined> {
-    return otherOwnerOfKey(this.#ownership, key)
+  ownerOfKey(key: string): Promise<Peer | undefined> {
+    return ownerOfKey(this.#ownership, key)
   }
 
   async ended(instances: readonly number[]): Promise<number[]> {
