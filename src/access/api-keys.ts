@@ -99,7 +99,8 @@ export class ApiKeys implements AsyncDisposable {
     this.#credentials.watch()
   }
 
-  list(): ApiKey[] {
+  async list(): Promise<ApiKey[]> {
+    await this.#credentials.upToDate()
     return [...this.#credentials.all.values()].map((key) => this.#shown(key))
   }
 

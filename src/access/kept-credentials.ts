@@ -53,6 +53,11 @@ export class KeptCredentials<T extends object> implements AsyncDisposable {
     if ((await this.#owner.table.version()) !== this.#version) await this.#changes.run(() => this.read())
   }
 
+  /** Resolves when `all` has what other instances have stored. */
+  async upToDate(): Promise<void> {
+    if (this.#watch) await this.follow()
+  }
+
   /** Reads the rows after the changes in progress: uses that other instances have noted change no version. */
   async readUses(): Promise<void> {
     await this.#changes.run(() => this.read())

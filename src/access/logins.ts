@@ -147,7 +147,8 @@ export class Logins implements AsyncDisposable {
   }
 
   /** Returns the logins that the asking credential may end. */
-  list(access: Access): Login[] {
+  async list(access: Access): Promise<Login[]> {
+    await this.#credentials.upToDate()
     const visible = [...this.#credentials.all.values()].filter((login) => mayEnd(access, login) && !this.#isOver(login))
     return visible.map((login) => this.#shown(login, access.loginId))
   }

@@ -133,7 +133,7 @@ export async function createHttpServer(deps: HttpDeps): Promise<FastifyInstance>
   await registerCors(app, deps.corsOrigins)
   const refuseKey = createKeyRefusal(deps.metrics)
   const checkKey = limitKeyless(app, deps.maxKeyless ?? MAX_KEYLESS, createKeyCheck({ ...deps, refuseKey }))
-  const authorize = createAuthorize((id) => deps.manager.ownerOf(id))
+  const authorize = createAuthorize(deps.manager)
   requireKey(app, checkKey)
   refuseBadUpgrades(app, deps.corsOrigins)
   // Requests that reach this hook will be executed.

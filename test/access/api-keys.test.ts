@@ -53,7 +53,7 @@ describe('an API key', () => {
     for (const each of [keys, await here.open()]) {
       expect((await each.find(key))?.limits.userId).toBe('user-17')
       expect(await each.find(`${key}x`)).toBeUndefined()
-      expect(each.list()).toEqual([expect.objectContaining(shown)])
+      expect(await each.list()).toEqual([expect.objectContaining(shown)])
     }
   })
 
@@ -63,7 +63,7 @@ describe('an API key', () => {
     const { key } = await keys.create(READER)
     const secret = key.slice('ask_'.length + 4)
     expect(await readFile(here.path, 'latin1')).not.toContain(secret)
-    expect(JSON.stringify(keys.list())).not.toContain(secret)
+    expect(JSON.stringify(await keys.list())).not.toContain(secret)
   })
 
   test('ends when it is revoked, together with its streams, and stays revoked after a restart', async () => {
@@ -150,7 +150,7 @@ describe('an API key', () => {
       here.pass(5)
       await keys.find(key)
     }
-    expect((await here.open()).list()[0]?.last_used_at).toBe('2026-01-31T12:00:05.000Z')
+    expect((await (await here.open()).list())[0]?.last_used_at).toBe('2026-01-31T12:00:05.000Z')
   })
 
   test('is not lost to changes at the same time', async () => {
@@ -158,7 +158,7 @@ describe('an API key', () => {
     const keys = await here.open()
     const made = await Promise.all(Array.from({ length: 20 }, () => keys.create(READER)))
     await Promise.all(made.slice(0, 10).map(({ id }) => keys.revoke(id)))
-    expect((await here.open()).list().map(({ id }) => id)).toEqual(made.slice(10).map(({ id }) => id))
+    expect((await (await here.open()).list()).map(({ id }) => id)).toEqual(made.slice(10).map(({ id }) => id))
   })
 
   test('change that cannot be stored does not hold', async () => {
@@ -166,7 +166,7 @@ describe('an API key', () => {
     const keys = await here.open()
     await rm(here.path)
     await expect(keys.create(READER)).rejects.toMatchObject({ code: 'storage_failed' })
-    expect(keys.list()).toEqual([])
+    expect(await keys.list()).toEqual([])
   })
 
   test('that another server has made is found, and one that it has revoked does not come back with a rotation', async () => {
@@ -177,7 +177,7 @@ describe('an API key', () => {
     await other.revoke(id)
     await expect(one.rotate(id, { overlap_seconds: 60 })).rejects.toMatchObject({ code: 'key_not_found' })
     await one.create(READER)
-    expect([await one.find(key), await other.find(key), one.list().length]).toEqual([undefined, undefined, 1])
+    expect([await one.find(key), await other.find(key), (await one.list()).length]).toEqual([undefined, undefined, 1])
   })
 
   test('that another server has just made can be read, rotated and revoked by its id', async () => {

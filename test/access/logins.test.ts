@@ -101,10 +101,10 @@ test('a login ends after 12 hours without use, also across a restart, and otherw
   expect(await logins.find(value, [cookie])).toBeUndefined()
   const idle = await logins.create(MASTER_LOGIN)
   here.pass(12 * HOUR - 1)
-  expect(logins.list(Access.master())).toHaveLength(1)
+  expect(await logins.list(Access.master())).toHaveLength(1)
   here.pass(1)
   expect(await logins.find(idle.value, [idle.cookie])).toBeUndefined()
-  expect(logins.list(Access.master())).toEqual([])
+  expect(await logins.list(Access.master())).toEqual([])
 })
 
 test('the streams of a login that is over end within a minute, and its row is removed', async () => {

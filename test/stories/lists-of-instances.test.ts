@@ -147,6 +147,21 @@ test('a key that is limited to a user or to conversations sees and reaches what 
   }
 })
 
+test('a limited key gets a ticket for a conversation that another instance has just made', async () => {
+  const { body: key } = await asked.call('POST', '/keys', { name: 'limited', scopes: ['read'], user_id: 'ticket' })
+  const id = await create({ user_id: 'ticket' })
+  const headers = { authorization: `Bearer ${key.key}` }
+  const { status, body } = await asked.call('POST', '/stream-tickets', { conversation_id: id }, headers)
+  expect([status, body.error]).toEqual([201, undefined])
+})
+
+test('the lists of keys and of logins have what another instance has just made', async () => {
+  const { body: key } = await owner.call('POST', '/keys', { name: 'listed', scopes: ['read'] })
+  expect((await asked.call('GET', '/keys')).body.items).toContainEqual(expect.objectContaining({ id: key.id }))
+  const { body: login } = await owner.call('POST', '/logins', { key: KEY })
+  expect((await asked.call('GET', '/logins')).body.items).toContainEqual(expect.objectContaining({ id: login.id }))
+})
+
 test('a reader of the firehose of another instance receives the events and the deletion of a new conversation', async () => {
   const { body: made } = await asked.call('POST', '/keys', { name: 'limited', scopes: ['read'], user_id: 'fire' })
   for (const key of [KEY, made.key]) {

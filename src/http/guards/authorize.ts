@@ -28,8 +28,14 @@ declare module 'fastify' {
 export interface Authorize {
   /** Throws `forbidden` without the scope of the route, and `conversation_not_found` for a conversation that the key does not see. */
   request(request: FastifyRequest): void
-  /** Throws `conversation_not_found`. */
-  conversation(access: Access, id: string): void
+  /** The same for a conversation that the body names, also if another instance has just created it. */
+  conversation(access: Access, id: string): Promise<void>
+}
+
+/** `ownerOf` returns undefined for a conversation that is not known here, and `find` asks the storage for it. */
+type Conversations = {
+  readonly ownerOf: (id: string) => OwnedConversation | undefined
+  readonly find: (id: string) => Promise<unknown>
 }
 
 const NOTHING = new Access({ id: 'none', name: 'none' }, [], { conversations: new Set() }, AbortSignal.abort())
@@ -41,9 +47,8 @@ export const accessOf = ({ access }: Pick<FastifyRequest, 'access'>): Access => 
 export const visibleTo = (access: Access): ((owned: OwnedConversation) => boolean) | undefined =>
   access.isLimited ? (conversation) => access.sees(conversation) : undefined
 
-/** `ownerOf` returns undefined for a conversation that does not exist. */
-export function createAuthorize(ownerOf: (id: string) => OwnedConversation | undefined): Authorize {
-  const conversation = (access: Access, id: string) => {
+export function createAuthorize({ ownerOf, find }: Conversations): Authorize {
+  const requireSeen = (access: Access, id: string) => {
     if (!access.isLimited) return // the following lookup reports more: that it was deleted, or is damaged
     const conversation = ownerOf(id.toLowerCase())
     if (conversation && access.sees(conversation)) return
@@ -55,9 +60,12 @@ export function createAuthorize(ownerOf: (id: string) => OwnedConversation | und
       const { config, url = '' } = request.routeOptions
       access.require(...(config.scopes ?? ['admin']))
       const { id } = (request.params ?? {}) as { id?: string } // a parameter of a route is a string
-      if (id !== undefined && url.startsWith('/conversations/:id')) conversation(access, id)
+      if (id !== undefined && url.startsWith('/conversations/:id')) requireSeen(access, id)
     },
-    conversation,
+    async conversation(access, id) {
+      if (access.isLimited) await find(id.toLowerCase())
+      requireSeen(access, id)
+    },
   }
 }
 

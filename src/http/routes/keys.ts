@@ -64,7 +64,7 @@ function registerKeys(app: Parameters<typeof keyRoutes>[0], { apiKeys }: KeyRout
   app.get(
     '/keys',
     { schema: { ...describe('listKeys', 'List the API keys'), response: { 200: ApiKeyList } } },
-    async () => ({ items: apiKeys.list() }),
+    async () => ({ items: await apiKeys.list() }),
   )
 
   app.get('/me', { schema: { ...describe('me', 'Get what the key allows'), response: { 200: Me } } }, async (request) =>
@@ -129,7 +129,7 @@ function registerTickets(app: Parameters<typeof keyRoutes>[0], { tickets, author
       const access = accessOf(request)
       const { conversation_id: id, file } = request.body
       if (file !== undefined) access.require('files')
-      if (id !== undefined) authorize.conversation(access, id)
+      if (id !== undefined) await authorize.conversation(access, id)
       const path = file === undefined ? undefined : parseJailPath(file).text
       if (path === '')
         throw new Problem('invalid_request', 'file: names the workdir; a ticket downloads a file or a directory in it.')

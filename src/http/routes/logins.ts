@@ -96,7 +96,7 @@ const listAndEnd: LoginRoutes = async (app, { logins }) => {
   app.get(
     '/logins',
     { schema: { ...describe('listLogins', 'List the logins that you can end'), response: { 200: LoginList } } },
-    async (request) => ({ items: (await logins.open()).list(accessOf(request)) }),
+    async (request) => ({ items: await (await logins.open()).list(accessOf(request)) }),
   )
 
   app.delete(

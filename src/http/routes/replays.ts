@@ -39,7 +39,7 @@ export const replayRoutes: FastifyPluginAsyncZod<ReplayRouteDeps> = async (app, 
     async (request, reply) => {
       const access = accessOf(request)
       mayReplay(access, request.body)
-      for (const id of request.body.conversation_ids) authorize.conversation(access, id)
+      for (const id of request.body.conversation_ids) await authorize.conversation(access, id)
       const replay = await replays.post(request.body, ownKey(access, idempotencyOf(request)))
       return reply.code(201).header('location', `/replays/${replay.id}`).send(shownTo(access, replay))
     },

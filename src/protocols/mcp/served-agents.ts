@@ -35,10 +35,9 @@ export type McpDeps = {
 export function servedAgents(deps: McpDeps, request: FastifyRequest, keep: (release: () => void) => void): AgentSource {
   const { manager } = deps
   const access = accessOf(request)
-  const authorize = createAuthorize((id) => manager.ownerOf(id))
+  const authorize = createAuthorize(manager)
   const open = async (id: string): Promise<Conversation> => {
-    await manager.find(id.toLowerCase())
-    authorize.conversation(access, id)
+    await authorize.conversation(access, id)
     keep(manager.hold(id))
     const conversation = await manager.open(id)
     request.conversationId = id
