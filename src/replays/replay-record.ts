@@ -43,10 +43,8 @@ export interface SharedReplays {
   findByKey(key: string): Promise<ReplayRecord | undefined>
   /** Yields the replays before that id without their rows, newest first. */
   before(id: string | undefined): AsyncIterable<ReplayRecord>
-  /** Makes replays of instances that have ended those of this one. */
+  /** Makes replays of instances that have ended those of this one. Resolves to them, and to those whose creation seemed to fail. */
   adopt(): Promise<ReplayRecord[]>
-  /** False for a server that is alone at its database. */
-  readonly hasPeers: boolean
   /** Ends the attempts to write while the database is away. */
   close(): void
 }

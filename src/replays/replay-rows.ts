@@ -13,7 +13,6 @@ export type SharedReplayDeps = {
   readonly files: Pick<ReplayFiles, 'readAll' | 'remove'>
   readonly sealerOf: (replayId: string) => Sealer
   readonly onDamaged: (error: unknown) => void
-  readonly hasPeers: boolean
 }
 
 const RETRY_MS = 1000
@@ -23,6 +22,8 @@ export class SharedReplayRecords implements ReplayRecords, SharedReplays {
   readonly #deps: SharedReplayDeps
   readonly #texts: ReplayTexts
   readonly #closing = new AbortController()
+  /** Those that this instance has, perhaps, without knowing it: the answers of the database were lost. */
+  readonly #uncertain = new Set<string>()
 
   constructor(deps: SharedReplayDeps) {
     this.#deps = deps
@@ -41,14 +42,15 @@ export class SharedReplayRecords implements ReplayRecords, SharedReplays {
   }
 
   async create(record: ReplayRecord): Promise<ReplayRecord | undefined> {
-    const text = await this.#deps.table.create({ ...this.#rowOf(record), key: record.idempotency?.key })
+    const { id } = record.replay
+    const creating = this.#deps.table.create({ ...this.#rowOf(record), key: record.idempotency?.key })
+    const text = await creating.catch((error: unknown) => {
+      this.#uncertain.add(id)
+      throw error
+    })
     if (text === undefined) return undefined
-    this.#texts.forget(record.replay.id)
+    this.#texts.forget(id)
     return readShown(text)
-  }
-
-  get hasPeers(): boolean {
-    return this.#deps.hasPeers
   }
 
   async write(record: ReplayRecord): Promise<void> {
@@ -95,7 +97,13 @@ export class SharedReplayRecords implements ReplayRecords, SharedReplays {
   }
 
   async adopt(): Promise<ReplayRecord[]> {
-    return this.#readEach(await this.#deps.table.adopt())
+    const { table } = this.#deps
+    for (const id of await table.orphans()) this.#uncertain.add(id)
+    if (this.#uncertain.size === 0) return []
+    const ids = [...this.#uncertain]
+    const texts = await table.adopt(ids)
+    for (const id of ids) this.#uncertain.delete(id)
+    return this.#readEach(texts)
   }
 
   #readEach(texts: readonly string[]): ReplayRecord[] {

@@ -1,4 +1,5 @@
 /** Makes the forks of one replay, some at a time, follows them, and fills the table. */
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { Replay, ReplayPlan, ReplayRow } from '../contract/replay.ts'
 import { ForkConversation } from '../contract/conversation.ts'
 import { Problem } from '../contract/problem.ts'
@@ -17,6 +18,9 @@ export type ReplayRunDeps = {
   readonly logger: Logger
 }
 
+/** How long a replay waits before it stores its end again, in milliseconds. */
+const STORE_AGAIN_MS = 1000
+
 /** The reason of an aborted signal: why the replay does not continue. */
 type EndReason = 'cancelled' | 'closing'
 
@@ -25,6 +29,7 @@ export class ReplayRun {
   readonly #ending = new AbortController()
   readonly #budget: CostBudget
   #record: ReplayRecord
+  #isClosed = false
   #written: Promise<void> = Promise.resolve()
   /** Resolves when nothing of it works any more. Never rejects. */
   readonly ended: Promise<void>
@@ -55,6 +60,7 @@ export class ReplayRun {
 
   /** The next start of the server continues. */
   async close(): Promise<void> {
+    this.#isClosed = true
     this.#ending.abort('closing' satisfies EndReason)
     await this.ended
   }
@@ -72,7 +78,19 @@ export class ReplayRun {
     const keep = (plan?.keep ?? 0) * 1000
     // It is needed no more, may be large, and has keys of model endpoints.
     this.#record = { ...this.#record, plan: undefined }
-    await this.#change({ status, keep_until: new Date(Date.now() + keep).toISOString() })
+    await this.#end({ status, keep_until: new Date(Date.now() + keep).toISOString() })
+  }
+
+  /** A full disk delays the end. Otherwise the replay would be stored as one that runs, and its next instance would run it again. */
+  async #end(change: Partial<Replay>): Promise<void> {
+    const { id } = this.#record.replay
+    for (let isReported = false; !this.#isClosed; isReported = true)
+      try {
+        return await this.#change(change)
+      } catch (error) {
+        if (!isReported) this.#deps.logger.error({ err: error, replay_id: id }, 'the end of a replay is not stored yet')
+        await sleep(STORE_AGAIN_MS, undefined, { ref: false })
+      }
   }
 
   /** Never rejects. */

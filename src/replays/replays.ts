@@ -56,8 +56,10 @@ export class Replays {
 
   #takeAll(records: readonly ReplayRecord[]): void {
     for (const record of records) {
+      const { id } = record.replay
+      if (this.#known(id) || [...this.#storing].some(({ replay }) => replay.id === id)) continue
       if (!record.isTidied) this.#hide(record)
-      if (isOver(record.replay.status)) this.#ended.set(record.replay.id, record)
+      if (isOver(record.replay.status)) this.#ended.set(id, record)
       else this.#begin(record)
     }
     if (records.length > 0) this.#tidyLater(0)
@@ -65,15 +67,15 @@ export class Replays {
 
   /** Continues the replays of instances that have ended. */
   #adoptLater(): void {
-    const { shared } = this.#deps.records
-    if (!shared?.hasPeers || this.#isClosed) return
-    const adopt = async () => {
-      // The storage reports its own failures.
-      this.#takeAll(await shared.adopt().catch(() => []))
-      this.#adoptLater()
-    }
-    const look = () => void (this.#adopting = adopt())
+    if (!this.#deps.records.shared || this.#isClosed) return
+    // The storage reports its own failures.
+    const adopt = () => this.#adopt().catch(() => {})
+    const look = () => void (this.#adopting = adopt().then(() => this.#adoptLater()))
     this.#adoptTimer = setTimeout(look, ADOPT_INTERVAL_MS).unref()
+  }
+
+  async #adopt(): Promise<void> {
+    this.#takeAll((await this.#deps.records.shared?.adopt()) ?? [])
   }
 
   /** Accepts an idempotency key, as a fork does. Throws a `Problem` for a source that cannot be replayed. */
@@ -128,11 +130,18 @@ export class Replays {
     return earlierRecords.toSorted((one, other) => (one.replay.id < other.replay.id ? 1 : -1))
   }
 
-  /** Resolves when its forks have ended. Does not change one that is over. */
+  /** Resolves when its forks have ended. Does not change one that is over. Throws `unavailable` if no instance works on it now. */
   async cancel(id: string, sees: SeesSource): Promise<Replay> {
     await this.get(id, sees)
+    // Its instance may have ended a moment ago.
+    if (!this.#known(id)) await this.#adopt()
     await this.#running.get(id)?.cancel()
-    return await this.get(id, sees)
+    const replay = await this.get(id, sees)
+    if (isOver(replay.status)) return replay
+    throw new Problem(
+      'unavailable',
+      'The instance that has this replay is stopping, or has just ended. Try again later.',
+    )
   }
 
   /** Call it before the conversations are closed. */
@@ -140,11 +149,10 @@ export class Replays {
     this.#isClosed = true
     clearTimeout(this.#timer)
     clearTimeout(this.#adoptTimer)
-    await this.#adopting
     // A workdir that is being copied, or deleted, is left to the conversations, which end next.
     await settlesWithin(
       CLOSE_TIMEOUT_MS,
-      Promise.all([this.#tidying, ...this.#running.values().map((run) => run.close())]),
+      Promise.all([this.#adopting, this.#tidying, ...this.#running.values().map((run) => run.close())]),
     )
     this.#deps.records.shared?.close()
   }

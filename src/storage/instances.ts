@@ -99,17 +99,20 @@ export interface ReplayTable {
   create(replay: StoredReplay & { readonly key: string | undefined }): Promise<string | undefined>
   /** Replaces it; durable. Throws the `Problem` `storage_unavailable` if this instance does not have it. */
   write(replay: StoredReplay): Promise<void>
+  /** Its idempotency key is free then. */
   remove(id: string): Promise<void>
   /** Resolves to the text; that of a key for a day. */
   read(replay: { readonly id: string } | { readonly key: string }): Promise<string | undefined>
   /** Resolves to texts without the rows of the replay, newest first; to none if there are no more. */
   page(before: string | undefined): Promise<string[]>
-  /** Makes the replays of instances that have ended those of this one, and resolves to their texts. */
-  adopt(): Promise<string[]>
+  /** Resolves to the ids of the replays of instances that have ended. */
+  orphans(): Promise<string[]>
+  /** Makes those of them that are still orphans replays of this instance. Resolves to the texts of all of them that it has. */
+  adopt(ids: readonly string[]): Promise<string[]>
   /** Resolves to the other instance that has it, if that one lives. */
   otherOwnerOf(id: string): Promise<Peer | undefined>
-  /** Resolves to the ids of the forks of other instances. */
-  forksElsewhere(): Promise<string[]>
+  /** Resolves to the ids of the forks of all replays. */
+  forks(): Promise<string[]>
 }
 
 /** The stream tickets of all instances. */

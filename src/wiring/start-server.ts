@@ -169,7 +169,7 @@ async function createReplays(
   const { replays: table } = storage
   if (!table) return new Replays({ manager, records: files, logger })
   const { SharedReplayRecords } = await import('../replays/replay-rows.ts')
-  const records = new SharedReplayRecords({ table, files, sealerOf, onDamaged, hasPeers: storage.shared !== undefined })
+  const records = new SharedReplayRecords({ table, files, sealerOf, onDamaged })
   return new Replays({ manager, records, logger })
 }
 

@@ -2,10 +2,12 @@
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { Client } from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Script } from '../../src/llm/scripted/script.ts'
 import type { Stage } from '../support/agent.ts'
 import { bash, setStage } from '../support/agent.ts'
+import { startInstances } from '../support/instance-faults.ts'
 import { instanceOn } from '../support/instances.ts'
 import type { TestDatabase } from '../support/postgres.ts'
 import { createDatabase } from '../support/postgres.ts'
@@ -142,6 +144,72 @@ test('a replay whose instance is killed is shown by the others, and one of them 
   const { status, rows } = await ended(asked, body.id)
   expect([status, rows]).toMatchObject(['completed', [{ status: 'completed', outcome: 'completed' }]])
   await until('the end of the fork', async () => (await asked.call('GET', `/conversations/${fork}`)).status === 410)
+})
+
+/** Two instances on their own database, and a replay of the second one whose fork runs. The second one is killed. */
+async function leaveReplay(opened: AsyncDisposableStack) {
+  const own = opened.use(await createDatabase())
+  const its = await mkdtemp(join(place, 'left-'))
+  const { stage: at, instances } = await startInstances(2, { script, database: own, place: its }, opened)
+  const [first, second] = [instances[0]!, instances[1]!.server]
+  const id = await create(at)
+  await at.say(id, 'first')
+  hold()
+  const { body } = await replay(second, id)
+  const [{ conversation_id: fork }] = body.rows
+  await until('the run of the fork', async () => {
+    const { body: view } = await first.server.call('GET', `/conversations/${fork}`)
+    return view.status === 'running'
+  })
+  await second.stop('SIGKILL')
+  release()
+  const endSecond = () => own.query('update incarnations set ended_at = now() where pid = $1', [second.pid])
+  return { own, first, replayId: body.id as string, endSecond }
+}
+
+test('an instance continues a replay also if the answer of the database that gives it the replay is lost', async () => {
+  await using opened = new AsyncDisposableStack()
+  const { own, first, replayId, endSecond } = await leaveReplay(opened)
+  const blocker = new Client({ connectionString: own.url })
+  blocker.on('error', () => {}) // a test that fails drops the database
+  await blocker.connect()
+  await blocker.query('begin')
+  await blocker.query('select from replays for update')
+  await endSecond()
+  const isWaiting = "select from pg_stat_activity where wait_event_type = 'Lock' and query like '%update replays%'"
+  await until('the statement', async () => (await own.query(isWaiting)).length > 0)
+  first.database.hold('answers')
+  await blocker.query('commit')
+  await blocker.end()
+  const isAdopted = 'select from replays r join incarnations i on i.id = r.owner where i.pid = $1'
+  await until('the new owner', async () => (await own.query(isAdopted, [first.server.pid])).length > 0)
+  first.database.cut()
+  first.database.up()
+  expect((await ended(first.server, replayId)).status).toBe('completed')
+})
+
+test('a replay whose instance has just ended is cancelled by the instance that is asked', async () => {
+  await using opened = new AsyncDisposableStack()
+  const { first, replayId, endSecond } = await leaveReplay(opened)
+  await endSecond()
+  const { status, body } = await first.server.call('DELETE', `/replays/${replayId}`)
+  expect([status, body.status], JSON.stringify(body)).toEqual([200, 'cancelled'])
+})
+
+test('a full disk of the database delays the end of a replay, which all instances show then', async () => {
+  const id = await create()
+  await stage.say(id, 'first')
+  hold()
+  const { body } = await replay(asked, id)
+  await database.query(`create function refuse() returns trigger language plpgsql as
+    $$ begin raise exception 'full' using errcode = '53100'; end $$`)
+  await database.query('create trigger refuse before update on replays for each row execute function refuse()')
+  const cancelling = asked.call('DELETE', `/replays/${body.id}`)
+  await until('the failed attempt', async () => asked.output().includes('the end of a replay is not stored yet'))
+  release()
+  await database.query('drop trigger refuse on replays')
+  expect((await cancelling).status).toBe(507)
+  expect((await ended(owner, body.id)).status).toBe('cancelled')
 })
 
 test('without a shared directory the problem says which instances can replay, and no address of one', async () => {

@@ -5,7 +5,7 @@ import type { IsVisible } from './listing.ts'
 
 export class HiddenForks {
   readonly #ids = new Set<string>()
-  #elsewhere: ReadonlySet<string> = new Set()
+  #stored: ReadonlySet<string> = new Set()
   #table: ReplayTable | undefined
 
   /** Hides the forks of other instances, too. Undefined: there are none. */
@@ -16,7 +16,7 @@ export class HiddenForks {
 
   /** Call it when another instance has created conversations: the ids of forks are stored before that. */
   readonly relearn = async (): Promise<void> => {
-    if (this.#table) this.#elsewhere = new Set(await this.#table.forksElsewhere())
+    if (this.#table) this.#stored = new Set(await this.#table.forks())
   }
 
   add(id: string): void {
@@ -28,12 +28,12 @@ export class HiddenForks {
   }
 
   has(id: string): boolean {
-    return this.#ids.has(id) || this.#elsewhere.has(id)
+    return this.#ids.has(id) || this.#stored.has(id)
   }
 
   /** Returns a filter for lists. To count all is cheap without one. */
   visibleTo(isVisible: IsVisible | undefined): IsVisible | undefined {
-    const areNone = this.#ids.size + this.#elsewhere.size === 0
+    const areNone = this.#ids.size + this.#stored.size === 0
     return areNone ? isVisible : (summary) => !this.has(summary.id) && (isVisible?.(summary) ?? true)
   }
 

@@ -38,7 +38,7 @@ export class ReplayRows implements ReplayTable {
 
   async remove(id: string): Promise<void> {
     const { database, incarnation } = this.#ownership
-    await database.write('delete from replays where id = $1 and owner = $2', [id, incarnation])
+    await database.write(REMOVE, [id, incarnation])
   }
 
   async read(replay: { readonly id: string } | { readonly key: string }): Promise<string | undefined> {
@@ -51,9 +51,14 @@ export class ReplayRows implements ReplayTable {
     return (await this.#ownership.database.read(PAGE_BEFORE, [before, PAGE])).map(textOf)
   }
 
-  async adopt(): Promise<string[]> {
+  async orphans(): Promise<string[]> {
     const { database, incarnation } = this.#ownership
-    return (await database.write(ADOPT, [incarnation])).map(textOf)
+    return (await database.read(ORPHANS, [incarnation])).map(({ id }) => String(id))
+  }
+
+  async adopt(ids: readonly string[]): Promise<string[]> {
+    const { database, incarnation } = this.#ownership
+    return (await database.write(ADOPT, [incarnation, ids])).map(textOf)
   }
 
   async otherOwnerOf(id: string): Promise<Peer | undefined> {
@@ -62,9 +67,8 @@ export class ReplayRows implements ReplayTable {
     return row && { instance: Number(row['id']), address: String(row['address']) }
   }
 
-  async forksElsewhere(): Promise<string[]> {
-    const { database, incarnation } = this.#ownership
-    return (await database.read(FORKS, [incarnation])).map(({ id }) => String(id))
+  async forks(): Promise<string[]> {
+    return (await this.#ownership.database.read(FORKS)).map(({ id }) => String(id))
   }
 }
 
@@ -87,6 +91,9 @@ const CREATE = `
   returning id`
 const WRITE = `
   update replays set forks = $3, record = $4 where id = $1 and owner = $2 and not has_ended($2) returning id`
+const REMOVE = `
+  with removed as (delete from replays where id = $1 and owner = $2 returning key)
+  delete from replay_keys where replay_id = $1 and key in (select key from removed)`
 const READ = 'select record from replays where id = $1 and record is not null'
 const READ_KEY = `
   select r.record from replay_keys k join replays r on r.id = k.replay_id
@@ -95,11 +102,13 @@ const READ_KEY = `
 const PAGE_BEFORE = `
   select jsonb_set(record::jsonb, '{replay,rows}', '[]')::text as record from replays
   where record is not null and ($1::uuid is null or id < $1) order by id desc limit $2`
+const ORPHANS = 'select id from replays where owner <> $1 and has_ended(owner) and record is not null'
+// A repeated statement returns what it has adopted.
 const ADOPT = `
   update replays set owner = $1
-  where owner <> $1 and has_ended(owner) and not has_ended($1) and record is not null
+  where id = any($2::uuid[]) and (owner = $1 or has_ended(owner)) and not has_ended($1) and record is not null
   returning record`
 const OTHER_OWNER = `
   select i.id, i.address from replays r join incarnations i on i.id = r.owner
   where r.id = $1 and i.id <> $2 and i.ended_at is null and i.address is not null`
-const FORKS = 'select unnest(forks) as id from replays where owner <> $1'
+const FORKS = 'select unnest(forks) as id from replays'
