@@ -11,6 +11,7 @@ import type { IncomingMessage } from 'node:http'
 import { freePort } from '../test/support/free-port.ts'
 import { benchMany, benchTakeover, startMs } from './cluster-scale.ts'
 import { deliver } from './deltas.ts'
+import { benchGroupedAppends } from './grouped-appends.ts'
 import type { ModelProcess } from './model-process.ts'
 import { startModel, stepTimes } from './model-process.ts'
 import { KEY, megabytesOf } from './server-process.ts'
@@ -45,6 +46,7 @@ export async function benchCluster(): Promise<Row[]> {
   return [
     await steps(sides, model),
     await appends(sides),
+    await benchGroupedAppends(url),
     await creates(sides),
     await lists(sides),
     await reads(sides),
