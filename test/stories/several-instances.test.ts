@@ -231,12 +231,20 @@ test('one of two equal creates at two instances is executed, and repetitions get
   expect((await at(asked, 'again')).status).toBe(201)
 })
 
-test('a limited key has the same rights through another instance', async () => {
+test('a limited key has the same rights through another instance, which alone writes the audit line', async () => {
   const path = await create()
   const key = await asked.call('POST', '/keys', { name: 'reader', scopes: ['read'] })
   const headers = { authorization: `Bearer ${key.body.key}` }
   expect((await asked.call('GET', path, undefined, headers)).status).toBe(200)
   expect((await asked.call('DELETE', path, undefined, headers)).status).toBe(403)
+  expect((await asked.call('DELETE', path)).status).toBe(204)
+  const deletionsIn = (server: TestServer) =>
+    server
+      .output()
+      .split('\n')
+      .filter((line) => ['"msg":"audit"', '"DELETE"', path.split('/').at(-1)!].every((part) => line.includes(part)))
+  await until('the audit lines', async () => deletionsIn(asked).length === 2)
+  expect(deletionsIn(owner)).toEqual([])
 })
 
 test('a key for many conversations has its rights through another instance, also with long headers', async () => {

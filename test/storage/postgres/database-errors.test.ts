@@ -76,6 +76,25 @@ test('a full disk of the database (53100) is storage_full, and the log stays usa
   expect((await readAll(opened.log)).map(textOf)).toEqual(['stored'])
 })
 
+test('a log of which the database has lost the last event fails and says so, and is opened again as it is there', async () => {
+  await using opened = await openLog()
+  const { storage, log } = opened
+  const id = log.conversationId
+  await append(log, message('kept'))
+  await append(log, message('lost'))
+  // As a failover to a standby that lacks it.
+  await database.query('delete from events where conversation_id = $1 and seq = 2', [id])
+  await database.query('update conversations set head = 1 where id = $1', [id])
+  await expect(append(log, message('after'))).rejects.toMatchObject({
+    code: 'storage_failed',
+    message: expect.stringMatching(/has 1 events of this conversation where 2 were stored/),
+  })
+  await log.close()
+  const { log: again } = await storage.conversation(id).openLog()
+  await append(again, message('again'))
+  expect((await readAll(again)).map(textOf)).toEqual(['kept', 'again'])
+})
+
 test.each(['57014', '40001', '40P01', '55P03'])('an append that is cancelled with %s is repeated', async (code) => {
   await using opened = await openLog()
   await refuseWith(code)

@@ -118,6 +118,17 @@ test('a data directory keeps to the database that has its conversations, and one
   await use(await openFiles(withFiles))
 })
 
+test('a database that a newer server has written is refused, and not changed', async () => {
+  await using directory = await tempDirectory()
+  await using own = await createDatabase()
+  const options = { url: own.url, operatorKeys: KEYS, serverVersion: 'test', onFault: () => {} }
+  const start = async () => await openPostgresStorage({ ...options, directory: directory.path })
+  await (await start())[Symbol.asyncDispose]()
+  await own.query('update schema_version set version = 1000')
+  await expect(start()).rejects.toThrow(/version 1000, which a newer server has written/)
+  expect(await own.query('select version from schema_version')).toEqual([{ version: 1000 }])
+})
+
 test('what another instance has taken over stores nothing more here, says why, and announces it once', async () => {
   await using directory = await tempDirectory()
   await using own = await createDatabase()
