@@ -109,6 +109,21 @@ test('two outputs of one call are refused, and the call still waits', async () =
   expect(await storedMessages({ url, id })).toEqual(before)
 })
 
+test('an output for another chat is refused, though its call has the same id, and both calls still wait', async () => {
+  const [id, otherId] = [newId(), newId()]
+  await begin(id, 'look up', { client_tools: [LOOK_UP_BY_PAGE] })
+  const other = await begin(otherId, 'look up', { client_tools: [LOOK_UP_BY_PAGE] })
+  const before = await storedMessages({ url, id })
+  const call = other.messages[1]!.parts.find(({ type }) => type === 'tool-look_up')
+  expect(call).toMatchObject({
+    toolCallId: Object(before[1]!.parts.find(({ type }) => type === 'tool-look_up')).toolCallId,
+  })
+  const parts = [{ ...call, state: 'output-available', output: 'of the other chat' }]
+  const refused = await post({ id, messages: [{ id: other.messages[1]!.id, role: 'assistant', parts }] })
+  expect(refused).toMatchObject({ status: 409, text: expect.stringContaining('does not have this answer') })
+  expect(await storedMessages({ url, id })).toEqual(before)
+})
+
 test('answers to questions are all stored, or none', async () => {
   const id = newId()
   await begin(id, 'two questions')

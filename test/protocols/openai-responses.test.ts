@@ -340,6 +340,36 @@ test('a client that sends all items each time continues by the calls that it ans
     await expect(client.responses.create({ model, input: stolen })).rejects.toThrow(/no conversation waits for/)
 })
 
+test('an id that names another conversation answers nothing, though calls of both have the same number', async () => {
+  const [one, other] = [await ask('look up', { tools: [LOOK_UP] }), await ask('look up', { tools: [LOOK_UP] })]
+  const [call, same] = [one, other].map(({ output }) => output.find((item) => item.type === 'function_call')!)
+  expect(same!.call_id.split('_').slice(2)).toEqual(call!.call_id.split('_').slice(2))
+  const output = { type: 'function_call_output', call_id: same!.call_id, output: 'of the other one' } as const
+  const own = { ...output, call_id: call!.call_id, output: 'its own' }
+  for (const input of [[output], [own, output]])
+    await expect(
+      openai.responses.create({ model: 'coder', previous_response_id: one.id, tools: [LOOK_UP], input }),
+    ).rejects.toMatchObject({ status: 400 })
+  const [waiting, second] = [
+    await ask('touch mine', { tools: [APPROVES] }),
+    await ask('touch mine', { tools: [APPROVES] }),
+  ]
+  const [request, elsewhere] = [waiting, second].map(({ output: all }) =>
+    all.find((item) => item.type === 'mcp_approval_request')!,
+  )
+  // The conversation of the second one, and the request of the first one.
+  const mixed = [...elsewhere!.id.split('_').slice(0, 2), ...request!.id.split('_').slice(2)].join('_')
+  const approval = { type: 'mcp_approval_response', approval_request_id: mixed, approve: true } as const
+  await expect(
+    openai.responses.create({ model: 'coder', previous_response_id: waiting.id, input: [approval] }),
+  ).rejects.toMatchObject({ status: 409, code: 'waiting_for_decision' })
+  for (const { id } of [one, waiting]) {
+    const path = `/conversations/${conversationOf({ id })}/events?types=RequestAnswered,RequestClosed`
+    expect((await server.call('GET', path)).body.items).toEqual([])
+  }
+  expect(await exists(join(await workdirOf(waiting), 'mine'))).toBe(false)
+})
+
 test('a question is a message, and the next text closes it once, also if the client repeats it', async () => {
   await server.call('PUT', '/profiles/asking', { tools: ['AskUserQuestion'], llm_config: LLM })
   const conversation = await openai.conversations.create({ model: 'asking' } as object)

@@ -10,6 +10,7 @@ import { readPages } from '../../events/read-pages.ts'
 import { answerAs } from '../shared/answer-as.ts'
 import type { GivenAnswer } from '../shared/answer-as.ts'
 import { parseField } from '../shared/fields.ts'
+import type { AnswerPlace } from './answer-id.ts'
 import { formatApprovalRef, parseAnswerId } from './answer-id.ts'
 import { isAtRest } from '../shared/is-at-rest.ts'
 import { openTurn } from './turn-marks.ts'
@@ -59,16 +60,19 @@ export async function answerQuestions(
   return { start, shownThrough: 0, isNew: false }
 }
 
-/** Messages of another store have other ids. */
+/** Messages of another store have other ids. What another chat was asked is not asked in this one, though its calls have the same ids. */
 async function startOf(conversation: Conversation, id: string): Promise<number> {
   const place = parseAnswerId(id)
-  const start = place?.conversationId === conversation.id ? place.start : await openTurn(conversation)
+  const start = place ? placeIn(conversation, place) : await openTurn(conversation)
   const { log } = conversation
   const { events } = await log.read({ afterSeq: (start ?? log.head + 1) - 1, beforeSeq: (start ?? 0) + 1, limit: 1 })
   const type = events[0]?.type
   if (start !== undefined && (type === 'UserMessage' || type === 'StatusUpdate')) return start
   throw new Problem('nothing_pending', 'The conversation does not have this answer. Load its messages again.')
 }
+
+const placeIn = ({ id }: Conversation, { conversationId, start }: AnswerPlace): number | undefined =>
+  conversationId === id ? start : undefined
 
 function answersTo(request: OpenRequest, { approvals, outputs }: UiAnswers): readonly GivenAnswer[] {
   const { request_id: requestId } = request

@@ -22,7 +22,7 @@ import { isAtRest } from '../shared/is-at-rest.ts'
 import { toolsUpdate, useTools } from '../shared/use-tools.ts'
 import { formatCallId, parseCallId } from './call-id.ts'
 import { OpenAiError } from './openai-error.ts'
-import { parseApprovalId } from './response-id.ts'
+import { approvalId } from './response-id.ts'
 import type { ResponseInput, ResponseRequest } from './response-request.ts'
 import { clientToolsOf, isUnstored, outputSchemaOf, readInput, sinceModel } from './response-request.ts'
 import { creationOf, earlierResponse, responseMark, retryOf } from './response-retries.ts'
@@ -187,8 +187,12 @@ async function forkAt(
   return await manager.open(fork.id)
 }
 
-/** The request has said which conversation it is. */
-const toolUseIdIn = (callId: string): string => parseCallId(callId)?.toolUseId ?? callId
+/** Clients that name the conversation may send the id of a call as the log has it. An id that names another one is of no call here. */
+function toolUseIdIn(conversationId: string, callId: string): string | undefined {
+  const call = parseCallId(callId)
+  if (!call) return callId
+  return call.conversationId === conversationId ? call.toolUseId : undefined
+}
 
 /** A question is closed by the next message, and hooks are not for clients of this protocol. */
 const ANSWERED_KINDS = ['permission', 'client_tool', 'network', 'elicitation'] as const
@@ -201,30 +205,31 @@ const waitingIn = (conversation: Conversation): Waiting[] =>
 
 /** Answers everything that waits, or nothing: a call is never decided because it is not named. */
 function answersTo(conversation: Conversation, input: ResponseInput): readonly GivenAnswer[] {
+  const { id: conversationId } = conversation
   const open = waitingIn(conversation)
   const answers = open.map((request) => ({
     requestId: request.request_id,
-    answer: answerTo(conversation.id, request, input),
+    answer: answerTo(conversationId, request, input),
   }))
-  const callIds = new Set(
-    open.flatMap(({ request_id, tool_use_ids }) => tool_use_ids.map((id) => `${request_id} ${id}`)),
+  const approvalIds = new Set(
+    open.flatMap(({ request_id: requestId, tool_use_ids }) =>
+      tool_use_ids.map((toolUseId) => approvalId({ conversationId, requestId, toolUseId })),
+    ),
   )
-  for (const { id } of input.approvals) {
-    const { requestId, toolUseId } = parseApprovalId(id) ?? {}
-    if (!callIds.has(`${requestId} ${toolUseId}`))
-      throw invalid('approval_request_id', `${id.slice(0, 200)} does not wait for an answer`)
-  }
+  for (const { id } of input.approvals)
+    if (!approvalIds.has(id)) throw invalid('approval_request_id', `${id.slice(0, 200)} does not wait for an answer`)
   refuseTwice(
     'approval_request_id',
     input.approvals.map(({ id }) => id),
   )
+  const outputIds = input.outputs.map(({ callId }) => toolUseIdIn(conversationId, callId))
+  const calls = new Set(open.flatMap(({ tool_use_ids }) => tool_use_ids))
+  for (const [at, { callId }] of input.outputs.entries())
+    if (!calls.has(outputIds[at] ?? '')) throw invalid('call_id', `${callId.slice(0, 200)} does not wait for an output`)
   refuseTwice(
     'call_id',
-    input.outputs.map(({ callId }) => toolUseIdIn(callId)),
+    outputIds.filter((id) => id !== undefined),
   )
-  const calls = new Set(open.flatMap(({ tool_use_ids }) => tool_use_ids))
-  for (const { callId } of input.outputs)
-    if (!calls.has(toolUseIdIn(callId))) throw invalid('call_id', `${callId.slice(0, 200)} does not wait for an output`)
   return answers
 }
 
@@ -241,17 +246,15 @@ function answerTo(
     throw stillWaits('The agent waits for a decision about a host. Decide with the API of the server.')
   if (request.kind === 'client_tool') {
     const [id = ''] = request.tool_use_ids
-    const answer = outputs.find(({ callId }) => toolUseIdIn(callId) === id)
+    const answer = outputs.find(({ callId }) => toolUseIdIn(conversationId, callId) === id)
     const callId = formatCallId({ conversationId, toolUseId: id })
     if (!answer) throw new OpenAiError(400, `No tool output found for function call ${callId}.`, { param: 'input' })
     return parseField(AnswerRequest, { kind: 'client_tool', output: answer.output })
   }
   const waitingCalls = request.payload.tool_uses.filter(({ decision }) => decision === undefined)
   const decisions = waitingCalls.map(({ tool_use_id, input_hash }) => {
-    const answer = approvals.find(
-      ({ id }) =>
-        parseApprovalId(id)?.toolUseId === tool_use_id && parseApprovalId(id)?.requestId === request.request_id,
-    )
+    const wantedId = approvalId({ conversationId, requestId: request.request_id, toolUseId: tool_use_id })
+    const answer = approvals.find(({ id }) => id === wantedId)
     if (!answer)
       throw stillWaits(
         'Tool calls wait for a decision. Send an mcp_approval_response for each of them, or cancel the response.',
