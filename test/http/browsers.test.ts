@@ -43,7 +43,9 @@ describe('with an origin allowed', () => {
       const answer = await bench.call('GET', url, undefined, { origin: ORIGIN, ...headers })
       expect(answer.headers['access-control-allow-origin']).toBe(ORIGIN)
       expect(answer.headers['vary']).toContain('Origin')
-      expect(answer.headers['access-control-expose-headers']).toMatch(/Location.*Retry-After.*X-Request-Id/)
+      expect(answer.headers['access-control-expose-headers']).toMatch(
+        /Location.*Retry-After.*X-Should-Retry.*X-Request-Id/,
+      )
     }
   })
 

@@ -412,6 +412,23 @@ test('what would change the meaning is refused by name', async () => {
     for (const previous of [{}, { previous_response_id: begun.id }])
       await expect(ask('Hello', { tools: [{ ...LOOK_UP, name }], ...previous })).rejects.toMatchObject({ status: 400 })
   await expect(ask('Hello', { metadata: { long: 'x'.repeat(70_000) } })).rejects.toMatchObject({ status: 400 })
+  const forced = { type: 'function', name: 'look_up' } as const
+  for (const previous of [{}, { previous_response_id: begun.id }]) {
+    const tool = ask('Hello', { tools: [LOOK_UP], tool_choice: forced, ...previous })
+    await expect(tool).rejects.toMatchObject({ status: 400, param: 'tool_choice' })
+    const template = ask('Hello', { prompt: { id: 'pmpt_1' }, ...previous })
+    await expect(template).rejects.toMatchObject({ status: 400, param: 'prompt' })
+  }
+})
+
+test('the choice of tools holds for the first answer of the model', async () => {
+  const begun = await ask('Hello', { tool_choice: 'required' })
+  expect(stage.model.requests.at(-1)!.body).toMatchObject({ tool_choice: 'required' })
+  expect(begun.tool_choice).toBe('required')
+  await ask('Hello', { tool_choice: 'none', previous_response_id: begun.id })
+  expect(stage.model.requests.at(-1)!.body).toMatchObject({ tool_choice: 'none' })
+  await ask('Hello', { tool_choice: 'auto', previous_response_id: begun.id })
+  expect(stage.model.requests.at(-1)!.body['tool_choice']).not.toBe('required')
 })
 
 test('a response that is not stored, or is deleted, is gone', async () => {

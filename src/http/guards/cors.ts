@@ -39,6 +39,8 @@ const ANSWER_HEADERS = [
   'Location',
   'Allow',
   'Retry-After',
+  // The client of OpenAI reads it.
+  'X-Should-Retry',
   'WWW-Authenticate',
   'X-Firehose-Cursor',
   'X-Request-Id',

@@ -22,8 +22,10 @@ function requestErrorOf(error: unknown): unknown {
   if (error instanceof RequestError || !(error instanceof Error)) return error
   if (error instanceof MissingSetting) return new RequestError(AUTH_REQUIRED, error.message)
   if (!(error instanceof AgentServerError)) return new RequestError(INTERNAL_ERROR, error.message)
-  const { code, status, message } = error
-  if (status === 401) return new RequestError(AUTH_REQUIRED, message, { code })
-  if (status === 404 || status === 410) return new RequestError(RESOURCE_NOT_FOUND, message, { code })
-  return new RequestError(OF_PARAMS.has(status) ? INVALID_PARAMS : INTERNAL_ERROR, message, { code })
+  const { code, status, message, retryAfterMs } = error
+  const data = { code, ...(retryAfterMs !== undefined && { retry_after: Math.ceil(retryAfterMs / 1000) }) }
+  // A hook that refuses a prompt has the status 403, too.
+  if (status === 401 || code === 'forbidden') return new RequestError(AUTH_REQUIRED, message, data)
+  if (status === 404 || status === 410) return new RequestError(RESOURCE_NOT_FOUND, message, data)
+  return new RequestError(OF_PARAMS.has(status) ? INVALID_PARAMS : INTERNAL_ERROR, message, data)
 }

@@ -24,7 +24,7 @@ import { formatCallId, parseCallId } from './call-id.ts'
 import { OpenAiError } from './openai-error.ts'
 import { approvalId } from './response-id.ts'
 import type { ResponseInput, ResponseRequest } from './response-request.ts'
-import { clientToolsOf, isUnstored, outputSchemaOf, readInput, sinceModel } from './response-request.ts'
+import { clientToolsOf, isUnstored, outputSchemaOf, readInput, sinceModel, toolChoiceOf } from './response-request.ts'
 import { creationOf, earlierResponse, responseMark, retryOf } from './response-retries.ts'
 import { say } from './say.ts'
 import { temporaryId } from './temporary-id.ts'
@@ -77,13 +77,15 @@ export async function createConversationFor(
     const conversation = await deps.manager.open(view.id)
     const start = await earlierResponse(conversation, retry)
     if (start !== undefined) return { conversation, start, isNew: false }
-    const words = { content, tools: fields.tools, outputSchema: outputSchemaOf(body), mark: responseMark(retry) }
+    const words = { content, tools: fields.tools, ...shapeOf(body), mark: responseMark(retry) }
     const saying = say(conversation, access, { ...words, answers: [] })
     return { conversation, start: await saying.catch(orDelete(deps, conversation)), isNew: true }
   } finally {
     release()
   }
 }
+
+const shapeOf = (body: ResponseRequest) => ({ outputSchema: outputSchemaOf(body), toolChoice: toolChoiceOf(body) })
 
 /** The id says that the conversation goes with its answer. */
 const unstoredId = ({ server }: FastifyRequest, body: ResponseRequest): string | undefined =>
@@ -166,7 +168,7 @@ async function continueIn(
     refuse()
     await useTools(conversation, access, tools)
   }
-  const words = { answers, content: input.parts, tools, outputSchema: outputSchemaOf(body), mark, prepare }
+  const words = { answers, content: input.parts, tools, ...shapeOf(body), mark, prepare }
   return { conversation, start: await say(conversation, access, words), isNew }
 }
 

@@ -1,13 +1,12 @@
 /** The body of `POST /v1/chat/completions`. Unknown fields are ignored; what would change the meaning is refused by name. */
 import { z } from 'zod'
 import type { UserPart } from '../../contract/values/message.ts'
-import type { ToolChoice } from '../../contract/values/llm-config.ts'
 import type { ChatMessage } from '../shared/earlier-messages.ts'
 import { textIn } from '../shared/earlier-messages.ts'
 import { invalid, parseField } from '../shared/fields.ts'
 import { imageOf, textParts } from '../shared/input-parts.ts'
 import type { CallOutput } from './response-request.ts'
-import { MAX_PARTS, outputSchemaOf } from './response-request.ts'
+import { isToolChoice, MAX_PARTS, outputSchemaOf } from './response-request.ts'
 
 const MAX_MESSAGES = 10_000
 
@@ -66,21 +65,14 @@ const REFUSED: readonly (readonly [string, (value: unknown) => boolean, string])
   ['function_call', (choice) => isGiven(choice) && choice !== 'auto' && choice !== 'none', 'send tool_choice'],
   ['web_search_options', isGiven, 'the profile has the tools of the agent'],
   ['response_format', (format) => isGiven(format) && !FORMATS.has(Object(format)['type']), 'send json_schema'],
-  ['tool_choice', (choice) => isGiven(choice) && !isChoice(choice), 'send auto, required or none'],
+  ['tool_choice', (choice) => isGiven(choice) && !isToolChoice(choice), 'send auto, required or none'],
 ]
 
 const FORMATS: ReadonlySet<unknown> = new Set(['text', 'json_object', 'json_schema'])
 
-const isChoice = (choice: unknown): choice is ToolChoice =>
-  choice === 'auto' || choice === 'required' || choice === 'none'
-
 /** The form of the answer; undefined: it may have any. */
 export const chatSchemaOf = ({ response_format: format }: ChatRequest): Record<string, unknown> | undefined =>
   outputSchemaOf({ text: format && { format: { ...format.json_schema, type: format.type } } })
-
-/** Undefined: that of the profile. */
-export const toolChoiceOf = ({ tool_choice: choice }: ChatRequest): ToolChoice | undefined =>
-  isChoice(choice) && choice !== 'auto' ? choice : undefined
 
 /** The messages of a request, cut after the last answer of the model. */
 export type ChatMessages = {

@@ -2,6 +2,7 @@
 import { z } from 'zod'
 import type { ClientTool } from '../../contract/client-tools/client-tool.ts'
 import { ClientTools } from '../../contract/client-tools/client-tool.ts'
+import type { ToolChoice } from '../../contract/values/llm-config.ts'
 import type { UserPart } from '../../contract/values/message.ts'
 import { OutputSchema } from '../../contract/run.ts'
 import { invalid, parseField } from '../shared/fields.ts'
@@ -29,10 +30,29 @@ export const ResponseRequest = z.looseObject({
   background: z.boolean().nullish(),
   store: z.boolean().nullish(),
   tools: z.array(z.looseObject({ type: z.string() })).nullish(),
+  tool_choice: z.unknown().optional(),
+  prompt: z.unknown().optional(),
   text: z.looseObject({ format: z.looseObject({ type: z.string() }).nullish() }).nullish(),
   metadata: Metadata,
 })
 export type ResponseRequest = z.infer<typeof ResponseRequest>
+
+/** Throws a `Problem` that names the field. */
+export function parseResponseRequest(body: unknown): ResponseRequest {
+  const request = parseField(ResponseRequest, body)
+  const { tool_choice: choice, prompt } = request
+  if ((choice ?? undefined) !== undefined && !isToolChoice(choice))
+    throw invalid('tool_choice', 'is not supported; send auto, required or none')
+  if ((prompt ?? undefined) !== undefined) throw invalid('prompt', 'is not supported; send input and instructions')
+  return request
+}
+
+export const isToolChoice = (choice: unknown): choice is ToolChoice =>
+  choice === 'auto' || choice === 'required' || choice === 'none'
+
+/** Undefined: that of the profile. */
+export const toolChoiceOf = ({ tool_choice: choice }: { readonly tool_choice?: unknown }): ToolChoice | undefined =>
+  isToolChoice(choice) && choice !== 'auto' ? choice : undefined
 
 export type ApprovalAnswer = { readonly id: string; readonly approve: boolean; readonly reason: string | undefined }
 export type CallOutput = { readonly callId: string; readonly output: string | readonly UserPart[] }

@@ -13,7 +13,7 @@ import { continueConversation, isContinuedAfter } from './begin-turn.ts'
 import { requireModel } from './models.ts'
 import { continueNamed, namedIn } from './named-conversation-turn.ts'
 import { OpenAiError, errorObject } from './openai-error.ts'
-import { invalid, parseField } from '../shared/fields.ts'
+import { invalid } from '../shared/fields.ts'
 import { ResponseBuilder } from './response-builder.ts'
 import type { ResponseEvent } from './response-builder.ts'
 import type { ResponseId } from './response-id.ts'
@@ -26,7 +26,7 @@ import { inputItems } from './input-items.ts'
 import { responseObject } from './response-object.ts'
 import type { Echo, ResponseObject } from './response-object.ts'
 import type { ResponseRequest } from './response-request.ts'
-import { ResponseRequest as RequestSchema, asksApproval, isUnstored, outputSchemaOf } from './response-request.ts'
+import { asksApproval, isUnstored, outputSchemaOf, parseResponseRequest } from './response-request.ts'
 import { streamResponse } from '../shared/stream-response.ts'
 import { deleteIf } from '../shared/delete-if.ts'
 
@@ -38,7 +38,7 @@ export async function createResponse(
   request: FastifyRequest,
   reply: FastifyReply,
 ): Promise<ResponseObject | undefined> {
-  const body = parseField(RequestSchema, request.body)
+  const body = parseResponseRequest(request.body)
   const access = accessOf(request)
   const { id: profile } = await requireModel(deps, access, body.model)
   const schema = outputSchemaOf(body)
