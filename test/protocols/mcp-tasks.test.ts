@@ -30,12 +30,14 @@ const TASKS = { extensions: { [EXTENSION]: {} } }
 
 type Sent = { readonly key?: string; readonly capabilities?: object }
 
+const metaOf = (capabilities: object) => ({
+  'io.modelcontextprotocol/protocolVersion': '2026-07-28',
+  'io.modelcontextprotocol/clientInfo': { name: 'test', version: '1' },
+  'io.modelcontextprotocol/clientCapabilities': capabilities,
+})
+
 async function send(method: string, params: Record<string, unknown>, { key = KEY, capabilities = TASKS }: Sent = {}) {
-  const _meta = {
-    'io.modelcontextprotocol/protocolVersion': '2026-07-28',
-    'io.modelcontextprotocol/clientInfo': { name: 'test', version: '1' },
-    'io.modelcontextprotocol/clientCapabilities': capabilities,
-  }
+  const _meta = metaOf(capabilities)
   const name = params['name'] ?? params['taskId']
   const response = await fetch(`${server.url}/mcp`, {
     method: 'POST',
@@ -162,6 +164,79 @@ test('a client that does not declare the extension gets no task, and may ask for
   }
   expect((await send('tasks/get', { taskId })).result.status).toBe('working')
   await call('stop_agent', { conversation_id: structuredContent.conversation_id })
+})
+
+const openListening = async (taskIds: readonly string[], { key = KEY, capabilities = TASKS }: Sent = {}) =>
+  await fetch(`${server.url}/mcp`, {
+    method: 'POST',
+    headers: {
+      authorization: `Bearer ${key}`,
+      'content-type': 'application/json',
+      accept: 'application/json, text/event-stream',
+      'mcp-protocol-version': '2026-07-28',
+      'mcp-method': 'subscriptions/listen',
+    },
+    body: JSON.stringify({
+      jsonrpc: '2.0',
+      id: 'listening',
+      method: 'subscriptions/listen',
+      params: { notifications: { taskIds }, _meta: metaOf(capabilities) },
+    }),
+  })
+
+/** What a client that listens to tasks gets, until the server ends it. */
+async function listen(taskIds: readonly string[], sent?: Sent) {
+  const text = await (await openListening(taskIds, sent)).text()
+  if (!text.includes('data: ')) return [JSON.parse(text)]
+  return [...text.matchAll(/^data: (.*)$/gm)].map(([, data]) => JSON.parse(data!))
+}
+
+const agreedTo = (taskIds: readonly string[]) => ({
+  method: 'notifications/subscriptions/acknowledged',
+  params: { notifications: taskIds.length > 0 ? { taskIds } : {}, _meta: SUBSCRIPTION },
+})
+const SUBSCRIPTION = { 'io.modelcontextprotocol/subscriptionId': 'listening' }
+const OVER = { id: 'listening', result: { resultType: 'complete', _meta: SUBSCRIPTION } }
+
+test('a client that listens to tasks gets what they are now, and the end of each', async () => {
+  const [one, other] = [
+    await call('start_agent', { prompt: 'please touch it' }),
+    await call('start_agent', { prompt: 'slowly' }),
+  ]
+  const listening = listen([one.taskId, 'nothing', other.taskId, one.taskId])
+  const first = await endOf(one.taskId)
+  await send('tasks/cancel', { taskId: other.taskId })
+  const [agreed, ...news] = await listening
+  expect(agreed).toMatchObject(agreedTo([one.taskId, other.taskId]))
+  expect(news.at(-1)).toMatchObject(OVER)
+  const about = (taskId: string) => news.filter(({ params }) => params?.taskId === taskId).map(({ params }) => params)
+  expect(about(one.taskId).map(({ status }) => status)).toEqual(['working', 'completed'])
+  const { resultType: _, ...shown } = first
+  expect(about(one.taskId).at(-1)).toEqual({ ...shown, _meta: SUBSCRIPTION })
+  expect(about(other.taskId).map(({ status }) => status)).toEqual(['working', 'cancelled'])
+  // A task that has ended before is told of at once.
+  const late = await listen([one.taskId])
+  expect(late.map(({ params }) => params?.status)).toEqual([undefined, 'completed', undefined])
+})
+
+test('nobody listens to tasks that the key does not see, or without the extension, and nothing else is announced', async () => {
+  const { taskId } = await call('start_agent', { prompt: 'slowly' })
+  const { key } = (await server.call('POST', '/keys', { name: 'other', scopes: ['read'], user_id: 'other' })).body
+  expect(await listen([taskId], { key })).toMatchObject([agreedTo([]), OVER])
+  expect(await listen([taskId], { capabilities: {} })).toMatchObject([{ id: 'listening', error: { code: -32_021 } }])
+  const { result, error } = await send('subscriptions/listen', { notifications: { toolsListChanged: true } })
+  expect([result, error]).toEqual([undefined, undefined])
+  await send('tasks/cancel', { taskId })
+})
+
+test('an agent works on when a client that listens to its task goes', async () => {
+  const { taskId } = await call('start_agent', { prompt: 'slowly' })
+  const reader = (await openListening([taskId])).body!.pipeThrough(new TextDecoderStream()).getReader()
+  expect((await reader.read()).value).toContain(taskId)
+  await reader.cancel()
+  expect((await send('tasks/get', { taskId })).result.status).toBe('working')
+  await send('tasks/cancel', { taskId })
+  expect((await listen([taskId])).at(-1)).toMatchObject(OVER)
 })
 
 test('with wait_seconds 0 a client gets the report, and no task', async () => {

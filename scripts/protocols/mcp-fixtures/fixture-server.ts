@@ -15,7 +15,11 @@ export async function startFixtureServer() {
   const tasks = new FixtureTasks()
   const app = fastify()
   acceptJsonOnly(app)
-  routeMcp(app, [], async (request, reply) => await answerMcp(request, reply, () => createServer(tasks)))
+  routeMcp(
+    app,
+    [],
+    async (request, reply) => await answerMcp(request, reply, { createServer: () => createServer(tasks) }),
+  )
   const url = await app.listen({ host: '127.0.0.1', port: 0 })
   return { url, [Symbol.asyncDispose]: async () => await app.close() }
 }

@@ -108,7 +108,7 @@ async function settle(agent: FoundAgent, seconds: number, { signal, report }: Re
   void timer
 }
 
-const isEnd = (event: Event): boolean => event.type === 'StatusUpdate' && event.status !== 'running'
+export const isEnd = (event: Event): boolean => event.type === 'StatusUpdate' && event.status !== 'running'
 
 function every(ms: number, run: () => void): Disposable {
   run()

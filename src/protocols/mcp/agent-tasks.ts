@@ -2,10 +2,11 @@
 import { ProtocolError } from '@modelcontextprotocol/server'
 import { z } from 'zod'
 import type { AgentReport } from './agent-report.ts'
-import { resultOf } from './agent-report.ts'
+import { isEnd, resultOf } from './agent-report.ts'
 import type { AgentLook, AgentSource, FoundAgent } from './agents.ts'
-import type { McpTask, McpTasks, WorkingTask } from './task-extension.ts'
+import type { McpTask, WorkingTask } from './task-extension.ts'
 import { unknownTask } from './task-extension.ts'
+import type { FollowedTasks } from './task-subscription.ts'
 
 type Options = {
   readonly openAgents: () => Promise<AgentSource>
@@ -33,7 +34,7 @@ export async function taskOf(agent: FoundAgent, { seq }: AgentReport): Promise<W
   return { ...headOf(agent.id, seq, event.timestamp), status: 'working' }
 }
 
-export const agentTasks = (options: Options): McpTasks => ({
+export const agentTasks = (options: Options): FollowedTasks => ({
   get: async (taskId) => await stateOf(await find(options, taskId)),
   async cancel(taskId) {
     const { agent, seq } = await find(options, taskId)
@@ -41,6 +42,11 @@ export const agentTasks = (options: Options): McpTasks => ({
     await agent.interrupt().catch(async (error: unknown) => {
       throw new ProtocolError(REFUSED, await options.explain(error))
     })
+  },
+  async end(taskId, signal) {
+    const task = await find(options, taskId)
+    for await (const event of task.agent.events(task.seq, signal)) if (isEnd(event)) break
+    return await stateOf(task)
   },
   // Decisions and answers have other tools: a task waits for none.
   async update(taskId) {

@@ -6,10 +6,12 @@ import { z } from 'zod'
 import { Problem } from '../../contract/problem.ts'
 import { closeSignal } from '../../http/request/close-signal.ts'
 import { problemFor } from '../../http/request/problem-handler.ts'
-import { placeOfTask } from './agent-tasks.ts'
+import { agentTasks, placeOfTask } from './agent-tasks.ts'
 import { agentTools } from './agent-tools.ts'
 import type { McpDeps } from './served-agents.ts'
 import { servedAgents } from './served-agents.ts'
+import type { FollowedTasks } from './task-subscription.ts'
+import { answerListen, readListenToTasks } from './task-subscription.ts'
 
 /** Comments keep a connection open on which nothing happens, in milliseconds. */
 const KEEP_ALIVE_MS = 15_000
@@ -25,21 +27,27 @@ export async function serveMcp(deps: McpDeps, request: FastifyRequest, reply: Fa
     return `${code}: ${message}`
   }
   const options = { openAgents: async () => agents, version, hasProfiles: true, explain }
-  return await answerMcp(request, reply, () => agentTools(options))
+  return await answerMcp(request, reply, { createServer: () => agentTools(options), tasks: agentTasks(options) })
+}
+
+type Answerer = {
+  readonly createServer: () => McpServer
+  /** Those that a client can listen to. */
+  readonly tasks?: FollowedTasks
 }
 
 /** Answers with the tools of a server that is made for this message. */
 export async function answerMcp(
   request: FastifyRequest,
   reply: FastifyReply,
-  createServer: () => McpServer,
+  { createServer, tasks }: Answerer,
 ): Promise<FastifyReply> {
   const { body } = request
   if (Array.isArray(body)) throw new Problem('invalid_request', 'Send one message at a time: batches are not accepted.')
   if (body === undefined) throw new Problem('invalid_request', 'The body must be a message of JSON-RPC.')
   const signal = closeSignal(reply)
-  // No list of a server changes: nothing is to be listened for.
-  const handler = createMcpHandler(createServer, { maxSubscriptions: 0, keepAliveMs: KEEP_ALIVE_MS })
+  // No list of a server changes: a subscription to them ends at once.
+  const handler = createMcpHandler(createServer, { maxSubscriptions: 1, keepAliveMs: KEEP_ALIVE_MS })
   atEnd(signal, () => void handler.close())
   const message = new Request('http://localhost/mcp', {
     method: 'POST',
@@ -48,8 +56,11 @@ export async function answerMcp(
   })
   const response = await handler.fetch(message, { parsedBody: body })
   const isStream = response.headers.get('content-type')?.startsWith('text/event-stream') ?? false
-  if (isStream) void reply.header('x-accel-buffering', 'no').header('cache-control', 'no-cache, no-transform')
-  return await reply.send(response)
+  if (!isStream) return await reply.send(response)
+  void reply.header('x-accel-buffering', 'no').header('cache-control', 'no-cache, no-transform')
+  // The handler has accepted it, and knows no tasks.
+  const listen = tasks && readListenToTasks(body)
+  return await reply.send(listen ? answerListen(listen, tasks, signal) : response)
 }
 
 function atEnd(signal: AbortSignal, run: () => void): void {
@@ -78,8 +89,8 @@ const OfTask = z.object({
 
 /** The conversation that a message is about; undefined: of none, or a new one. */
 export function conversationOfCall(body: unknown): string | undefined {
-  const task = OfTask.safeParse(body).data
-  if (task) return placeOfTask(task.params.taskId)?.conversationId
+  const taskId = OfTask.safeParse(body).data?.params.taskId ?? readListenToTasks(body)?.params.notifications.taskIds[0]
+  if (taskId !== undefined) return placeOfTask(taskId)?.conversationId
   return Call.safeParse(body).data?.params.arguments.conversation_id
 }
 

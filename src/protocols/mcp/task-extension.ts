@@ -8,6 +8,8 @@ import { z } from 'zod'
 
 const TASKS_EXTENSION = 'io.modelcontextprotocol/tasks'
 
+export const TASKS_CAPABILITY = { requiredCapabilities: { extensions: { [TASKS_EXTENSION]: {} } } }
+
 type TaskHead = {
   readonly taskId: string
   /** ISO 8601. */
@@ -57,6 +59,10 @@ export const taskResult = <T extends CallToolResult>(result: T, task: WorkingTas
   resultType: 'task',
 })
 
+/** The SDK completes results of calls, but not those in a task. */
+export const taskShown = (task: McpTask) =>
+  task.status === 'completed' ? { ...task, result: { ...task.result, resultType: 'complete' } } : task
+
 const Name = z.looseObject({ taskId: z.string() })
 
 /** Call it before the server is connected. */
@@ -64,9 +70,7 @@ export function serveTasks({ server }: McpServer, tasks: McpTasks): void {
   server.registerCapabilities({ extensions: { [TASKS_EXTENSION]: {} } })
   server.setRequestHandler('tasks/get', { params: Name }, async ({ taskId }, { mcpReq }) => {
     requirePolling(mcpReq)
-    const task = await tasks.get(taskId)
-    // The SDK completes results of calls, but not those in a task.
-    return task.status === 'completed' ? { ...task, result: { ...task.result, resultType: 'complete' } } : task
+    return taskShown(await tasks.get(taskId))
   })
   server.setRequestHandler('tasks/cancel', { params: Name }, async ({ taskId }, { mcpReq }) => {
     requirePolling(mcpReq)
@@ -85,5 +89,5 @@ export function serveTasks({ server }: McpServer, tasks: McpTasks): void {
 
 function requirePolling(request: DeclaringRequest): void {
   if (pollsTasks(request)) return
-  throw new MissingRequiredClientCapabilityError({ requiredCapabilities: { extensions: { [TASKS_EXTENSION]: {} } } })
+  throw new MissingRequiredClientCapabilityError(TASKS_CAPABILITY)
 }

@@ -1,0 +1,83 @@
+/** Tells a client that listens to tasks what becomes of them. Each has one notification now, and one when it has ended. */
+import { MissingRequiredClientCapabilityError } from '@modelcontextprotocol/server'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { z } from 'zod'
+import type { McpTask, McpTasks } from './task-extension.ts'
+import { pollsTasks, TASKS_CAPABILITY, taskShown } from './task-extension.ts'
+
+export type FollowedTasks = McpTasks & {
+  /** Resolves when it does not work any more, or cannot be followed now. Rejects when the signal is aborted. */
+  readonly end: (taskId: string, signal: AbortSignal) => Promise<McpTask>
+}
+
+/** The client polls the others. */
+const MAX_FOLLOWED = 64
+/** Comments keep the connection open, in milliseconds. */
+const KEEP_ALIVE_MS = 15_000
+const SUBSCRIPTION_ID = 'io.modelcontextprotocol/subscriptionId'
+
+const Listen = z.object({
+  id: z.union([z.string(), z.number()]),
+  method: z.literal('subscriptions/listen'),
+  params: z.object({
+    _meta: z.record(z.string(), z.unknown()).optional(),
+    notifications: z.object({ taskIds: z.array(z.string()).min(1) }),
+  }),
+})
+export type ListenToTasks = z.infer<typeof Listen>
+
+/** Undefined for any other message. */
+export const readListenToTasks = (body: unknown): ListenToTasks | undefined => Listen.safeParse(body).data
+
+export function answerListen({ id, params }: ListenToTasks, tasks: FollowedTasks, signal: AbortSignal): Response {
+  if (!pollsTasks({ envelope: params._meta })) {
+    const { code, message, data } = new MissingRequiredClientCapabilityError(TASKS_CAPABILITY)
+    return Response.json({ jsonrpc: '2.0', id, error: { code, message, data } })
+  }
+  const taskIds = [...new Set(params.notifications.taskIds)].slice(0, MAX_FOLLOWED)
+  const frames = framesOf({ id, taskIds, tasks, signal })
+  return new Response(ReadableStream.from(frames).pipeThrough(new TextEncoderStream()), {
+    headers: { 'content-type': 'text/event-stream' },
+  })
+}
+
+type Subscription = {
+  readonly id: string | number
+  readonly taskIds: readonly string[]
+  readonly tasks: FollowedTasks
+  readonly signal: AbortSignal
+}
+
+/** Ends with the last of the tasks. */
+async function* framesOf({ id, taskIds, tasks, signal }: Subscription): AsyncGenerator<string, void, void> {
+  const _meta = { [SUBSCRIPTION_ID]: id }
+  const notify = (method: string, params: object) => frameOf({ method, params: { ...params, _meta } })
+  const found = await Promise.all(taskIds.map((taskId) => tasks.get(taskId).catch(() => undefined)))
+  const known = found.filter((task) => task !== undefined)
+  // A task that does not exist, or that the key does not see, is not among those that are agreed to.
+  const agreed = known.length > 0 ? { taskIds: known.map(({ taskId }) => taskId) } : {}
+  yield notify('notifications/subscriptions/acknowledged', { notifications: agreed })
+  for (const task of known) yield notify('notifications/tasks', taskShown(task))
+  const working = known.filter(({ status }) => status === 'working').map(({ taskId }) => taskId)
+  const ends = new Map(working.map((taskId) => [taskId, tasks.end(taskId, signal)]))
+  while (ends.size > 0) {
+    const task = await firstOf([...ends.values()])
+    if (task) ends.delete(task.taskId)
+    yield task ? notify('notifications/tasks', taskShown(task)) : ': keep-alive\n\n'
+  }
+  yield frameOf({ id, result: { resultType: 'complete', _meta } })
+}
+
+const frameOf = (message: object): string =>
+  `event: message\ndata: ${JSON.stringify({ jsonrpc: '2.0', ...message })}\n\n`
+
+/** Undefined if none comes for a while. */
+async function firstOf(ends: readonly Promise<McpTask>[]): Promise<McpTask | undefined> {
+  const waiting = new AbortController()
+  const tick = sleep(KEEP_ALIVE_MS, undefined, { signal: waiting.signal }).catch(() => undefined)
+  try {
+    return await Promise.race([...ends, tick])
+  } finally {
+    waiting.abort()
+  }
+}
