@@ -10,6 +10,7 @@ import { A2aClient } from '../support/protocols/a2a-client.ts'
 import { AcpClient } from '../support/protocols/acp-client.ts'
 import { AgUiClient } from '../support/protocols/ag-ui-client.ts'
 import { AiSdkClient } from '../support/protocols/ai-sdk-client.ts'
+import { ChatClient } from '../support/protocols/chat-client.ts'
 import type { Addressed, ProtocolClient } from '../support/protocols/protocol-client.ts'
 import { ResponsesClient } from '../support/protocols/responses-client.ts'
 import { RestClient } from '../support/protocols/rest-client.ts'
@@ -62,6 +63,7 @@ const clients = {
   ACP: await AcpClient.start(place),
   'AG-UI': new AgUiClient(place),
   A2A: await A2aClient.start(place),
+  'Chat Completions': new ChatClient(place),
 } as const satisfies Record<string, ProtocolClient>
 
 afterAll(async () => {
@@ -73,7 +75,8 @@ afterAll(async () => {
 
 type Name = keyof typeof clients
 const NAMES = Object.keys(clients) as Name[]
-const FIVE = NAMES.filter((name) => name !== 'A2A')
+const READERS = NAMES.filter((name) => name !== 'Chat Completions')
+const FIVE = READERS.filter((name) => name !== 'A2A')
 
 type Case = { readonly begins: Name; readonly decides: Name; readonly finishes: Name }
 
@@ -85,12 +88,14 @@ const PAIRS = FIVE.flatMap((begins, at) =>
   }),
 )
 
-/** The protocol that must be turned on is in each place once. */
+/** The protocol that must be turned on is in each place once. That without decisions begins and finishes. */
 const CASES: readonly Case[] = [
   ...PAIRS,
   { begins: 'A2A', decides: 'ACP', finishes: 'AI SDK' },
   { begins: 'Responses', decides: 'A2A', finishes: 'REST' },
   { begins: 'REST', decides: 'AG-UI', finishes: 'A2A' },
+  { begins: 'Chat Completions', decides: 'ACP', finishes: 'AG-UI' },
+  { begins: 'AI SDK', decides: 'REST', finishes: 'Chat Completions' },
 ]
 
 async function made({ id }: Addressed): Promise<string> {
@@ -102,7 +107,7 @@ async function made({ id }: Addressed): Promise<string> {
 async function finish(conversation: Addressed, by: Name): Promise<void> {
   const end = `This is the end of ${conversation.id}.`
   expect(await clients[by].continueWith(conversation, `Tell the end of ${conversation.id}`)).toBe(end)
-  for (const name of NAMES) expect(await clients[name].finalText(conversation), `the end by ${name}`).toBe(end)
+  for (const name of READERS) expect(await clients[name].finalText(conversation), `the end by ${name}`).toBe(end)
 }
 
 async function eventsOf({ id }: Addressed, types: string): Promise<unknown[]> {
@@ -157,6 +162,15 @@ describe.concurrent('a question', () => {
     expect(await eventsOf(conversation, 'RequestAnswered,RequestClosed')).toHaveLength(1)
   })
 })
+
+test.each(['Responses', 'Chat Completions'] as const)(
+  'a question is closed by the next message of %s',
+  async (name) => {
+    const conversation = await clients['AI SDK'].begin('Please ask me.')
+    await clients[name].answer(conversation, { label: 'PostgreSQL', answer: 'I take PostgreSQL.' })
+    expect(await eventsOf(conversation, 'RequestAnswered,RequestClosed')).toMatchObject([{ reason: 'message' }])
+  },
+)
 
 test('the id of a conversation opens nothing for a key that does not see it, and for another profile', async () => {
   const conversation = await clients.REST.begin('Please write a line.')

@@ -6,6 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { setStage } from '../support/agent.ts'
 import { A2aCutClient } from '../support/cut-clients/a2a.ts'
 import { AcpCutClient } from '../support/cut-clients/acp.ts'
+import { ChatCutClient } from '../support/cut-clients/chat.ts'
 import { ResponsesCutClient } from '../support/cut-clients/responses.ts'
 import { effort } from '../support/patience.ts'
 import type { ProtocolClient } from '../support/protocol-clients.ts'
@@ -69,6 +70,7 @@ describe.each<[string, MakeClient, string]>([
   ['AG-UI', agUiClient, ANSWER],
   ['the AI SDK', aiSdkClient, ANSWER],
   ['Responses', (at) => new ResponsesCutClient(at), ANSWER],
+  ['Chat Completions', (at, id) => new ChatCutClient(at, id), ANSWER],
   ['ACP', (at, id) => new AcpCutClient(at, id), ANSWER],
   ['A2A', (at, id) => new A2aCutClient(at, id), LAST], // a task has the last text
 ])('%s', (_, make, answer) => {
