@@ -4,7 +4,12 @@ import type { ChatRow } from '../state/items.ts'
 import { texts } from '../state/preferences.ts'
 import { asText, short } from '../text/visible.ts'
 
-const MARKS: Readonly<Record<string, string>> = { todo: '○', in_progress: '◐', done: '✓' }
+/** A map: the agent can call a status `__proto__`, which an object would answer with something that is no text. */
+const MARKS: ReadonlyMap<string, string> = new Map([
+  ['todo', '○'],
+  ['in_progress', '◐'],
+  ['done', '✓'],
+])
 
 type PlannedTask = { readonly title: string; readonly status: string }
 
@@ -23,7 +28,7 @@ export function Plan({ rows }: { readonly rows: readonly ChatRow[] }) {
         {tasks.map(({ title, status }, index) => (
           <li key={index}>
             <span class="shape" aria-hidden="true">
-              {MARKS[status] ?? '○'}
+              {MARKS.get(status) ?? '○'}
             </span>
             {short(title, 300)}
           </li>

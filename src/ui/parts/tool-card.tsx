@@ -86,27 +86,38 @@ const SHORT_LINE_CHARS = 110
 
 const isOneLine = (text: string): boolean => text.length <= SHORT_LINE_CHARS && visible(text) === text
 
-/** Longer texts are compared for too long. */
-const MAX_COMPARED_CHARS = 100_000
+/** Lines that are shown at first. */
+const FIRST_LINES = 200
+/** The time of a comparison takes the square of the number of changed lines: two texts with more are not compared. */
+const MAX_CHANGED_LINES = 1000
 
 function Edit({ before, after }: { readonly before: string; readonly after: string }) {
-  const lines = useMemo(() => {
-    if (before.length + after.length > MAX_COMPARED_CHARS)
-      return [...before.split('\n').map((line) => `-${line}`), ...after.split('\n').map((line) => `+${line}`)]
-    return structuredPatch('', '', before, after, '', '', { context: 3 }).hunks.flatMap((hunk) => hunk.lines)
-  }, [before, after])
+  const [isWhole, setWhole] = useState(false)
+  const lines = useMemo(() => linesOfEdit(before, after), [before, after])
   return (
-    <pre class="code diff">
-      {lines
-        .filter((line) => !line.startsWith('\\'))
-        .map((line, index) => (
+    <>
+      <pre class="code diff">
+        {(isWhole ? lines : lines.slice(0, FIRST_LINES)).map((line, index) => (
           <span key={index} class={classOfLine(line)}>
             {visible(line)}
             {'\n'}
           </span>
         ))}
-    </pre>
+      </pre>
+      {!isWhole && lines.length > FIRST_LINES && (
+        <button type="button" class="link" onClick={() => setWhole(true)}>
+          {texts.value.showLines(lines.length)}
+        </button>
+      )}
+    </>
   )
+}
+
+function linesOfEdit(before: string, after: string): string[] {
+  const options = { context: 3, maxEditLength: MAX_CHANGED_LINES }
+  const patch = structuredPatch('', '', before, after, '', '', options)
+  if (patch) return patch.hunks.flatMap((hunk) => hunk.lines).filter((line) => !line.startsWith('\\'))
+  return [...before.split('\n').map((line) => `-${line}`), ...after.split('\n').map((line) => `+${line}`)]
 }
 
 export function classOfLine(line: string): string {

@@ -136,21 +136,29 @@ function Table({ table }: { readonly table: Tokens.Table }) {
   )
 }
 
-/** Shows the target of a link always: what a link says and where it leads may differ. */
+/**
+ * Shows the target of a link always: what a link says and where it leads may differ. The target is the one that the browser
+ * makes of the text. One with a user is no link: what is before the `@` looks like a host.
+ */
 export function OutsideLink({ href, children }: { readonly href: string; readonly children: ComponentChildren }) {
-  const target = visible(href)
-  if (!SAFE.test(href))
+  const url = SAFE.test(href) ? URL.parse(href) : null
+  if (!url || url.username !== '' || url.password !== '')
     return (
       <>
-        {children} ({target})
+        {children} ({visible(href)})
       </>
     )
   return (
-    <a href={href} target="_blank" rel="noopener noreferrer" title={target}>
+    <a href={url.href} target="_blank" rel="noopener noreferrer" title={visible(url.href)}>
       {children}
-      <span class="target"> ({short(target)})</span>
+      <span class="target"> ({shortTarget(url)})</span>
     </a>
   )
 }
 
-const short = (target: string): string => (target.length > 80 ? `${target.slice(0, 79)}…` : target)
+/** The host is always whole. */
+function shortTarget({ href, origin }: URL): string {
+  const target = visible(href)
+  const length = Math.max(80, origin.length + 1)
+  return target.length > length ? `${target.slice(0, length - 1)}…` : target
+}
