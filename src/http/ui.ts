@@ -29,17 +29,21 @@ const HEADERS = {
   'x-frame-options': 'DENY',
 } as const
 
+/** The only file whose name is the same in all versions. */
+const PAGE = 'index.html'
+
 const PART = { config: { public: true, page: true }, schema: { hide: true } }
 
 export function dashboardRoutes(app: FastifyInstance): void {
   app.get('/ui', PART, (request, reply) => {
     const path = request.url.split('?', 1)[0] ?? ''
     // The page's relative links would point one level too high without the slash.
-    return path.endsWith('/') ? send(request, reply, 'index.html', 'no-cache') : reply.redirect('ui/')
+    return path.endsWith('/') ? send(request, reply, PAGE, 'no-cache') : reply.redirect('ui/')
   })
-  app.get<{ Params: { file: string } }>('/ui/:file', PART, (request, reply) =>
-    send(request, reply, request.params.file, 'public, max-age=31536000, immutable'),
-  )
+  app.get<{ Params: { file: string } }>('/ui/:file', PART, (request, reply) => {
+    const { file } = request.params
+    return send(request, reply, file, file === PAGE ? 'no-cache' : 'public, max-age=31536000, immutable')
+  })
 }
 
 function send(request: FastifyRequest, reply: FastifyReply, file: string, caching: string): FastifyReply {

@@ -11,12 +11,12 @@ import { until } from '../support/until.ts'
 
 const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
 
-/** The browser, and the page for a server that runs from the sources. */
-export async function openBrowser(): Promise<Browser> {
+/** The browser, with more arguments, and the page for a server that runs from the sources. */
+export async function openBrowser(...more: readonly string[]): Promise<Browser> {
   await provideDashboard()
   return await chromium.launch({
     executablePath: findCommand(BROWSERS)!,
-    args: ['--no-sandbox'],
+    args: ['--no-sandbox', ...more],
     timeout: PATIENCE_MS,
   })
 }

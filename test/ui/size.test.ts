@@ -31,6 +31,8 @@ test('files are sent compressed and are cached permanently, the page that names 
   const page = await fetch(`${server.url}/ui/`, { headers: { 'accept-encoding': 'br' } })
   expect(page.headers.get('content-encoding')).toBe('br')
   expect(page.headers.get('cache-control')).toBe('no-cache')
+  // It names other files after an upgrade, whatever name it was asked for by.
+  expect((await fetch(`${server.url}/ui/index.html`)).headers.get('cache-control')).toBe('no-cache')
   const [, script] = /src="(main-[\w-]+\.js)"/.exec(await page.text())!
   const file = await fetch(`${server.url}/ui/${script}`, { headers: { 'accept-encoding': 'gzip' } })
   expect(file.headers.get('content-encoding')).toBe('gzip')

@@ -19,15 +19,17 @@ export type LoginSupport = {
 }
 
 type Cookie = Pick<FastifyRequest, 'protocol'>
+type FromPage = Pick<FastifyRequest, 'headers' | 'protocol' | 'host'>
 
 const SAFE: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS'])
 
 export const hasLogin = ({ headers }: FastifyRequest): boolean => headers[LOGIN_HEADER] !== undefined
 
 /** Throws `unauthorized`, or `origin_refused`. Without a cookie, nothing is loaded. */
-export async function findLogin(request: FastifyRequest, { open, cookieId }: LoginSupport): Promise<Access> {
+export async function findLogin(request: FastifyRequest, support: LoginSupport): Promise<Access> {
+  const { open, cookieId } = support
   const { method, headers } = request
-  if (!SAFE.has(method)) requireOwnPage(headers['sec-fetch-site'])
+  if (!SAFE.has(method)) requireOwnPage(request, support)
   const cookies = cookiesIn(headers.cookie, nameOf(request, cookieId()))
   const value = headers[LOGIN_HEADER]
   const isComplete = cookies.length > 0 && typeof value === 'string'
@@ -41,9 +43,15 @@ export async function findLogin(request: FastifyRequest, { open, cookieId }: Log
   )
 }
 
-/** `site` is the header `Sec-Fetch-Site`, which no script can set. Throws `origin_refused`. */
-export function requireOwnPage(site: string | undefined): void {
+/** No script can set the headers that say where a request comes from. Throws `origin_refused`. */
+export function requireOwnPage(
+  { headers, protocol, host }: FromPage,
+  { isInsecureAllowed }: Pick<LoginSupport, 'isInsecureAllowed'>,
+): void {
+  const { 'sec-fetch-site': site, origin } = headers
   if (site === 'same-origin') return
+  // Over http, browsers send `Sec-Fetch-Site` to their own machine only.
+  if (isInsecureAllowed && site === undefined && origin === `${protocol}://${host}`) return
   throw new Problem(
     'origin_refused',
     'Requests that change something by a login must come from a page of this server: the browser says so with Sec-Fetch-Site: same-origin. Programs send a key in the header Authorization.',

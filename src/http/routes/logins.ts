@@ -70,7 +70,8 @@ const creation: LoginRoutes = async (app, { logins, checkKey, refuseKey }) => {
     },
     async (request, reply) => {
       const { headers, body } = request
-      if (headers['sec-fetch-site'] !== undefined) requireOwnPage(headers['sec-fetch-site'])
+      // Programs send neither.
+      if ((headers['sec-fetch-site'] ?? headers.origin) !== undefined) requireOwnPage(request, logins)
       requireSafeWay(request, logins)
       const openedLogins = await logins.open()
       const redemption: { access: Access; origin: LoginOrigin } = await redeem(request, openedLogins, body)

@@ -176,9 +176,12 @@ export function Origin({ event, open, name, children }: OriginProps) {
       {children}
       <details class="more">
         <summary aria-label={actions}>⋯</summary>
-        <button type="button" class="link" onClick={() => attempt(copy)}>
-          {copyCurl}
-        </button>
+        {/* Over http from another machine, a browser has none. */}
+        {'clipboard' in navigator && (
+          <button type="button" class="link" onClick={() => attempt(copy)}>
+            {copyCurl}
+          </button>
+        )}
         {may('write') && (
           <button type="button" class="link" onClick={() => attempt(fork)}>
             {forkHere}
