@@ -16,7 +16,7 @@ import { dialog, listenToKeys } from './state/keys.ts'
 import { announcement, followServer, forPeople } from './state/live.ts'
 import { texts } from './state/preferences.ts'
 import { addressOf, route } from './state/route.ts'
-import { CODE_HASH, lostSince, may, messageOf, resume, session } from './state/session.ts'
+import { CODE_HASH, lostSince, logOut, may, mayCreate, messageOf, resume, session } from './state/session.ts'
 import { clock } from './parts/amounts.ts'
 
 export function App() {
@@ -33,8 +33,23 @@ export function App() {
     addEventListener('hashchange', onHash)
     return () => removeEventListener('hashchange', onHash)
   }, [])
-  if (session.value) return <Frame />
+  if (session.value) return may('read') ? <Frame /> : <NoScreen />
   return isReady ? <Login fault={fault} /> : null
+}
+
+/** A key that may not read has no screen that works. */
+function NoScreen() {
+  return (
+    <main class="login">
+      <h1>agent-server</h1>
+      <p class="fault" role="alert">
+        {texts.value.mayNotRead}
+      </p>
+      <button type="button" class="primary" onClick={() => void logOut().catch(messageOf)}>
+        {texts.value.logOut}
+      </button>
+    </main>
+  )
 }
 
 function Frame() {
@@ -96,7 +111,7 @@ function Navigation() {
         <kbd aria-hidden="true">Ctrl K</kbd>
       </button>
       {places
-        .filter(({ path }) => path !== 'new' || may('write'))
+        .filter(({ path }) => path !== 'new' || mayCreate())
         .map(({ path, name, icon, badge, isWide }) => (
           <a
             key={path}
@@ -117,7 +132,7 @@ function Screen() {
   const [first, id] = route.value.path
   if (first === 'c' && id !== undefined) return <Conversation key={id} id={id} />
   if (first === 'conversations') return <Conversations />
-  if (first === 'new') return <New />
+  if (first === 'new' && mayCreate()) return <New />
   if (first === 'costs') return <Costs />
   if (first === 'webhooks') return <Webhooks />
   if (first === 'server') return <Server />

@@ -7,7 +7,7 @@ import { dialog } from '../state/keys.ts'
 import { texts } from '../state/preferences.ts'
 import { show } from '../state/route.ts'
 import { addressOfFound, findEvents } from '../state/search.ts'
-import { client } from '../state/session.ts'
+import { client, mayCreate } from '../state/session.ts'
 import { short } from '../text/visible.ts'
 import { useLoaded } from './loaded.tsx'
 
@@ -139,7 +139,7 @@ function places(): Entry[] {
   return [
     { key: 'inbox', name: inbox, go: () => show() },
     { key: 'conversations', name: conversations, go: () => show('conversations') },
-    { key: 'new', name: newConversation, go: () => show('new') },
+    ...(mayCreate() ? [{ key: 'new', name: newConversation, go: () => show('new') }] : []),
     { key: 'costs', name: costs, go: () => show('costs') },
     { key: 'webhooks', name: webhooks, go: () => show('webhooks') },
     { key: 'server', name: server, go: () => show('server') },

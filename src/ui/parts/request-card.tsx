@@ -7,7 +7,7 @@ import type { OpenRequest, OpenRequestOf } from '../../contract/request.ts'
 import type { AskedQuestion } from '../../contract/values/question.ts'
 import { refreshRequests } from '../state/live.ts'
 import { singleKeys, texts } from '../state/preferences.ts'
-import { client, may, messageOf } from '../state/session.ts'
+import { client, may, messageOf, ownProfiles } from '../state/session.ts'
 import { age, moment } from './amounts.ts'
 import { useArmed } from './armed.ts'
 import { Calls, isLong } from './asked-calls.tsx'
@@ -91,13 +91,16 @@ const shownIn = ({ request_id, ...request }: OpenRequest): string =>
 const openCalls = ({ payload }: Pick<OpenRequestOf<'permission'>, 'payload'>) =>
   payload.tool_uses.filter(({ decision }) => !decision)
 
+/** An answer that is remembered is a rule, and a profile has its own. */
+const mayRemember = (): boolean => ownProfiles() === undefined
+
 function Permission({ request, send, canSend }: Answering & { readonly request: OpenRequestOf<'permission'> }) {
   const { allow, allowAlways, deny, fewRights } = texts.value
   const [unreadIds, setUnread] = useState<ReadonlySet<string>>(
     () => new Set(request.payload.tool_uses.filter(isLong).map(({ tool_use_id }) => tool_use_id)),
   )
   const open = openCalls(request)
-  const rules = open.every((call) => call.rules) && open.flatMap((call) => call.rules ?? [])
+  const rules = mayRemember() && open.every((call) => call.rules) && open.flatMap((call) => call.rules ?? [])
   const decide = (behavior: 'allow' | 'deny', remember = false) => {
     const decisions = open.map(({ tool_use_id, input_hash }) => ({
       tool_use_id,
@@ -154,9 +157,11 @@ function Network({ request, send, canSend }: Answering & { readonly request: Ope
           <button type="button" data-key="d" disabled={!canSend} onClick={() => decide('deny')}>
             {deny} <KeyHint name="d" />
           </button>
-          <button type="button" disabled={!canSend} onClick={() => decide('allow', true)}>
-            {allowAlways}
-          </button>
+          {mayRemember() && (
+            <button type="button" disabled={!canSend} onClick={() => decide('allow', true)}>
+              {allowAlways}
+            </button>
+          )}
         </div>
       ) : (
         <p class="quiet">{fewRights}</p>

@@ -10,7 +10,7 @@ import { exportOf } from '../state/export.ts'
 import { count } from '../parts/amounts.ts'
 import { mute, mutedConversations } from '../state/muted.ts'
 import { texts } from '../state/preferences.ts'
-import { may } from '../state/session.ts'
+import { may, ownProfiles } from '../state/session.ts'
 import { visible } from '../text/visible.ts'
 import { McpServers } from './mcp-servers.tsx'
 
@@ -31,6 +31,7 @@ export function ConversationSettings({ open }: { readonly open: OpenConversation
   }
   const submit = (form: HTMLFormElement) => attempt(() => change(changesIn(new FormData(form), view)))
   const isLocked = !may('write')
+  const isOfProfile = ownProfiles() !== undefined
   return (
     <div class="page">
       <form class="narrow" onSubmit={(event) => (event.preventDefault(), submit(event.currentTarget))}>
@@ -41,16 +42,23 @@ export function ConversationSettings({ open }: { readonly open: OpenConversation
           </label>
           <label class="field">
             {model}
-            <input name="model" defaultValue={view.llm_config.model ?? ''} />
+            <input name="model" defaultValue={view.llm_config.model ?? ''} disabled={isOfProfile} />
           </label>
-          <ModeField chosen={view.state.permission_mode} isLocked={!may('approve')} />
+          <ModeField chosen={view.state.permission_mode} isLocked={isOfProfile || !may('approve')} />
           <label class="field">
             {labels}
             <input name="labels" defaultValue={view.labels?.join(', ') ?? ''} />
           </label>
           <label class="field">
             {budget}
-            <input name="max_budget_usd" type="number" min="0" step="0.01" defaultValue={view.max_budget_usd ?? ''} />
+            <input
+              name="max_budget_usd"
+              type="number"
+              min="0"
+              step="0.01"
+              defaultValue={view.max_budget_usd ?? ''}
+              disabled={isOfProfile}
+            />
           </label>
           <p class="quiet">
             {workdir}: <code>{visible(view.workdir)}</code>

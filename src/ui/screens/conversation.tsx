@@ -39,7 +39,7 @@ export function Conversation({ id }: { readonly id: string }) {
     return () => openedConversation.close()
   }, [id])
   useEffect(() => void open?.recover(), [connections.value])
-  const tab: Tab = TABS.find((name) => name === route.value.path[2]) ?? 'chat'
+  const tab: Tab = TABS.filter(isAllowed).find((name) => name === route.value.path[2]) ?? 'chat'
   if (!open || open.id !== id) return null
   if (open.isDeleted.value)
     return (

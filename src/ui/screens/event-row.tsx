@@ -7,7 +7,7 @@ import { attempt, notify } from '../parts/notices.tsx'
 import type { OpenConversation } from '../state/conversation.ts'
 import { texts } from '../state/preferences.ts'
 import { addressOf, show } from '../state/route.ts'
-import { may } from '../state/session.ts'
+import { may, mayCreate } from '../state/session.ts'
 import { clock, cost, duration } from '../parts/amounts.ts'
 import { Markdown } from '../text/markdown.tsx'
 import { asText, short, visible, visibleProse } from '../text/visible.ts'
@@ -182,7 +182,7 @@ export function Origin({ event, open, name, children }: OriginProps) {
             {copyCurl}
           </button>
         )}
-        {may('write') && (
+        {mayCreate() && (
           <button type="button" class="link" onClick={() => attempt(fork)}>
             {forkHere}
           </button>

@@ -9,7 +9,7 @@ import { countVersion, forPeople } from '../state/live.ts'
 import { costsOf } from '../state/costs.ts'
 import { texts } from '../state/preferences.ts'
 import { addressOf } from '../state/route.ts'
-import { client, may } from '../state/session.ts'
+import { client, mayCreate } from '../state/session.ts'
 import { short } from '../text/visible.ts'
 
 export function Inbox() {
@@ -23,7 +23,7 @@ export function Inbox() {
       {requests?.length === 0 && (
         <Blank text={nobodyWaits}>
           <Today />
-          {may('write') && (
+          {mayCreate() && (
             <a class="button" href={addressOf('new')}>
               {startAgent}
             </a>

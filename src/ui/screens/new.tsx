@@ -7,15 +7,16 @@ import { WhenLoaded, useLoaded } from '../parts/loaded.tsx'
 import { texts } from '../state/preferences.ts'
 import { remember, rememberedValue } from '../state/remembered.ts'
 import { show } from '../state/route.ts'
-import { client, messageOf } from '../state/session.ts'
+import { client, messageOf, ownProfiles, seesAll } from '../state/session.ts'
+import { visible } from '../text/visible.ts'
 
-const FIELDS = ['model', 'workdir', 'permission_mode'] as const
+const FIELDS = ['model', 'workdir', 'permission_mode', 'profile'] as const
 
 export function New() {
-  const { newConversation, firstMessage, start, startHint, model, workdir, serverDefault } = texts.value
+  const { newConversation, firstMessage, start, startHint } = texts.value
+  const profiles = ownProfiles()
   const [fault, setFault] = useState<string>()
   const [isBusy, setBusy] = useState(false)
-  const models = useLoaded(async (signal) => (await client().models({ limit: 200 }, { signal })).items, [])
   const create = async (form: HTMLFormElement) => {
     setBusy(true)
     setFault(undefined)
@@ -35,33 +36,7 @@ export function New() {
           {firstMessage}
           <textarea name="message" rows={6} required autoFocus onKeyDown={submitOnEnter} />
         </label>
-        <label class="field">
-          {model}
-          <input
-            name="model"
-            list="models"
-            placeholder={serverDefault}
-            defaultValue={rememberedValue('new model') ?? ''}
-          />
-        </label>
-        <WhenLoaded
-          of={models}
-          draw={(items) => (
-            <datalist id="models">
-              {items.map(({ model: id }) => (
-                <option key={id} value={id} />
-              ))}
-            </datalist>
-          )}
-        />
-        <label class="field">
-          {workdir}
-          <input name="workdir" placeholder={serverDefault} defaultValue={rememberedValue('new workdir') ?? ''} />
-        </label>
-        <ModeField chosen={rememberedValue('new permission_mode') ?? 'default'} />
-        <label class="option">
-          <input type="checkbox" name="file_checkpointing" defaultChecked /> {texts.value.keepSnapshots}
-        </label>
+        {profiles ? <ProfileField profiles={profiles} /> : <Choices />}
         {fault && (
           <p class="fault" role="alert">
             {fault}
@@ -78,12 +53,70 @@ export function New() {
   )
 }
 
+function Choices() {
+  const { model, workdir, serverDefault } = texts.value
+  const models = useLoaded(async (signal) => (await client().models({ limit: 200 }, { signal })).items, [])
+  return (
+    <>
+      <label class="field">
+        {model}
+        <input
+          name="model"
+          list="models"
+          placeholder={serverDefault}
+          defaultValue={rememberedValue('new model') ?? ''}
+        />
+      </label>
+      <WhenLoaded
+        of={models}
+        draw={(items) => (
+          <datalist id="models">
+            {items.map(({ model: id }) => (
+              <option key={id} value={id} />
+            ))}
+          </datalist>
+        )}
+      />
+      {/* A limited key cannot choose a directory: another conversation may have it. */}
+      {seesAll() && (
+        <label class="field">
+          {workdir}
+          <input name="workdir" placeholder={serverDefault} defaultValue={rememberedValue('new workdir') ?? ''} />
+        </label>
+      )}
+      <ModeField chosen={rememberedValue('new permission_mode') ?? 'default'} />
+      <label class="option">
+        <input type="checkbox" name="file_checkpointing" defaultChecked /> {texts.value.keepSnapshots}
+      </label>
+    </>
+  )
+}
+
+/** The profile says the rest. */
+function ProfileField({ profiles }: { readonly profiles: readonly string[] }) {
+  // Another key may have had others.
+  const lastProfile = profiles.find((name) => name === rememberedValue('new profile'))
+  return (
+    <label class="field">
+      {texts.value.profile}
+      <select name="profile" defaultValue={lastProfile ?? profiles[0] ?? ''}>
+        {profiles.map((name) => (
+          <option key={name} value={name}>
+            {visible(name)}
+          </option>
+        ))}
+      </select>
+    </label>
+  )
+}
+
 function bodyOf(form: FormData): BodyOf<'createConversation'> {
   const text = (name: string) => textIn(form, name)
-  for (const name of FIELDS) remember(`new ${name}`, text(name))
+  for (const name of FIELDS) if (form.has(name)) remember(`new ${name}`, text(name))
+  const first = { initial_message: text('message'), run: true }
+  if (form.has('profile')) return { ...first, profile: text('profile') }
   return {
-    initial_message: text('message'),
-    run: true,
+    ...first,
     permission_mode: modeIn(form) ?? 'default',
     file_checkpointing: form.get('file_checkpointing') !== null,
     ...(text('model') && { llm_config: { model: text('model') } }),

@@ -14,12 +14,22 @@ import {
 import type { PageLanguage } from '../state/preferences.ts'
 import { addressOf } from '../state/route.ts'
 import { logOut, session } from '../state/session.ts'
+import { visible } from '../text/visible.ts'
 
 // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the keys of the table
 const languages = Object.keys(LANGUAGES) as PageLanguage[]
 
 export function Preferences() {
-  const { settings, language: languageText, look: lookText, looks, logOut: logOutText, masterKey } = texts.value
+  const {
+    settings,
+    language: languageText,
+    look: lookText,
+    looks,
+    logOut: logOutText,
+    loggedInAs,
+    masterKey,
+  } = texts.value
+  const { me } = session.value ?? {}
   return (
     <section class="page">
       <h1>{settings}</h1>
@@ -57,7 +67,8 @@ export function Preferences() {
         <Switch of={singleKeys} label={texts.value.singleKeys} />
         <Switch of={notifications} label={texts.value.notifications} onTurn={() => attempt(askToNotify)} />
         <Switch of={hidesContent} label={texts.value.hideContent} />
-        {session.value?.me.kind === 'master' && (
+        {me?.name !== undefined && <p class="quiet">{loggedInAs(visible(me.name), me.scopes.join(', '))}</p>}
+        {me?.kind === 'master' && (
           <p class="quiet">
             {masterKey} <a href={addressOf('server')}>{texts.value.apiKeys}</a>
           </p>

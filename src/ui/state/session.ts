@@ -132,6 +132,12 @@ export function seesAll(): boolean {
   return (conversations ?? user_id ?? profiles) === undefined
 }
 
+/** The profiles that the key is limited to: they say what it cannot choose. Undefined: it can choose. */
+export const ownProfiles = (): readonly string[] | undefined => session.value?.me.profiles
+
+/** A key that is limited to certain conversations has no others, and forks none. */
+export const mayCreate = (): boolean => may('write') && session.value?.me.conversations === undefined
+
 export const may = (scope: KeyScope): boolean => session.value?.me.scopes.includes(scope) ?? false
 
 /** Returns what a person reads about a request that failed. A refused key ends the session. */

@@ -18,6 +18,8 @@ export const ENGLISH = {
   current: 'this one',
   keyHint: 'The server says at its start where its key is. The page never stores it.',
   masterKey: 'You are logged in with the master key, which may do everything. Make an API key for daily use.',
+  loggedInAs: (name: string, scopes: string) => `You are logged in with the key ${name}: ${scopes}.`,
+  mayNotRead: 'Your key may not read, and this page shows what a key may read. Log in with another one.',
   user: 'User',
   lost: (since: string) => `No connection since ${since}. Trying again …`,
   loading: 'Loading …',
@@ -37,6 +39,7 @@ export const ENGLISH = {
   answer: 'Answer',
   otherAnswer: 'Another answer',
   decided: { allow: 'already allowed', deny: 'already denied' },
+  profile: 'Profile',
   fewRights: 'Your key may not decide this.',
   asks: {
     permission: 'Permission',

@@ -21,6 +21,9 @@ export const GERMAN: Texts = {
   keyHint: 'Der Server sagt beim Start, wo sein Schlüssel ist. Die Seite speichert ihn nie.',
   masterKey:
     'Sie sind mit dem Hauptschlüssel angemeldet, der alles darf. Legen Sie für den Alltag einen API-Schlüssel an.',
+  loggedInAs: (name, scopes) => `Sie sind mit dem Schlüssel ${name} angemeldet: ${scopes}.`,
+  mayNotRead:
+    'Ihr Schlüssel darf nicht lesen. Diese Seite zeigt, was er lesen darf: melden Sie sich mit einem anderen an.',
   user: 'Benutzer',
   lost: (since) => `Keine Verbindung seit ${since}. Neuer Versuch läuft …`,
   loading: 'Lädt …',
@@ -40,6 +43,7 @@ export const GERMAN: Texts = {
   answer: 'Antworten',
   otherAnswer: 'Andere Antwort',
   decided: { allow: 'schon erlaubt', deny: 'schon abgelehnt' },
+  profile: 'Profil',
   fewRights: 'Ihr Schlüssel darf das nicht entscheiden.',
   asks: {
     permission: 'Erlaubnis',
