@@ -60,7 +60,8 @@ const rememberKey = () => ({
     },
   },
 })
-const login = () => localStorage.getItem('${LOGIN_VALUE_NAME}')
+const basePath = new URL('.', location.href).pathname
+const login = () => localStorage.getItem(basePath === '/' ? '${LOGIN_VALUE_NAME}' : '${LOGIN_VALUE_NAME} ' + basePath)
 const withLogin = (request) => {
   const value = login()
   const isOwn = new URL(request.url, location.href).origin === location.origin

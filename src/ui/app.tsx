@@ -34,7 +34,29 @@ export function App() {
     return () => removeEventListener('hashchange', onHash)
   }, [])
   if (session.value) return may('read') ? <Frame /> : <NoScreen />
-  return isReady ? <Login fault={fault} /> : null
+  return isReady ? <Login fault={fault} /> : <Waiting />
+}
+
+/** A quick answer is not announced by a text that is gone at once. */
+const QUICK_MS = 500
+
+function Waiting() {
+  const [isSlow, setSlow] = useState(false)
+  useEffect(() => {
+    const timer = setTimeout(() => setSlow(true), QUICK_MS)
+    return () => clearTimeout(timer)
+  }, [])
+  const { lost, loading } = texts.value
+  const since = lostSince.value
+  if (since === undefined && !isSlow) return null
+  return (
+    <main class="login">
+      <h1>agent-server</h1>
+      <p class={since === undefined ? 'quiet loading' : 'fault'} role="status">
+        {since === undefined ? loading : lost(clock(since))}
+      </p>
+    </main>
+  )
 }
 
 /** A key that may not read has no screen that works. */

@@ -67,6 +67,12 @@ test('the page works below any path of a proxy, and asks for nothing outside of 
   await page.waitForSelector('.said:has-text("Hello there.")')
   await page.reload()
   await page.waitForSelector('.said:has-text("Hello there.")')
+  // A server below another path of this host has another login.
+  const names = await page.evaluate<string[]>('Object.keys(localStorage)')
+  expect(names).toContain(`login ${PREFIX}/`)
+  expect(names.filter((name) => !name.endsWith(` ${PREFIX}/`))).toEqual([])
+  await page.goto(`${proxy.url}/docs`)
+  await page.waitForSelector('text=Requests are sent with the login of this browser')
   expect(misdeeds).toEqual([])
   await page.context().close()
 })

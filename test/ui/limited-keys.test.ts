@@ -85,7 +85,9 @@ test('a key of a profile starts agents with it, decides without rules, and chang
   await page.waitForSelector('.tool:has-text("touch made")')
   await page.click('nav.tabs >> text=Settings')
   expect(
-    await page.locator('form [name]:disabled').evaluateAll((fields) => fields.map((field) => field.getAttribute('name'))),
+    await page
+      .locator('form [name]:disabled')
+      .evaluateAll((fields) => fields.map((field) => field.getAttribute('name'))),
   ).toEqual(['model', 'permission_mode', 'max_budget_usd'])
   await page.fill('[name=title]', 'another title')
   await page.click('text=Save')

@@ -96,3 +96,41 @@ test('a tab whose login another tab has replaced does not end the new one', asyn
   expect(await page.evaluate(`localStorage.getItem('login')`)).toMatch(/^asv_/)
   await old.context().close()
 })
+
+test('drafts are continued by who wrote them after a login has ended, and somebody else does not see them', async () => {
+  const [mine, theirs] = [await makeKey({}), await makeKey({})]
+  const id = await stage.create({ title: 'drafts' })
+  const { page } = await openTab(browser, stage.server.url, { key: mine.key, hash: `#/c/${id}` })
+  const draft = page.locator('.composer textarea')
+  await draft.fill('my draft')
+  const endLogin = async () => {
+    const login = (await stage.server.call('GET', '/logins')).body.items.at(-1)
+    await stage.server.call('DELETE', `/logins/${login.id}`)
+    await page.waitForSelector('[name=password]')
+  }
+  await endLogin()
+  await logIn(page, mine.key)
+  expect(await draft.inputValue()).toBe('my draft')
+  await endLogin()
+  await logIn(page, theirs.key)
+  expect(await draft.inputValue()).toBe('')
+  await draft.fill('their draft')
+  await endLogin()
+  await logIn(page, mine.key)
+  expect(await draft.inputValue()).toBe('')
+  await page.context().close()
+})
+
+test('a tab whose login another tab has ended or replaced shows nothing of it any more', async () => {
+  const { page: old } = await openTab(browser, stage.server.url)
+  // The server tells it nothing.
+  await old.route('**/stream-tickets', () => {})
+  await old.reload()
+  await old.waitForSelector('nav.places')
+  const page = await old.context().newPage()
+  await page.goto(`${stage.server.url}/ui/#/settings`)
+  await page.click('text=Log out')
+  await old.waitForSelector('[name=password]')
+  expect(await old.locator('nav.places').count()).toBe(0)
+  await old.context().close()
+})

@@ -1,5 +1,6 @@
 /** Times, durations, sizes and costs, in the language of the page. */
 import { language } from '../state/preferences.ts'
+import { serverNow } from '../state/server-time.ts'
 
 const SECOND = 1000
 const MINUTE = 60 * SECOND
@@ -13,7 +14,7 @@ export function clock(time: string | number): string {
 /** Today without the date. */
 export function moment(time: string): string {
   const at = new Date(time)
-  if (at.toDateString() === new Date().toDateString())
+  if (at.toDateString() === new Date(serverNow()).toDateString())
     return at.toLocaleTimeString(language.value, { hour: '2-digit', minute: '2-digit', second: '2-digit' })
   return at.toLocaleString(language.value, { dateStyle: 'medium', timeStyle: 'short' })
 }

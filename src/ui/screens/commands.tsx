@@ -1,5 +1,6 @@
 /** Commands of people in the workdir of a conversation, and the processes that run there. */
 import { useState } from 'preact/hooks'
+import { Action } from '../parts/action.tsx'
 import { attempt } from '../parts/notices.tsx'
 import { WhenLoaded, useLoaded } from '../parts/loaded.tsx'
 import { Output } from '../parts/output.tsx'
@@ -75,9 +76,9 @@ function Running({ open, version, changed }: RunningProps) {
                   <code class="name">{short(command_line)}</code>
                   <span class="quiet">
                     {pid}, {state}, {moment(started_at)}{' '}
-                    <button type="button" class="link" onClick={() => attempt(() => stop(pid))}>
+                    <Action class="link" act={() => stop(pid)}>
                       {end}
-                    </button>
+                    </Action>
                   </span>
                 </li>
               ))}

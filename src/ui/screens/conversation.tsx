@@ -2,10 +2,10 @@
 import { titleOf } from '../../contract/events/call-title.ts'
 import type { Scope } from '../../contract/key.ts'
 import { useEffect, useState } from 'preact/hooks'
+import { Action } from '../parts/action.tsx'
 import { Blank } from '../parts/blank.tsx'
 import { StatusMark } from '../parts/status.tsx'
 import { now } from '../parts/now.ts'
-import { attempt } from '../parts/notices.tsx'
 import { OpenConversation } from '../state/conversation.ts'
 import { texts } from '../state/preferences.ts'
 import { addressOf, route } from '../state/route.ts'
@@ -99,15 +99,11 @@ function Head({ open, tab }: { readonly open: OpenConversation; readonly tab: Ta
         <h1>{view ? short(view.title ?? view.preview ?? untitled) : texts.value.loading}</h1>
         {view && <StatusMark status={view.status} queued={view.queued} />}
         {may('write') && view?.status === 'running' && (
-          <button type="button" data-escape onClick={() => attempt(() => open.handle.pause({ interrupt: true }))}>
+          <Action data-escape act={() => open.handle.pause({ interrupt: true })}>
             {pause}
-          </button>
+          </Action>
         )}
-        {may('write') && view?.status === 'paused' && (
-          <button type="button" onClick={() => attempt(() => open.handle.run())}>
-            {run}
-          </button>
-        )}
+        {may('write') && view?.status === 'paused' && <Action act={() => open.handle.run()}>{run}</Action>}
       </div>
       <p class="meta quiet">{doingIn(open) ?? facts.filter(Boolean).join(' · ')}</p>
       <nav class="tabs" aria-label={short(view?.title ?? untitled)}>

@@ -2,6 +2,7 @@
 import { memo } from 'preact/compat'
 import { useCallback, useState } from 'preact/hooks'
 import type { ConversationSummary } from '../../contract/conversations/summary.ts'
+import { Action } from '../parts/action.tsx'
 import { Blank } from '../parts/blank.tsx'
 import { FoundEvents } from '../parts/found-events.tsx'
 import { WhenLoaded, useLoaded } from '../parts/loaded.tsx'
@@ -197,9 +198,9 @@ function SelectedActions({ ids, archived, done }: SelectedProps) {
   return (
     <div class="filters">
       <span>{selected(ids.size)}</span>
-      <button type="button" class="act" onClick={() => attempt(start)}>
+      <Action class="act" act={start}>
         {archived ? restore : archive}
-      </button>
+      </Action>
     </div>
   )
 }

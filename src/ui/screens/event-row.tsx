@@ -1,6 +1,7 @@
 /** Events that are neither calls nor requests, each in a form that says what a person wants to know. */
 import type { ComponentChildren } from 'preact'
 import type { Event, EventOf } from '../../contract/events/event.ts'
+import { Action } from '../parts/action.tsx'
 import { CutTexts } from '../parts/cut-texts.tsx'
 import { Picture } from '../parts/output.tsx'
 import { attempt, notify } from '../parts/notices.tsx'
@@ -104,9 +105,9 @@ function Message({ event, who, open, isWaiting }: MessageProps) {
       <Origin event={event} open={open} name={visible(who)}>
         {isWaiting && <span class="badge wants">{queuedMessage}</span>}
         {isWaiting && may('write') && event.content.every(({ type }) => type === 'text') && (
-          <button type="button" class="link" onClick={() => attempt(withdraw)}>
+          <Action class="link" act={withdraw}>
             {takeBack}
-          </button>
+          </Action>
         )}
       </Origin>
       {event.content.map((part, index) =>
@@ -183,9 +184,9 @@ export function Origin({ event, open, name, children }: OriginProps) {
           </button>
         )}
         {mayCreate() && (
-          <button type="button" class="link" onClick={() => attempt(fork)}>
+          <Action class="link" act={fork}>
             {forkHere}
-          </button>
+          </Action>
         )}
       </details>
     </div>

@@ -1,8 +1,9 @@
 /** The server: its version and limits, its API keys, and a switch that pauses all agents. */
-import { useState } from 'preact/hooks'
+import { useRef, useState } from 'preact/hooks'
 import { AgentServerError } from '../../client/client.ts'
 import type { Scope } from '../../contract/key.ts'
 import type { Info } from '../../contract/server.ts'
+import { Action } from '../parts/action.tsx'
 import { textIn } from '../parts/fields.ts'
 import { WhenLoaded, useLoaded } from '../parts/loaded.tsx'
 import { attempt, notify } from '../parts/notices.tsx'
@@ -30,9 +31,7 @@ export function Server() {
       <WhenLoaded of={info} draw={(value) => <About info={value} />} />
       {may('write') && (
         <p>
-          <button type="button" onClick={() => attempt(pauseEverything)}>
-            {pauseAll}
-          </button>
+          <Action act={pauseEverything}>{pauseAll}</Action>
         </p>
       )}
       {may('admin') && <Keys />}
@@ -128,9 +127,9 @@ function Keys() {
                 </span>
                 <span class="quiet">
                   {lastUsed} {last_used_at === undefined ? never : moment(last_used_at)}{' '}
-                  <button type="button" class="link" onClick={() => attempt(() => remove(id, name))}>
+                  <Action class="link" act={() => remove(id, name)}>
                     {revoke}
-                  </button>
+                  </Action>
                 </span>
               </li>
             ))}
@@ -149,11 +148,19 @@ function Keys() {
 
 function MakeKey({ added }: { readonly added: (key: string) => void }) {
   const { makeKey, keyName, scopes } = texts.value
+  const isBusy = useRef(false)
   const make = async (form: HTMLFormElement) => {
-    const data = new FormData(form)
-    const chosenScopes = SCOPES.filter((scope) => data.get(scope) !== null)
-    added((await client().keys.create({ name: textIn(data, 'name'), scopes: chosenScopes })).key)
-    form.reset()
+    // The form may be sent twice: of two keys, only one would be shown.
+    if (isBusy.current) return
+    isBusy.current = true
+    try {
+      const data = new FormData(form)
+      const chosenScopes = SCOPES.filter((scope) => data.get(scope) !== null)
+      added((await client().keys.create({ name: textIn(data, 'name'), scopes: chosenScopes })).key)
+      form.reset()
+    } finally {
+      isBusy.current = false
+    }
   }
   return (
     <form class="narrow" onSubmit={(event) => (event.preventDefault(), attempt(() => make(event.currentTarget)))}>
@@ -206,9 +213,9 @@ function Logins() {
                 <span class="quiet">
                   {lastUsed} {last_used_at === undefined ? never : moment(last_used_at)}{' '}
                   {!is_current && (
-                    <button type="button" class="link" onClick={() => attempt(() => remove(id))}>
+                    <Action class="link" act={() => remove(id)}>
                       {end}
-                    </button>
+                    </Action>
                   )}
                 </span>
               </li>

@@ -1,9 +1,10 @@
 /** The callbacks of all conversations: those that fail first, why, when they are tried again, and what helps. */
 import { useState } from 'preact/hooks'
 import type { CallbackState, Delivery } from '../../contract/callback.ts'
+import { Action } from '../parts/action.tsx'
 import { moment } from '../parts/amounts.ts'
 import { WhenLoaded, useLoaded } from '../parts/loaded.tsx'
-import { attempt, notify } from '../parts/notices.tsx'
+import { notify } from '../parts/notices.tsx'
 import { texts } from '../state/preferences.ts'
 import { addressOf } from '../state/route.ts'
 import { client, may } from '../state/session.ts'
@@ -84,13 +85,9 @@ function State({ state, onChange }: { readonly state: CallbackState; readonly on
       {!callback.enabled && <p class="fault">{disabled(visible(callback.disabled_reason ?? ''))}</p>}
       {may('write') && (
         <div class="actions">
-          <button type="button" onClick={() => attempt(() => testOf(state).finally(onChange))}>
-            {test}
-          </button>
+          <Action act={() => testOf(state).finally(onChange)}>{test}</Action>
           {(!callback.enabled || callback.failing_since !== undefined) && (
-            <button type="button" onClick={() => attempt(retry)}>
-              {callback.enabled ? tryNow : enable}
-            </button>
+            <Action act={retry}>{callback.enabled ? tryNow : enable}</Action>
           )}
         </div>
       )}
@@ -113,9 +110,9 @@ function FailedDeliveries({ failed, redeliver }: FailedProps) {
         <li key={delivery.id}>
           <span class="fault">{skipped}</span> {whatFailed(delivery)}{' '}
           {may('write') && (
-            <button type="button" class="link" onClick={() => attempt(() => redeliver(delivery.seq))}>
+            <Action class="link" act={() => redeliver(delivery.seq)}>
               {deliverFrom(delivery.seq)}
-            </button>
+            </Action>
           )}
         </li>
       ))}

@@ -1,6 +1,7 @@
 /** What answers cost in the days in the time zone of the browser. */
 import type { UsageReport } from '../../contract/usage.ts'
 import type { QueryFor } from '../../client/client.ts'
+import { serverNow } from './server-time.ts'
 import { client } from './session.ts'
 
 /** Returns the costs of so many days, the last of which is today. */
@@ -24,7 +25,7 @@ export function startsOf({ from, to }: UsageReport, isHourly: boolean): string[]
 const HOUR_MS = 3_600_000
 
 function startOf(days: number): Date {
-  const start = new Date()
+  const start = new Date(serverNow())
   start.setDate(start.getDate() - days + 1)
   return start
 }

@@ -20,7 +20,7 @@ export function listenToKeys(): () => void {
       return
     }
     if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing || dialog.value !== undefined) return
-    if (event.key === 'Escape') return press('[data-escape]')
+    if (event.key === 'Escape') return isOfField(event.target) ? undefined : press('[data-escape]')
     if (singleKeys.value === 'off' || isTyping(event.target)) return
     const isChord = event.timeStamp < chordEnds
     chordEnds = event.key === 'g' ? event.timeStamp + CHORD_MS : 0
@@ -37,6 +37,10 @@ function isTyping(target: EventTarget | null): boolean {
   if (target instanceof HTMLInputElement) return !['checkbox', 'radio', 'button'].includes(target.type)
   return target.isContentEditable || target.matches('textarea, select')
 }
+
+/** Escape empties a search, closes a list, and is meant for no agent where somebody writes something else than a message. */
+const isOfField = (target: EventTarget | null): boolean =>
+  isTyping(target) && target instanceof HTMLElement && target.closest('.composer') === null
 
 function singleKey({ key, repeat }: KeyboardEvent): boolean {
   if (key === '?') dialog.value = 'help'

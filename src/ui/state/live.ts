@@ -3,6 +3,7 @@ import { computed, effect, signal } from '@preact/signals'
 import type { EventOf, EventType } from '../../contract/events/event.ts'
 import type { WaitingRequest } from '../../contract/request.ts'
 import { texts } from './preferences.ts'
+import { serverNow } from './server-time.ts'
 import type { SummaryChange } from './summary-rows.ts'
 import { client, connections, lostSince, messageOf } from './session.ts'
 
@@ -87,7 +88,7 @@ export async function followServer(signal: AbortSignal): Promise<void> {
   }
 }
 
-const onDisconnect = () => (lostSince.value ??= Date.now())
+const onDisconnect = () => (lostSince.value ??= serverNow())
 
 async function followFirehose(signal: AbortSignal, readRequests: () => void, readCounts: () => void): Promise<void> {
   const types = [...REQUEST_TYPES, ...COUNT_TYPES]

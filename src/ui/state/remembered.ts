@@ -1,8 +1,14 @@
 /** Keeps values of this page in the browser. A browser that keeps nothing is one where everything is new each time. */
 
+/** The path that a proxy gives the server, which is at `ui/` there. */
+const BASE_PATH = new URL('..', location.origin + location.pathname).pathname
+
+/** Servers below other paths of this host have their own values. */
+const storedName = (name: string): string => (BASE_PATH === '/' ? name : `${name} ${BASE_PATH}`)
+
 export function rememberedValue(name: string): string | undefined {
   try {
-    return localStorage.getItem(name) ?? undefined
+    return localStorage.getItem(storedName(name)) ?? undefined
   } catch {
     return undefined
   }
@@ -11,8 +17,8 @@ export function rememberedValue(name: string): string | undefined {
 /** Undefined forgets it. */
 export function remember(name: string, value: string | undefined): void {
   try {
-    if (value === undefined || value === '') localStorage.removeItem(name)
-    else localStorage.setItem(name, value)
+    if (value === undefined || value === '') localStorage.removeItem(storedName(name))
+    else localStorage.setItem(storedName(name), value)
   } catch {
     // It is kept until the page is left.
   }
@@ -21,7 +27,7 @@ export function remember(name: string, value: string | undefined): void {
 /** Calls `listener` when another tab has changed the value. Returns what ends it. */
 export function onOtherTab(name: string, listener: (value: string | undefined) => void): () => void {
   const onStorage = ({ key, newValue }: StorageEvent) => {
-    if (key === name || key === null) listener(newValue ?? undefined)
+    if (key === storedName(name) || key === null) listener(newValue ?? undefined)
   }
   addEventListener('storage', onStorage)
   return () => removeEventListener('storage', onStorage)
@@ -33,8 +39,19 @@ export const draftOf = (id: string) => DRAFT + id
 
 export function forgetDrafts(): void {
   try {
-    for (const name of Object.keys(localStorage)) if (name.startsWith(DRAFT)) localStorage.removeItem(name)
+    for (const name of Object.keys(localStorage)) if (isOwnDraft(name)) localStorage.removeItem(name)
   } catch {
     // There are none.
   }
+}
+
+/** Paths begin with a slash, and what a draft is of does not. */
+const isOwnDraft = (name: string): boolean => name.startsWith(DRAFT) && name === storedName(name.replace(/ \/.*$/, ''))
+
+const OWNER = 'writer'
+
+/** Drafts belong to who has logged in. Somebody else neither sees nor continues them. */
+export function keepDraftsOf(owner: string): void {
+  if (rememberedValue(OWNER) !== owner) forgetDrafts()
+  remember(OWNER, owner)
 }

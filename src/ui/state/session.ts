@@ -6,7 +6,8 @@ import type { ReplyOf, StreamSource } from '../../client/client.ts'
 import type { Scope as KeyScope } from '../../contract/key.ts'
 import { LOGIN_VALUE_NAME } from '../../contract/login.ts'
 import { visible } from '../text/visible.ts'
-import { forgetDrafts, remember, rememberedValue } from './remembered.ts'
+import { forgetDrafts, keepDraftsOf, onOtherTab, remember, rememberedValue } from './remembered.ts'
+import { serverNow, timedFetch } from './server-time.ts'
 
 export type PageSession = {
   readonly client: AgentServerClient
@@ -55,8 +56,8 @@ class PageSocket extends WebSocket {
   }
 }
 
-const clientWith = (headers: Readonly<Record<string, string>>): AgentServerClient => {
-  const options = { baseUrl: BASE_URL, headers }
+const clientWith = (headers: Readonly<Record<string, string>>, maxRetries?: number): AgentServerClient => {
+  const options = { baseUrl: BASE_URL, headers, fetch: timedFetch, maxRetries }
   return createClient({ ...options, streamSource: withNotice(webSocketSource({ ...options, WebSocket: PageSocket })) })
 }
 
@@ -81,7 +82,7 @@ export async function resume(): Promise<void> {
   if (code !== undefined) history.replaceState(undefined, '', location.pathname)
   if (session.value) return
   // A link of somebody else does not replace a login that works: what is written then would be theirs.
-  if (value !== undefined) await begin(value).catch(unless(code !== undefined))
+  if (value !== undefined) await beginWhenThere(value).catch(unless(code !== undefined))
   if (code !== undefined && !session.value) await logIn({ code })
 }
 
@@ -90,10 +91,34 @@ const unless = (expectation: boolean) => (error: unknown) => {
   if (!expectation || !isRefused(error)) throw error
 }
 
+/** How long the server may take to say whose the login is, and the wait before it is asked again, in milliseconds. */
+const [ANSWERED_MS, RETRY_MS] = [15_000, 1000]
+
+/** Continues as soon as the server is there. Meanwhile `lostSince` says that it is away. */
+async function beginWhenThere(value: string): Promise<void> {
+  for (;;) {
+    try {
+      return await begin(value)
+    } catch (error) {
+      if (!isAway(error)) throw error
+      lostSince.value ??= serverNow()
+      await new Promise((resolve) => setTimeout(resolve, RETRY_MS))
+    }
+  }
+}
+
+/** It has not answered, or a proxy says that it does not. */
+const isAway = (error: unknown): boolean =>
+  error instanceof AgentServerError
+    ? error.status === undefined || error.status >= 500
+    : error instanceof DOMException && error.name === 'TimeoutError'
+
 async function begin(value: string): Promise<void> {
-  const client = clientWith({ 'X-Login': value })
+  const headers = { 'X-Login': value }
   try {
-    session.value = { client, value, me: await client.me() }
+    const me = await clientWith(headers, 0).me({ signal: AbortSignal.timeout(ANSWERED_MS) })
+    keepDraftsOf(me.key_id ?? me.kind)
+    session.value = { client: clientWith(headers), value, me }
   } catch (error) {
     if (isRefused(error)) forgetValue(value)
     throw error
@@ -105,17 +130,23 @@ function forgetValue(value: string | undefined): void {
   if (rememberedValue(LOGIN_VALUE_NAME) === value) remember(LOGIN_VALUE_NAME, undefined)
 }
 
+// The cookie of the browser is that of the last login: with another value, this one has ended.
+onOtherTab(LOGIN_VALUE_NAME, (value) => {
+  if (session.value?.value !== value) session.value = undefined
+})
+
 const isRefused = (error: unknown): boolean => error instanceof AgentServerError && error.status === 401
 
 /** Ends the login at the server, too. */
 export async function logOut(): Promise<void> {
   const { client, me } = session.value ?? {}
+  forgetDrafts()
   forget()
   if (me?.login_id !== undefined) await client?.logins.delete(me.login_id)
 }
 
+/** Drafts stay: whoever logs in again with the same key continues them. */
 function forget(): void {
-  forgetDrafts()
   forgetValue(session.value?.value)
   session.value = undefined
 }

@@ -1,0 +1,109 @@
+/** What happens to a page that is open all day: a server that is away at its start, a wrong clock, clicks that were not meant. */
+import type { Browser } from 'playwright-core'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import type { Stage } from '../support/agent.ts'
+import { bash, setStage } from '../support/agent.ts'
+import { goTo, openBrowser, openTab } from './browser.ts'
+
+const DAY_MS = 86_400_000
+
+let browser: Browser
+let stage: Stage
+beforeAll(async () => {
+  browser = await openBrowser()
+  const replies = [
+    { when: 'hello', turns: [{ text: 'Hello there.' }] },
+    { when: 'work', turns: [bash('sleep 600'), { text: 'Done.' }] },
+  ]
+  stage = await setStage({ replies }, {})
+})
+afterAll(async () => {
+  await browser.close()
+  await stage[Symbol.asyncDispose]()
+})
+
+/** Returns the paths of requests that change something. */
+function watchChanges({ page }: Awaited<ReturnType<typeof openTab>>): string[] {
+  const paths: string[] = []
+  page.on('request', (request) => {
+    const { pathname } = new URL(request.url())
+    if (request.method() !== 'GET' && pathname !== '/stream-tickets') paths.push(pathname)
+  })
+  return paths
+}
+
+test('a page whose server is away says so instead of asking for a key, and continues when it is back', async () => {
+  const { page } = await openTab(browser, stage.server.url)
+  await page.route('**/me', (route) => route.fulfill({ status: 502, body: '<html>Bad gateway</html>' }))
+  await page.reload()
+  await page.waitForSelector('main .fault:has-text("No connection since")')
+  expect(await page.locator('[name=password]').count()).toBe(0)
+  await page.unroute('**/me')
+  await page.waitForSelector('nav.places')
+  await page.waitForSelector('.lost', { state: 'detached' })
+  await page.route('**/me', () => {})
+  await page.reload()
+  await page.waitForSelector('main .loading')
+  await page.context().close()
+})
+
+test('a browser whose clock is a day ahead, or behind, shows times as the server knows them', async () => {
+  const id = await stage.create({ title: 'times', permission_mode: 'bypass' })
+  await stage.server.call('POST', `/conversations/${id}/messages`, { message: 'work', run: true })
+  for (const days of [1, -1]) {
+    const { page } = await openTab(browser, stage.server.url)
+    await page.clock.install({ time: Date.now() + days * DAY_MS })
+    await page.reload()
+    await page.waitForSelector('.summary:has-text("times")')
+    expect(await page.locator('.summary time').first().textContent()).toMatch(/^\d+(?:s|m)$/)
+    await goTo(page, `#/c/${id}`)
+    await page.waitForSelector('.tool:has-text("sleep 600")')
+    expect(await page.locator('.meta').textContent()).not.toMatch(/ h /)
+    await goTo(page, '#/costs')
+    await page.selectOption('select', '1')
+    await page.waitForSelector('.loading', { state: 'detached' })
+    expect(await page.locator('.fault').count()).toBe(0)
+    await page.context().close()
+  }
+  await stage.server.call('POST', `/conversations/${id}/pause`, { interrupt: true })
+})
+
+test('a double click starts one thing', async () => {
+  const id = await stage.create({ title: 'clicks' })
+  await stage.say(id, 'hello')
+  const tab = await openTab(browser, stage.server.url, { hash: `#/c/${id}` })
+  const { page } = tab
+  await page.waitForSelector('.end')
+  const changes = watchChanges(tab)
+  await page.locator('summary').first().click()
+  await page.locator('text=Fork from here').first().dblclick()
+  await page.waitForSelector('.notice')
+  await goTo(page, '#/server')
+  await page.fill('[name=name]', 'one')
+  await page.locator('text=Make a key').dblclick()
+  await page.waitForSelector('code.secret')
+  await page.locator('text=Pause all agents').dblclick()
+  await page.waitForSelector('.notice:has-text("paused")')
+  expect(changes).toEqual([`/conversations/${id}/fork`, '/keys'])
+  expect((await stage.server.call('GET', '/keys')).body.items).toHaveLength(1)
+  await page.context().close()
+})
+
+test('Escape in a field is meant for the field, and elsewhere it pauses the agent', async () => {
+  const id = await stage.create({ title: 'escape', permission_mode: 'bypass' })
+  await stage.server.call('POST', `/conversations/${id}/messages`, { message: 'work', run: true })
+  const tab = await openTab(browser, stage.server.url, { hash: `#/c/${id}/files` })
+  const { page } = tab
+  const changes = watchChanges(tab)
+  await page.waitForSelector('button:has-text("Pause")')
+  await page.fill('main [type=search]', 'words')
+  await page.keyboard.press('Escape')
+  expect(await page.inputValue('main [type=search]')).toBe('')
+  expect(changes).toEqual([])
+  await page.click('nav.tabs >> text=Chat')
+  await page.focus('.composer textarea')
+  await page.keyboard.press('Escape')
+  await page.waitForSelector('button:has-text("Continue")')
+  expect(changes).toEqual([`/conversations/${id}/pause`])
+  await page.context().close()
+})
