@@ -6,9 +6,12 @@ import { mkdtempSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { BrowserContext, Page } from 'playwright-core'
+import { OauthServer } from '../test/mcp/children/oauth-server.ts'
 import { setStage } from '../test/support/agent.ts'
 import { startReceiver } from '../test/support/receiver.ts'
 import { goTo, openBrowser, openTab } from '../test/ui/browser.ts'
+import { germanScreensOf, readerScreensOf, screensOf } from './ui/screen-list.ts'
+import type { Screen } from './ui/screen-list.ts'
 import { fillStage, SCREEN_SCRIPT } from './ui/screen-stage.ts'
 import type { StageIds } from './ui/screen-stage.ts'
 
@@ -16,79 +19,8 @@ const WIDTHS = [360, 1280, 1920] as const
 const LOOKS = ['light', 'dark'] as const
 /** A picture is taken when nothing has moved for that long, milliseconds. */
 const STILL_MS = 300
-
-type Screen = {
-  readonly name: string
-  readonly hash: string
-  /** What makes the state, once the screen is shown. */
-  readonly act?: (page: Page) => Promise<unknown>
-}
-
-/** Requests of the page that never end, fail, or find nobody. */
-const hang = (pattern: string) => async (page: Page) => {
-  await page.route(pattern, () => {})
-  await page.reload()
-}
-const fail = (pattern: string) => async (page: Page) => {
-  const body = { error: 'storage_failed', message: 'The disk is full. Free some space, and try again.' }
-  await page.route(pattern, (route) => route.fulfill({ status: 507, json: body }))
-  await page.reload()
-}
-const answerEmpty = (pattern: string) => async (page: Page) => {
-  await page.route(pattern, (route) => route.fulfill({ json: { items: [], count: 0, next_page_id: null } }))
-  await page.reload()
-}
-const click = (selector: string) => (page: Page) => page.click(selector)
-const press = (key: string) => (page: Page) => page.keyboard.press(key)
-const open = async (page: Page) => {
-  await page.evaluate(`document.querySelectorAll('.tool [aria-expanded=false]').forEach((line) => line.click())`)
-}
-
-const screensOf = (ids: StageIds): Screen[] => [
-  { name: 'inbox', hash: '#/' },
-  { name: 'inbox-empty', hash: '#/', act: answerEmpty('**/requests?*') },
-  { name: 'inbox-loading', hash: '#/', act: hang('**/requests?*') },
-  { name: 'conversations', hash: '#/conversations' },
-  { name: 'conversations-selected', hash: '#/conversations', act: click('.selectable input >> nth=1') },
-  { name: 'conversations-found', hash: '#/conversations', act: (page) => page.fill('[data-search]', 'total') },
-  { name: 'conversations-none', hash: '#/conversations', act: (page) => page.fill('[data-search]', 'zzz') },
-  { name: 'conversations-failed', hash: '#/conversations', act: fail('**/conversations/summaries?*') },
-  { name: 'conversations-loading', hash: '#/conversations', act: hang('**/conversations/summaries?*') },
-  { name: 'chat', hash: `#/c/${ids.done}` },
-  { name: 'chat-open', hash: `#/c/${ids.done}`, act: open },
-  { name: 'chat-plan', hash: `#/c/${ids.done}`, act: click('.plan summary') },
-  { name: 'chat-running', hash: `#/c/${ids.running}` },
-  { name: 'chat-waiting', hash: `#/c/${ids.permission}` },
-  { name: 'chat-failed', hash: `#/c/${ids.failed}` },
-  { name: 'chat-empty', hash: `#/c/${ids.empty}` },
-  { name: 'chat-long', hash: `#/c/${ids.long}` },
-  { name: 'chat-deleted', hash: '#/c/0199a1f0-5c3e-7d12-9b1a-2f6d8c40a7e1' },
-  { name: 'changes', hash: `#/c/${ids.done}/changes` },
-  { name: 'changes-comment', hash: `#/c/${ids.done}/changes`, act: click('button.line-number >> nth=2') },
-  { name: 'changes-unknown', hash: `#/c/${ids.empty}/changes` },
-  { name: 'files', hash: `#/c/${ids.done}/files` },
-  { name: 'file', hash: `#/c/${ids.done}/files`, act: click('.files button:has-text("total.sh")') },
-  { name: 'files-empty', hash: `#/c/${ids.empty}/files` },
-  { name: 'commands', hash: `#/c/${ids.done}/commands` },
-  { name: 'timeline', hash: `#/c/${ids.done}/timeline` },
-  {
-    name: 'timeline-range',
-    hash: `#/c/${ids.done}/timeline`,
-    act: (page) => page.locator('input[type=range]').first().fill('60'),
-  },
-  { name: 'settings', hash: `#/c/${ids.done}/settings` },
-  { name: 'new', hash: '#/new' },
-  { name: 'costs', hash: '#/costs' },
-  { name: 'costs-table', hash: '#/costs', act: click('summary') },
-  { name: 'costs-empty', hash: '#/costs', act: (page) => page.selectOption('select >> nth=0', '1') },
-  { name: 'webhooks', hash: '#/webhooks' },
-  { name: 'webhooks-empty', hash: '#/webhooks', act: answerEmpty('**/callbacks?*') },
-  { name: 'server', hash: '#/server' },
-  { name: 'preferences', hash: '#/settings' },
-  { name: 'palette', hash: '#/conversations', act: press('Control+k') },
-  { name: 'keys', hash: '#/conversations', act: press('?') },
-  { name: 'notice', hash: '#/server', act: click('text=Pause all agents') },
-]
+/** A state that cannot be made is reported, and the others are taken. */
+const PATIENCE_MS = 30_000
 
 const words = process.argv.slice(2)
 const isWanted = (name: string) => words.length === 0 || words.some((word) => name.includes(word))
@@ -96,21 +28,32 @@ const isWanted = (name: string) => words.length === 0 || words.some((word) => na
 const folder = mkdtempSync(join(tmpdir(), 'screens-'))
 const browser = await openBrowser()
 const receiver = await startReceiver(() => 500)
-const stage = await setStage(SCREEN_SCRIPT, { env: { OPENHANDS_CALLBACK_ALLOW: '127.0.0.1' } })
+const oauth = await OauthServer.start()
+const stage = await setStage(SCREEN_SCRIPT, {
+  env: { OPENHANDS_CALLBACK_ALLOW: '127.0.0.1', OPENHANDS_MCP_ALLOW: '127.0.0.1' },
+})
 try {
-  const ids = await fillStage(stage, receiver.url)
+  const ids = await fillStage(stage, { receiverUrl: receiver.url, mcpUrl: oauth.mcpUrl('plain') })
   const { page: first } = await openTab(browser, stage.server.url)
-  for (const screen of screensOf(ids).filter(({ name }) => isWanted(name))) await take(first.context(), screen)
-  await takeOthers(first)
+  await takeAll(first.context(), screensOf(ids))
+  await takeOthers(first, ids)
 } finally {
   await browser.close()
   await receiver[Symbol.asyncDispose]()
+  await oauth[Symbol.asyncDispose]()
   await stage[Symbol.asyncDispose]()
 }
 process.stdout.write(`${folder}\n`)
 
+async function takeAll(context: BrowserContext, screens: readonly Screen[]): Promise<void> {
+  for (const screen of screens.filter(({ name }) => isWanted(name))) await take(context, screen)
+}
+
 async function take(context: BrowserContext, { name, hash, act }: Screen): Promise<void> {
   const page = await context.newPage()
+  page.setDefaultTimeout(PATIENCE_MS)
+  // What a small screen scrolls to is decided when it opens.
+  await page.setViewportSize({ width: WIDTHS[0], height: 800 })
   await page.goto(`${stage.server.url}/ui/${hash}`)
   await page.waitForSelector('main')
   await settle(page)
@@ -123,36 +66,54 @@ async function take(context: BrowserContext, { name, hash, act }: Screen): Promi
   await page.close()
 }
 
-/** Takes the pictures for which the login, the rights or the server are others. */
-async function takeOthers(page: Page): Promise<void> {
+/** Takes the pictures for which the login, the language, the rights or the server are others. */
+async function takeOthers(page: Page, ids: StageIds): Promise<void> {
+  const { page: german } = await openTab(browser, stage.server.url)
+  await german.evaluate(`localStorage.setItem('language', 'de')`)
+  await takeAll(german.context(), germanScreensOf(ids))
   const { body } = await stage.server.call('POST', '/keys', { name: 'reader', scopes: ['read'] })
   const { page: reader } = await openTab(browser, stage.server.url, { key: body.key })
-  if (isWanted('reader')) await shoot(reader, 'reader')
-  if (isWanted('offline')) {
-    await goTo(page, '#/')
-    await stage.server.stop('SIGKILL')
-    await page.waitForSelector('.lost')
-    await shoot(page, 'offline')
-    await stage.server.restart()
-  }
-  if (!isWanted('login')) return
-  await goTo(reader, '#/settings')
-  await reader.click('text=Log out')
-  await reader.waitForSelector('[name=password]')
-  await shoot(reader, 'login')
-  await reader.fill('[name=password]', 'wrong')
-  await reader.click('button[type=submit]')
-  await reader.waitForSelector('[role=alert]')
-  await shoot(reader, 'login-refused')
+  await takeAll(reader.context(), readerScreensOf(ids))
+  if (isWanted('offline')) await takeOffline(page, ids)
+  if (isWanted('login')) await takeLogin(reader)
+}
+
+async function takeOffline(page: Page, { done }: StageIds): Promise<void> {
+  await goTo(page, '#/')
+  await page.waitForSelector('main h1')
+  await stage.server.stop('SIGKILL')
+  await page.waitForSelector('.lost')
+  await shoot(page, 'offline')
+  await stage.server.restart()
+  await page.waitForSelector('.lost', { state: 'detached' })
+  await goTo(page, `#/c/${done}`)
+  await page.waitForSelector('.end')
+  await stage.server.stop('SIGKILL')
+  await page.waitForSelector('.lost')
+  await shoot(page, 'offline-chat')
+  await stage.server.restart()
+}
+
+async function takeLogin(page: Page): Promise<void> {
+  await goTo(page, '#/settings')
+  await page.click('text=Log out')
+  await page.waitForSelector('[name=password]')
+  await shoot(page, 'login')
+  await page.fill('[name=password]', 'wrong')
+  await page.click('button[type=submit]')
+  await page.waitForSelector('[role=alert]')
+  await shoot(page, 'login-refused')
 }
 
 async function shoot(page: Page, name: string): Promise<void> {
-  for (const colorScheme of LOOKS) {
-    await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' })
-    for (const width of WIDTHS) {
-      await page.setViewportSize({ width, height: width === 1920 ? 1080 : 800 })
+  for (const width of WIDTHS) {
+    await page.setViewportSize({ width, height: width === 1920 ? 1080 : 800 })
+    for (const colorScheme of LOOKS) {
+      await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' })
       await settle(page)
       if (!name.includes('loading')) await page.waitForSelector('.loading', { state: 'detached' })
+      // A card that has just moved cannot be decided for a moment.
+      await page.waitForSelector('[data-key=a]:disabled', { state: 'detached' })
       await page.screenshot({ path: join(folder, `${name}-${width}-${colorScheme}.png`) })
     }
   }

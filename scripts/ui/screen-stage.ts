@@ -82,10 +82,13 @@ export const SCREEN_SCRIPT: Script = {
 }
 
 export type StageIds = Readonly<
-  Record<'done' | 'running' | 'permission' | 'question' | 'failed' | 'empty' | 'long', string>
+  Record<'done' | 'running' | 'permission' | 'question' | 'failed' | 'empty' | 'long' | 'servers', string>
 >
 
-export async function fillStage(stage: Stage, receiverUrl: string): Promise<StageIds> {
+/** Where webhooks are delivered, and an MCP server that needs an authorization. */
+type Outside = { readonly receiverUrl: string; readonly mcpUrl: string }
+
+export async function fillStage(stage: Stage, { receiverUrl, mcpUrl }: Outside): Promise<StageIds> {
   const post = (id: string, message: string) =>
     stage.server.call('POST', `/conversations/${id}/messages`, { message, run: true })
   const workdir = repositoryIn(stage.server.home)
@@ -108,9 +111,10 @@ export async function fillStage(stage: Stage, receiverUrl: string): Promise<Stag
   await stage.server.call('POST', `/conversations/${done}/callbacks`, { url: `${receiverUrl}/hooks/agents` })
   await stage.server.call('POST', `/conversations/${done}/callbacks`, { url: 'http://127.0.0.1:9/refused' })
   await post(done, 'spend')
+  const servers = await withServers(stage, mcpUrl)
   await stage.server.call('POST', '/keys', { name: 'nightly', scopes: ['read', 'write'] })
   await stage.server.call('POST', '/keys', { name: 'reviews', scopes: ['read', 'approve', 'files'], user_id: 'ada' })
-  return { done, running, permission, question: asking, failed, empty, long }
+  return { done, running, permission, question: asking, failed, empty, long, servers }
 }
 
 async function spendOn(stage: Stage): Promise<void> {
@@ -120,6 +124,20 @@ async function spendOn(stage: Stage): Promise<void> {
     const id = await stage.create({ llm_config, title: `Review with ${model}`, labels: ['review'], user_id: 'ada' })
     await stage.say(id, 'spend')
   }
+}
+
+/** A conversation whose MCP servers do not start, and one in the archive. */
+async function withServers(stage: Stage, mcpUrl: string): Promise<string> {
+  const old = await stage.create({ title: 'Reports of last year', labels: ['reports'] })
+  await stage.say(old, 'spend')
+  await stage.server.call('PUT', `/conversations/${old}/config`, { archived: true })
+  const broken = { command: 'bash', args: ['-c', 'echo "Error: Cannot find module \'./tickets.js\'" >&2; exit 1'] }
+  const id = await stage.create({
+    title: 'Tickets and their code',
+    mcp: { mcpServers: { tickets: broken, wiki: { url: mcpUrl } } },
+  })
+  await stage.say(id, 'spend')
+  return id
 }
 
 /** A directory with a commit, and changes since then. */
