@@ -7,7 +7,6 @@ import { enableCompileCache } from 'node:module'
 import { join } from 'node:path'
 import * as fc from 'fast-check'
 import { afterAll, beforeEach, expect, inject } from 'vitest'
-import type { LeftProcess } from './left-processes.ts'
 import { endProcesses, processesOf } from './left-processes.ts'
 import { IS_SOAK, PATIENCE_MS } from './patience.ts'
 import { until } from './until.ts'
@@ -34,17 +33,15 @@ beforeEach((context) => {
 
 // Vitest runs the hooks of the setup after those of the file.
 afterAll(async () => {
+  // A process that got a signal to end takes a moment, and so does what a property had begun when its time was up.
+  const isClean = () => Promise.resolve(processesOf(directory).length === 0 && filesIn().length === 0)
+  await until('the end of all processes and files', isClean).catch(() => {}) // as they are
   if (before === undefined) delete process.env['TMPDIR']
   else process.env['TMPDIR'] = before
-  const processes = await leftProcesses()
+  const [processes, files] = [processesOf(directory), filesIn()]
   endProcesses(processes)
-  const files = readdirSync(directory).filter((name) => name !== SHARED_CACHE)
   rmSync(directory, { recursive: true, force: true })
   expect({ files, processes }, 'what this file leaves').toEqual({ files: [], processes: [] })
 })
 
-/** A process that got a signal to end takes a moment. */
-async function leftProcesses(): Promise<LeftProcess[]> {
-  await until('the end of all processes', async () => processesOf(directory).length === 0).catch(() => {}) // as they are
-  return processesOf(directory)
-}
+const filesIn = () => readdirSync(directory).filter((name) => name !== SHARED_CACHE)
