@@ -16,6 +16,8 @@ const COMMAND_MARK = 'AGENT_SERVER_COMMAND'
 const PROGRAM_PREFIX = '+'
 /** Time limit of one search for processes to end; processes that the kernel does not end are abandoned. */
 const END_TIMEOUT_MS = 2500
+/** A search has at least these, however late it is: on a machine that stands still, its time passes without work. */
+const LEAST_ROUNDS = 10
 const ROUND_MS = 5
 /** One scan can miss a process: during exec it has no environment, and its child may be too new. */
 const EMPTY_ROUNDS = 3
@@ -154,13 +156,15 @@ function readMarks(environment: string): Marks | undefined {
 
 async function endAll(find: () => Promise<ProcessEntry[]>): Promise<void> {
   const deadline = performance.now() + END_TIMEOUT_MS
-  for (let empty = 0; performance.now() < deadline && empty < EMPTY_ROUNDS;) {
+  for (let round = 0, empty = 0; isInTime(round, deadline) && empty < EMPTY_ROUNDS; round++) {
     const frozenProcesses = await freezeAll(find, deadline)
     empty = frozenProcesses.length === 0 ? empty + 1 : 0
     for (const process of frozenProcesses) signalProcess(process, 'SIGKILL')
     await delay(ROUND_MS)
   }
 }
+
+const isInTime = (round: number, deadline: number) => round < LEAST_ROUNDS || performance.now() < deadline
 
 function valueIn(environment: string, name: string): string | undefined {
   const entry = environment.split('\0').find((each) => each.startsWith(`${name}=`))
@@ -170,8 +174,7 @@ function valueIn(environment: string, name: string): string | undefined {
 /** Stops all processes before killing any: otherwise one could keep starting others while its parent dies. */
 async function freezeAll(find: () => Promise<ProcessEntry[]>, deadline: number): Promise<ProcessEntry[]> {
   const frozenProcesses = new Map<string, ProcessEntry>()
-  // Run at least once: processes found late are killed, too.
-  for (let round = 0; round === 0 || performance.now() < deadline; round++) {
+  for (let round = 0; isInTime(round, deadline); round++) {
     const foundProcesses = (await find()).map((process) => [processKey(process), process] as const)
     const running = foundProcesses.filter(([key]) => !frozenProcesses.has(key))
     if (running.length === 0) break
