@@ -1,7 +1,7 @@
 /** Threads of the Chat Completions API on a real server: what continues, what is taken back, and what waits. */
 import { access } from 'node:fs/promises'
 import { join } from 'node:path'
-import OpenAI from 'openai'
+import OpenAI, { APIError } from 'openai'
 import type { ChatCompletionMessageParam } from 'openai/resources/chat/completions'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { ScriptedQuestion, ScriptedTurn } from '../../src/llm/scripted/script.ts'
@@ -9,6 +9,7 @@ import { setStage } from '../support/agent.ts'
 import { ASKS } from '../support/asked-question.ts'
 import { LOOK_UP } from '../support/chat-completions.ts'
 import { KEY } from '../support/server.ts'
+import { until } from '../support/until.ts'
 
 const stage = await setStage(({ body }) => turnFor(body), {})
 afterAll(() => stage[Symbol.asyncDispose]())
@@ -31,6 +32,7 @@ function turnFor({ messages }: ScriptedQuestion['body']): ScriptedTurn {
     }
   if (said.includes('which one')) return ASKS
   if (said.includes('look up')) return { calls: [{ name: 'look_up', arguments: { number: '17' } }] }
+  if (said.includes('endless')) return { text: 'one '.repeat(300), chunk_delay_ms: 500 }
   if (said.includes('slowly')) return { text: 'one two three four five six', chunk_delay_ms: 100 }
   const all = messages.flatMap((message) => (message.role === 'user' ? [textIn(message)] : []))
   const texts = all.filter((text) => !text.startsWith('[The user has taken the conversation back'))
@@ -191,11 +193,11 @@ test('what a client takes back while it waits, or after it was stopped, ends', a
   const slow = chat.sayAfter(0, 'touch nothing').then(() => chat.sayAfter(0, 'slowly'))
   await expect(slow).rejects.toMatchObject({ code: 'history_differs' })
   const other = new Chat('paused')
-  const answer = other.say('slowly')
+  const answer = other.say('endless')
   await expect.poll(async () => (await viewOf(other).catch(() => ({}))).status).toBe('running')
   await server.call('POST', `/conversations/${(await viewOf(other)).id}/pause`, { interrupt: true })
   expect((await answer).message.content).toMatch(/\(The agent was stopped\.\)$/)
-  expect((await other.say('and')).message.content).toBe('I know: slowly, and.')
+  expect((await other.say('and')).message.content).toBe('I know: endless, and.')
 })
 
 test('a question is text, and the next message closes it once, also if the client repeats it', async () => {
@@ -213,16 +215,20 @@ test('a question is text, and the next message closes it once, also if the clien
 })
 
 test('a busy thread is refused, and a lost connection does not stop its agent', async () => {
-  const chat = new Chat('busy')
   const messages = [{ role: 'user' as const, content: 'slowly' }]
-  const stop = new AbortController()
-  const options = { headers: { 'X-Conversation-Id': 'busy' }, signal: stop.signal }
-  const stream = await openai.chat.completions.create({ model: 'coder', messages, stream: true }, options)
-  for await (const { choices } of stream) if (choices[0]?.delta.content) break
-  const error = await chat.send([...messages, { role: 'user', content: 'and' }]).catch((reason: unknown) => reason)
+  let threads = 0
+  // The agent of a thread may have ended before the next message comes.
+  const { chat, error } = await until('a thread that is busy', async () => {
+    const thread = new Chat(`busy-${++threads}`)
+    const options = { headers: { 'X-Conversation-Id': thread.thread } }
+    const stream = await openai.chat.completions.create({ model: 'coder', messages, stream: true }, options)
+    for await (const { choices } of stream) if (choices[0]?.delta.content) break
+    const next = [...messages, { role: 'user' as const, content: 'and' }]
+    const refusal = await thread.send(next).catch((reason: unknown) => reason)
+    return refusal instanceof APIError && { chat: thread, error: refusal }
+  })
   expect(error).toMatchObject({ status: 409, code: 'conversation_running' })
-  expect((error as InstanceType<typeof OpenAI.APIError>).headers!.get('retry-after')).toBe('1')
-  stop.abort()
+  expect(error.headers!.get('retry-after')).toBe('1')
   await expect.poll(async () => (await viewOf(chat)).status).toBe('idle')
   const part = { role: 'assistant', content: 'one two' } as const
   const next = await chat.send([...messages, part, { role: 'user', content: 'and' }])
@@ -233,7 +239,9 @@ test('a request that the client repeats is the same turn, and a key belongs to o
   const chat = new Chat('repeated')
   const messages = [{ role: 'user' as const, content: 'slowly' }]
   const first = chat.send(messages)
-  await expect.poll(async () => (await viewOf(chat).catch(() => ({}))).status).toBe('running')
+  const isStored = async () =>
+    (await stage.events((await viewOf(chat)).id, 'types=UserMessage').catch(() => [])).length > 0
+  await until('the message', () => isStored().catch(() => false))
   const again = await chat.send(messages, {}, { 'X-Stainless-Retry-Count': '1' })
   expect(again.message.content).toBe((await first).message.content)
   const key = { 'Idempotency-Key': 'key-17' }

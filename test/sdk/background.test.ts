@@ -48,7 +48,7 @@ test('a query that cannot decide ends, and one that can decides later, for which
 })
 
 test('a query that is left early ends them', async () => {
-  const left = query({ prompt: background('slow for a long time'), options })
+  const left = query({ prompt: background(`slow ${'for a long time '.repeat(100)}`), options })
   for await (const event of left) if (event.type === 'Result') break
   const ends = resultsIn(await logOf(left.sessionId!))
   expect(ends.map((event) => event.background_agent_id !== undefined)).toEqual([false, true])

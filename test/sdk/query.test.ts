@@ -12,6 +12,7 @@ import { lockDataDirectory } from '../../src/storage/files/directory/data-lock.t
 import { eventsOf, resultsIn, setServedStage } from './stage.ts'
 import { takeTime } from '../support/take-time.ts'
 import { decisionsIn, openedIn } from '../support/answering.ts'
+import { UNTIL_ALLOWED } from '../support/background.ts'
 
 const stage = await setServedStage()
 const { options, server } = stage
@@ -102,23 +103,27 @@ describe('a query', () => {
   })
 
   test('takes back a message that the agent has not read, and ends without its answer', async () => {
+    const cwd = join(stage.home, 'withdraws')
+    await mkdir(cwd, { recursive: true })
     const begun = Promise.withResolvers<void>()
+    const first = `call Bash ${JSON.stringify({ command: UNTIL_ALLOWED })}`
     async function* messages() {
-      yield 'slow words of the first'
+      yield first
       await begun.promise
-      yield 'second'
+      yield 'a later message'
     }
-    const asking = query({ prompt: messages(), options: { ...options, includePartialMessages: true } })
+    const asking = query({ prompt: messages(), options: { ...options, cwd, permissionMode: 'bypass' } })
     const requests = stage.model.requests.length
     const texts: unknown[] = []
     for await (const event of asking) {
-      if (event.type === 'AssistantDelta') begun.resolve()
-      if (event.type !== 'UserMessage') continue
-      const isSecond = texts.push(event.content) === 2
-      if (isSecond) expect((await asking.withdrawMessage(event.id)).message?.content).toEqual(event.content)
+      if (event.type === 'ToolUse') begun.resolve()
+      if (event.type !== 'UserMessage' || texts.push(event.content) < 2) continue
+      expect((await asking.withdrawMessage(event.id)).message?.content).toEqual(event.content)
+      await writeFile(join(cwd, 'allowed'), '')
     }
-    expect(texts).toEqual([[{ type: 'text', text: 'slow words of the first' }], [{ type: 'text', text: 'second' }]])
-    expect(stage.model.requests.length - requests).toBe(1)
+    expect(texts).toEqual([[{ type: 'text', text: first }], [{ type: 'text', text: 'a later message' }]])
+    const asked = stage.model.requests.slice(requests).map(({ text }) => text.includes('a later message'))
+    expect(asked, 'the call, and its result').toEqual([false, false])
   })
 
   test('restores the files as they were when a message was sent, and the conversation stays', async () => {
@@ -155,7 +160,7 @@ describe('a query', () => {
   })
 
   test('can be controlled while it lasts', async () => {
-    const asking = query({ prompt: 'slow words that take a while to be said', options })
+    const asking = query({ prompt: `slow ${'words that take a while to be said '.repeat(50)}`, options })
     await expect(asking.interrupt()).rejects.toThrow('Read its first event')
     const events: QueryEvent[] = []
     for await (const event of asking) {

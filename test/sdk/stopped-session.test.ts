@@ -23,6 +23,9 @@ const QUESTION = {
   multiSelect: false,
 }
 
+/** More than the model says before it is stopped. */
+const SLOW_ONCE = `slow once${' and then at once'.repeat(100)}`
+
 /** A session whose only call waits. */
 const wait = (prompt = bash('mkdir made')) =>
   run({ prompt, options: { ...options, permissionMode: 'default', tools: ['Bash', 'AskUserQuestion', 'Task'] } })
@@ -162,14 +165,14 @@ describe('a session that waits', () => {
 
 describe('a session', () => {
   test('that was cut off continues its run', async () => {
-    const asking = query({ prompt: 'slow once and then at once', options })
+    const asking = query({ prompt: SLOW_ONCE, options })
     for await (const event of asking) if (event.type === 'UserMessage') break
     const { finalText, stopReason } = await run({ options: { resume: asking.sessionId!, persistDir } })
-    expect([stopReason, finalText]).toEqual(['completed', 'slow once and then at once'])
+    expect([stopReason, finalText]).toEqual(['completed', SLOW_ONCE])
   })
 
   test('that several programs continue has one run, also if one of them comes after its end', async () => {
-    const asking = query({ prompt: 'slow once for two', options })
+    const asking = query({ prompt: `${SLOW_ONCE} for two`, options })
     for await (const event of asking) if (event.type === 'UserMessage') break
     const conversation = server.client.conversation(asking.sessionId!)
     const seen = await readStopped(conversation, await conversation.get())

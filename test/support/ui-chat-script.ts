@@ -20,7 +20,7 @@ export function uiChatTurn({ messages }: ScriptedQuestion['body']): ScriptedTurn
   if (said.includes('look up')) return { calls: [{ name: 'look_up', arguments: { number: '17' } }] }
   if (said.includes('which')) return ASKS
   if (said.includes('slowly')) return { text: 'one two three four five six seven', chunk_delay_ms: 60 }
-  if (said.includes('endless')) return { text: 'word '.repeat(300), chunk_delay_ms: 60 }
+  if (said.includes('endless')) return { text: 'word '.repeat(300), chunk_delay_ms: 500 }
   if (said.includes('cut off') && cuts++ === 0) return { text: 'lost words', chunk_delay_ms: 60, cut_after: 1 }
   if (said.includes('fail')) return { status: 400, error: { message: 'no such thing' } }
   if (said.includes('count')) return { text: `Answer ${JSON.stringify(messages).match(/count/g)?.length}.` }
