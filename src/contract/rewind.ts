@@ -67,8 +67,12 @@ export const RewindOutcome = z
         snapshot_id: z.uuid().describe('The snapshot with the files as they were after `to_seq`.'),
         changed: z.array(z.string()).describe('Paths that are written.'),
         removed: z.array(z.string()).describe('Paths that a later snapshot has, and this one does not.'),
-        insertions: z.int().nonnegative().describe('Lines that the restore adds.'),
-        deletions: z.int().nonnegative().describe('Lines that the restore removes.'),
+        insertions: z
+          .int()
+          .nonnegative()
+          .optional()
+          .describe('Lines that the restore adds. Absent if counting takes longer than 5 seconds.'),
+        deletions: z.int().nonnegative().optional().describe('Lines that the restore removes; absent as these.'),
         changed_since: z.array(z.string()).describe('Paths that have changed since the last snapshot.'),
         left_out: z.array(LeftOutPath).describe('Paths that no restore touches.'),
         failed: z.array(z.object({ path: z.string(), reason: z.string() })).describe('Paths that stay as they are.'),

@@ -2,10 +2,17 @@
 import type { FileDifference } from '../git/parse-diff.ts'
 import { parseDifferences } from '../git/parse-diff.ts'
 import type { GitStore } from './git-store.ts'
+import { Problem } from '../../contract/problem.ts'
 
 export type Totals = { readonly files: number; readonly added: number; readonly removed: number }
 
-const OPTIONS = ['--no-ext-diff', '--no-textconv', '--no-color', '-r', '-M', '-l', '1000', '--full-index']
+/**
+ * Files that were renamed and changed are looked for among so many that are gone, and as many that are new: git compares the
+ * content of each with each. Those that were only renamed, or only moved, are found among any number.
+ */
+const MAX_COMPARED = 100
+
+const OPTIONS = ['--no-ext-diff', '--no-textconv', '--no-color', '-r', '-M', `-l${MAX_COMPARED}`, '--full-index']
 
 export type Commits = readonly [from: string, to: string]
 
@@ -31,8 +38,18 @@ export function totalsOf(files: readonly FileDifference[]): Totals {
   return { files: files.length, added: sum(({ added }) => added), removed: sum(({ removed }) => removed) }
 }
 
-export const totalsBetween = async (git: GitStore, commits: DiffRange['commits']): Promise<Totals> =>
-  totalsOf(await differences(git, { commits, paths: [] }))
+/** What waits for the totals is not worth more, in milliseconds. */
+const COUNT_MS = 5000
+
+/** Returns undefined if counting takes too long, or there are too many files. Throws a `Problem` for what cannot be read. */
+export async function totalsBetween(git: GitStore, commits: Commits): Promise<Totals | undefined> {
+  try {
+    return totalsOf(await differences(git, { commits, paths: [] }, AbortSignal.timeout(COUNT_MS)))
+  } catch (error) {
+    if (error instanceof Problem) throw error
+    return undefined
+  }
+}
 
 /** A longer patch is cut. */
 const MAX_PATCH_BYTES = 256 * 1024

@@ -25,12 +25,17 @@ export async function viewDiff(deps: DiffDeps, query: GetDiff, signal: AbortSign
   // A directory that the conversation no longer has is not shown.
   const paths = query.path === undefined ? roots.map(gitRootOf) : [await gitPathOf(query.path, roots)]
   const range = { commits, paths }
-  const all = await differences(snapshots.git, range, signal).catch((error: unknown) => {
+  const fail = (error: unknown) => {
+    signal.throwIfAborted()
+    if (!(error instanceof Problem)) throw tooMuch(error)
     throw query.page_id === undefined ? error : endedPage(error)
-  })
+  }
+  const all = await differences(snapshots.git, range, signal).catch(fail)
   const count = Math.max(Math.min(query.limit, all.length - first), 0)
   const patches =
-    query.patch && count > 0 ? await patchesOf(snapshots.git, range, { all, first, count }, signal) : undefined
+    query.patch && count > 0
+      ? await patchesOf(snapshots.git, range, { all, first, count }, signal).catch(fail)
+      : undefined
   const shownDifferences = all.slice(first, first + Math.max(patches?.length ?? count, 1))
   const next = first + shownDifferences.length
   return {
@@ -62,6 +67,10 @@ const endedPage = (cause: unknown) =>
   new Problem('snapshot_not_found', 'The snapshots of this page_id do not exist any more; begin without one.', {
     cause,
   })
+
+/** Git was ended, and has not failed. */
+const tooMuch = (cause: unknown) =>
+  new Problem('git_failed', 'Git takes too long to compare these files, or they are too many: name a path.', { cause })
 
 const gitRootOf = ({ key }: RootPaths) => `files/${rootNameOf(key)}`
 

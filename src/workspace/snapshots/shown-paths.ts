@@ -17,8 +17,8 @@ export type RestoreReport = {
   readonly snapshot_id: string
   readonly changed: readonly string[]
   readonly removed: readonly string[]
-  /** Lines of all files together. Absent in a copy. */
-  readonly lines?: Totals
+  /** Lines of all files together. Absent in a copy, and if counting takes too long. */
+  readonly lines?: Totals | undefined
   /** What would be replaced and differs from the last snapshot: somebody has changed it since. */
   readonly changed_since: readonly string[]
   readonly left_out: readonly ShownLeftOut[]

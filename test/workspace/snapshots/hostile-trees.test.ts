@@ -4,7 +4,8 @@ import { once } from 'node:events'
 import * as fs from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { differences, patchesOf } from '../../../src/workspace/snapshots/diff-snapshots.ts'
+import { differences, patchesOf, totalsBetween } from '../../../src/workspace/snapshots/diff-snapshots.ts'
+import { GitStore } from '../../../src/workspace/snapshots/git-store.ts'
 import { readTree } from '../../../src/workspace/snapshots/read-tree.ts'
 import { forEachBlob, readSnapshot } from '../../../src/workspace/snapshots/stored-snapshots.ts'
 import { openBench } from './fixture.ts'
@@ -211,4 +212,37 @@ test('a file on which a program has a lease is left out, and all others are in t
     holder.stdin.end()
     await once(holder, 'close')
   }
+})
+
+test('of many files that were renamed and changed, git does not compare each with each', async () => {
+  await using bench = await openBench()
+  const rename = async (count: number) => {
+    const at = (name: string) => join(bench.workdir, name)
+    for (const name of fs.readdirSync(bench.workdir)) fs.rmSync(at(name))
+    const text = (of: number, end: string) => `${of} ${'line\n'.repeat(20)}${end}\n`
+    for (let of = 0; of < count; of++) fs.writeFileSync(at(`old${of}`), text(of, 'before'))
+    const before = await bench.keep('before')
+    for (let of = 0; of < count; of++) fs.rmSync(at(`old${of}`))
+    for (let of = 0; of < count; of++) fs.writeFileSync(at(`new${of}`), text(of, of === 0 ? 'before' : 'after'))
+    const after = await bench.keep('after')
+    const files = await differences(bench.store, { commits: [before.written.commit, after.written.commit], paths: [] })
+    return files.filter(({ status }) => status === 'renamed').length
+  }
+  expect(await rename(3)).toBe(3)
+  // The one that was only renamed is found anyway.
+  expect(await rename(150)).toBe(1)
+})
+
+test('a comparison that takes too long has no totals, and one that cannot be read says so', async () => {
+  await using bench = await openBench()
+  const before = await bench.keep('before')
+  fs.writeFileSync(join(bench.workdir, 'a'), 'one\n')
+  const after = await bench.keep('after')
+  const commits = [before.written.commit, after.written.commit] as const
+  expect(await totalsBetween(bench.store, commits)).toEqual({ files: 1, added: 1, removed: 0 })
+  const slow = join(bench.place, 'slow-git')
+  fs.writeFileSync(slow, '#!/bin/sh\nkill -KILL $$\n', { mode: 0o755 })
+  expect(await totalsBetween(new GitStore(bench.store.directory, slow), commits)).toBeUndefined()
+  fs.rmSync(join(bench.store.directory, 'objects'), { recursive: true })
+  await expect(totalsBetween(bench.store, commits)).rejects.toMatchObject({ code: 'snapshot_not_found' })
 })

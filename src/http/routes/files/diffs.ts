@@ -20,6 +20,7 @@ export const diffRoutes: FastifyPluginAsyncZod<{ manager: ConversationManager }>
           'cursor_ahead',
           'snapshot_not_found',
           'file_not_found',
+          'git_failed',
           'workdir_missing',
           'workdir_too_large',
         ]),
