@@ -66,8 +66,10 @@ async function requireNothingLeft({ server, place }: SharedServer): Promise<void
     if (join(home, name) !== dataDir) await rm(join(home, name), { recursive: true, force: true, maxRetries: 3 })
   const others = () => processesOf(place).filter((process) => process.pid !== pid)
   await until('the end of all processes of the conversations', async () => others().length === 0)
-  const files = (await readdir(place)).filter((name) => name !== basename(home))
-  if (files.length > 0) throw new Error(`the server left temporary files: ${files.join(', ')}`)
+  const files = async () => (await readdir(place)).filter((name) => name !== basename(home))
+  await until('the removal of all temporary files', async () => (await files()).length === 0).catch(async () => {
+    throw new Error(`the server left temporary files: ${(await files()).join(', ')}`)
+  })
 }
 
 /** Deletes all conversations and keys. Returns false if something could not be deleted. */
