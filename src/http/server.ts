@@ -127,6 +127,7 @@ export async function createHttpServer(deps: HttpDeps): Promise<FastifyInstance>
   app.decorateRequest('conversationId', undefined)
   app.decorateRequest('elsewhere', undefined)
   app.decorateRequest('isKeyRefused', false)
+  app.decorateRequest('isForwarded', false)
   watchAnswers(app, times, deps.metrics)
   checkHeadFirst(app)
   // Register before the key check: preflights have no key.

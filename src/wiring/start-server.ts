@@ -233,9 +233,10 @@ async function createHttp(
     replays,
     search,
     firehose,
-    authenticate: cluster
-      ? async (header, connection) => cluster.rightsOn(connection, header) ?? (await byKey(header, connection))
-      : byKey,
+    authenticate: async (header, connection) => {
+      const rights = cluster?.rightsOn(connection, header)
+      return rights ? { ...rights, isForwarded: true } : await byKey(header, connection)
+    },
     peers: cluster && remote && { cluster, remote },
     apiKeys,
     tickets: await openTickets(services),

@@ -7,8 +7,12 @@ import { Access } from '../../access/access.ts'
 import type { ApiKeys } from '../../access/api-keys.ts'
 import { Problem } from '../../contract/problem.ts'
 
-/** The fingerprint of the key and its permissions. */
-export type AuthenticatedClient = { readonly fingerprint: string; readonly access: Access }
+/** The fingerprint of the key and its permissions. `isForwarded`: another instance has checked the key. */
+export type AuthenticatedClient = {
+  readonly fingerprint: string
+  readonly access: Access
+  readonly isForwarded?: boolean
+}
 
 /** Rejects with a `Problem` unless the header contains a key that is valid on this connection. */
 export type Authenticate = (header: string | undefined, connection: object) => Promise<AuthenticatedClient>

@@ -108,7 +108,10 @@ export function forwardByBody(app: FastifyInstance, peers: Peers): void {
     const maker = key ? await cluster.ownerOfKey(socket, key) : undefined
     const other = maker === 'here' ? undefined : maker
     const owner = other ?? (await (id === undefined ? cluster.successor() : cluster.ownerElsewhere(socket, id)))
-    if (owner) await forward(request, reply, peers, owner, { id, body: JSON.stringify(request.body) })
+    if (!owner) return
+    // The audit line names it.
+    request.conversationId = id
+    await forward(request, reply, peers, owner, { id, body: JSON.stringify(request.body) })
   })
 }
 

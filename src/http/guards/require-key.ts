@@ -45,8 +45,9 @@ export function createKeyCheck({ authenticate, tickets, logins, refuseKey }: Key
       if (authorization === undefined && ticket === undefined && hasLogin(request)) {
         request.access = await findLogin(request, logins)
       } else if (ticket === undefined) {
-        const { fingerprint, access } = await authenticate(authorization, request.raw.socket)
+        const { fingerprint, access, isForwarded = false } = await authenticate(authorization, request.raw.socket)
         request.keyFingerprint = fingerprint
+        request.isForwarded = isForwarded
         request.access = access
       } else {
         request.access = await tickets.redeem(ticket, targetOf(request))

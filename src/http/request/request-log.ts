@@ -15,6 +15,8 @@ declare module 'fastify' {
     keyFingerprint: string | undefined
     /** True if the request had no valid key. */
     isKeyRefused: boolean
+    /** True if another instance has sent it, which writes the audit line. */
+    isForwarded: boolean
   }
 }
 
@@ -36,8 +38,10 @@ export function logRead(request: FastifyRequest, reply: FastifyReply): void {
   else request.log.info(factsOf(request, reply), 'request')
 }
 
-const isAudited = ({ isKeyRefused, method, routeOptions, access }: FastifyRequest): boolean =>
-  isKeyRefused || (CHANGING.has(method) && (!routeOptions.config.public || access !== undefined))
+function isAudited({ isKeyRefused, isForwarded, method, routeOptions, access }: FastifyRequest): boolean {
+  const isPublic = routeOptions.config.public && access === undefined
+  return isKeyRefused || (CHANGING.has(method) && !isPublic && !isForwarded)
+}
 
 function factsOf(request: FastifyRequest, reply: FastifyReply) {
   const { method, routeOptions } = request
