@@ -1,7 +1,8 @@
 /** `agent-server snippet`: what it prints is valid where it is pasted, and contains no key. */
 import { expect, test } from 'vitest'
 import { snippet } from '../../src/cli/snippet.ts'
-import { allBlocks } from '../docs/blocks.ts'
+import { PROTOCOL_ROUTES } from '../../src/protocols/protocol-routes.ts'
+import { allBlocks, readPage } from '../docs/blocks.ts'
 
 const SERVER = 'https://agents.example.com'
 
@@ -38,6 +39,17 @@ test('the component for a page has the URL, and names that the packages have', a
   expect(imports.length).toBe(2)
   for (const [, names = '', from = ''] of imports)
     expect(Object.keys(await import(from))).toEqual(expect.arrayContaining(names.split(', ')))
+})
+
+test('README.md has a line for each protocol, with the URLs of its page and the command that is printed', () => {
+  const [, section = ''] = readPage('README.md').split('\n## Other protocols\n')
+  const lines = section.split('\n').filter((line) => /^\| [A-Z].*`/.test(line))
+  expect(lines).toHaveLength(Object.keys(PROTOCOL_ROUTES).length)
+  const page = readPage('docs/protocols.md')
+  for (const [, path = ''] of section.matchAll(/http:\/\/127\.0\.0\.1:8000(\/[\w./-]+)/g)) expect(page).toContain(path)
+  const [, command] = /`(claude .*?)`/.exec(section) ?? []
+  const printed = snippet({ name: 'snippet', of: 'claude', server: undefined })
+  expect(printed.replace(/-- .* '?mcp'?\n$/, '-- agent-server mcp')).toBe(command)
 })
 
 test('docs/cli.md shows what is printed for Zed, with a short path', () => {

@@ -11,6 +11,7 @@ import { A2aStory } from './story/a2a-story.ts'
 import { AcpStory } from './story/acp-story.ts'
 import { AgUiStory } from './story/ag-ui-story.ts'
 import { AiSdkStory } from './story/ai-sdk-story.ts'
+import { ChatStory } from './story/chat-story.ts'
 import { McpStory } from './story/mcp-story.ts'
 import { ResponsesStory } from './story/responses-story.ts'
 import { assertShown, readShownWords } from './story/shown-words.ts'
@@ -47,7 +48,7 @@ async function isWorking(id: string): Promise<void> {
 type Start = (place: StoryPlace) => StoryClient | Promise<StoryClient>
 
 const table = readShownWords()
-assert.deepEqual([...table.keys()], ['Responses', 'AI SDK', 'AG-UI', 'ACP', 'A2A', 'MCP'])
+assert.deepEqual([...table.keys()], ['Responses', 'Chat', 'AI SDK', 'AG-UI', 'ACP', 'A2A', 'MCP'])
 
 function storyOf(name: string, start: Start, lacks: readonly string[] = []) {
   let client: StoryClient
@@ -156,6 +157,7 @@ function storyOf(name: string, start: Start, lacks: readonly string[] = []) {
 
 await cases.runCases({
   ...storyOf('Responses', (place) => ResponsesStory.start(place)),
+  ...storyOf('Chat', (place) => new ChatStory(place)),
   ...storyOf('AI SDK', (place) => new AiSdkStory(place)),
   ...storyOf('AG-UI', (place) => new AgUiStory(place)),
   ...storyOf('ACP', (place) => AcpStory.start(place), ['client tool']),

@@ -25,9 +25,17 @@ export type StoryClient = AsyncDisposable & {
 export type StoryPlace = { readonly url: string; readonly key: string; readonly home: string }
 
 /** Throws for an answer that is an error. */
-export async function post({ url, key }: StoryPlace, path: string, body: object): Promise<Record<string, unknown>> {
-  const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' }
-  const response = await fetch(url + path, { method: 'POST', headers, body: JSON.stringify(body) })
+export const post = async (place: StoryPlace, path: string, body: object) =>
+  await call(place, path, { method: 'POST', body: JSON.stringify(body) })
+
+export const get = async (place: StoryPlace, path: string) => await call(place, path, {})
+
+async function call({ url, key }: StoryPlace, path: string, init: RequestInit): Promise<Record<string, unknown>> {
+  const headers = {
+    authorization: `Bearer ${key}`,
+    ...(init.body !== undefined && { 'content-type': 'application/json' }),
+  }
+  const response = await fetch(url + path, { headers, ...init })
   const text = await response.text()
   if (!response.ok) throw new Error(`${path}: ${response.status} ${text}`)
   return text === '' ? {} : (JSON.parse(text) as Record<string, unknown>)
