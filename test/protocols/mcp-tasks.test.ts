@@ -239,6 +239,14 @@ test('an agent works on when a client that listens to its task goes', async () =
   expect((await listen([taskId])).at(-1)).toMatchObject(OVER)
 })
 
+test('a client that listens to a task is told the end of its subscription when the conversation is deleted', async () => {
+  const { taskId } = await call('start_agent', { prompt: 'slowly' })
+  const response = await openListening([taskId])
+  await server.call('DELETE', `/conversations/${taskId.split('.')[0]}`)
+  expect(JSON.parse((await response.text()).trim().split('data: ').at(-1)!)).toMatchObject(OVER)
+  expect((await send('tasks/get', { taskId })).error.code).toBe(-32_602)
+})
+
 test('with wait_seconds 0 a client gets the report, and no task', async () => {
   const started = await call('start_agent', { prompt: 'slowly', wait_seconds: 0 })
   expect(started).toMatchObject({ resultType: 'complete', structuredContent: { status: 'running' } })

@@ -335,6 +335,26 @@ test('a repeated request whose conversation cannot be read deletes nothing', asy
   expect(await server.call('GET', `/conversations/${id}`)).toMatchObject({ status: 200 })
 })
 
+test('a tool and a schema that the server cannot use are refused by their names in the API of OpenAI', async () => {
+  const messages = [{ role: 'user', content: 'Hello' }]
+  const parameters = { type: 'object' }
+  const bad = { name: 'bad', schema: { type: 'nope' } }
+  const refused = async (path: string, body: object) => {
+    const { status, body: answer } = await server.call('POST', path, { model: 'coder', ...body })
+    return [status, answer.error.code, answer.error.param]
+  }
+  const chat = async (body: object) => await refused('/v1/chat/completions', { messages, ...body })
+  const response = async (body: object) => await refused('/v1/responses', { input: 'Hello', ...body })
+  const ofServer = { name: 'Bash', parameters }
+  const isTool = [400, 'invalid_value', 'tools.0.name']
+  expect(await chat({ tools: [{ type: 'function', function: ofServer }] })).toEqual(isTool)
+  expect(await response({ tools: [{ type: 'function', ...ofServer }] })).toEqual(isTool)
+  const format = { type: 'json_schema', json_schema: bad }
+  expect(await chat({ response_format: format })).toEqual([400, 'invalid_value', 'response_format'])
+  const text = { format: { type: 'json_schema', ...bad } }
+  expect(await response({ text })).toEqual([400, 'invalid_value', 'text.format'])
+})
+
 test('a schema that is not an object is refused before it is read', async () => {
   for (const json_schema of ['x'.repeat(1_000_000), ['x'], 7]) {
     const response_format = { type: 'json_schema', json_schema }

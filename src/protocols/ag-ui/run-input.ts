@@ -1,11 +1,11 @@
 /** The body of `POST /ag-ui/{profile}`. Unknown fields are ignored. */
 import { z } from 'zod'
 import type { ClientTool } from '../../contract/client-tools/client-tool.ts'
-import { ClientTools } from '../../contract/client-tools/client-tool.ts'
 import { ImagePart } from '../../contract/values/message.ts'
 import type { UserPart } from '../../contract/values/message.ts'
 import { invalid, parseField } from '../shared/fields.ts'
 import { textParts } from '../shared/input-parts.ts'
+import { parseTools } from '../shared/use-tools.ts'
 
 const MAX_MESSAGES = 10_000
 const MAX_ENTRIES = 1000
@@ -69,7 +69,7 @@ export function frontendToolsOf({ tools }: RunInput): ClientTool[] {
   const givenTools = (tools ?? []).map(({ name, description, parameters }) => {
     return { name, description: description ?? '', input_schema: { type: 'object', ...parameters } }
   })
-  return parseField(ClientTools, givenTools)
+  return parseTools(givenTools)
 }
 
 /** What the application says of itself, for the agent; undefined without any. */

@@ -59,11 +59,12 @@ async function* framesOf({ id, taskIds, tasks, signal }: Subscription): AsyncGen
   yield notify('notifications/subscriptions/acknowledged', { notifications: agreed })
   for (const task of known) yield notify('notifications/tasks', taskShown(task))
   const working = known.filter(({ status }) => status === 'working').map(({ taskId }) => taskId)
-  const ends = new Map(working.map((taskId) => [taskId, tasks.end(taskId, signal)]))
+  const ends = new Map(working.map((taskId) => [taskId, endOf(tasks, taskId, signal)]))
   while (ends.size > 0) {
-    const task = await firstOf([...ends.values()])
-    if (task) ends.delete(task.taskId)
-    yield task ? notify('notifications/tasks', taskShown(task)) : ': keep-alive\n\n'
+    const end = await firstOf([...ends.values()])
+    if (end) ends.delete(end.taskId)
+    if (!end) yield ': keep-alive\n\n'
+    else if (end.task) yield notify('notifications/tasks', taskShown(end.task))
   }
   yield frameOf({ id, result: { resultType: 'complete', _meta } })
 }
@@ -71,8 +72,16 @@ async function* framesOf({ id, taskIds, tasks, signal }: Subscription): AsyncGen
 const frameOf = (message: object): string =>
   `event: message\ndata: ${JSON.stringify({ jsonrpc: '2.0', ...message })}\n\n`
 
+type FollowedEnd = { readonly taskId: string; readonly task: McpTask | undefined }
+
+/** Without a task if it cannot be read any more: it is deleted, or the server stops. The client learns it when it polls. */
+const endOf = async (tasks: FollowedTasks, taskId: string, signal: AbortSignal): Promise<FollowedEnd> => ({
+  taskId,
+  task: await tasks.end(taskId, signal).catch(() => undefined),
+})
+
 /** Undefined if none comes for a while. */
-async function firstOf(ends: readonly Promise<McpTask>[]): Promise<McpTask | undefined> {
+async function firstOf(ends: readonly Promise<FollowedEnd>[]): Promise<FollowedEnd | undefined> {
   const waiting = new AbortController()
   const tick = sleep(KEEP_ALIVE_MS, undefined, { signal: waiting.signal }).catch(() => undefined)
   try {

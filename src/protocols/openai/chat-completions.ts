@@ -1,6 +1,6 @@
 /** `POST /v1/chat/completions`: the answer of one turn, whole or as a stream. */
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { checkOutputSchema } from '../../conversations/config/check-output-schema.ts'
+import { faultOfSchema } from '../../agent/output/output-schema.ts'
 import { accessOf } from '../../http/guards/authorize.ts'
 import { closeSignal } from '../../http/request/close-signal.ts'
 import { followTurn } from '../items/follow-turn.ts'
@@ -31,7 +31,8 @@ export async function createChatCompletion(
 ): Promise<object | undefined> {
   const ask = askOf(request)
   await requireModel(deps, ask.access, ask.body.model)
-  if (ask.outputSchema) await checkOutputSchema(ask.outputSchema)
+  const fault = ask.outputSchema && (await faultOfSchema(ask.outputSchema))
+  if (fault !== undefined) throw invalid('response_format', `the schema ${fault}`)
   const exchange = { request, reply, signal: closeSignal(reply) }
   const place = await placeFor(deps, ask)
   const { conversation } = place

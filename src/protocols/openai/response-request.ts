@@ -1,12 +1,12 @@
 /** The body of `POST /v1/responses`, and what it asks of a conversation. Unknown fields are ignored. */
 import { z } from 'zod'
 import type { ClientTool } from '../../contract/client-tools/client-tool.ts'
-import { ClientTools } from '../../contract/client-tools/client-tool.ts'
 import type { ToolChoice } from '../../contract/values/llm-config.ts'
 import type { UserPart } from '../../contract/values/message.ts'
 import { OutputSchema } from '../../contract/run.ts'
 import { invalid, parseField } from '../shared/fields.ts'
 import { imageOf, textParts } from '../shared/input-parts.ts'
+import { parseTools } from '../shared/use-tools.ts'
 
 /** The label of the tools of the server: a client that declares it answers approval requests. */
 export const SERVER_LABEL = 'agent-server'
@@ -127,7 +127,7 @@ export function clientToolsOf({ tools }: Pick<ResponseRequest, 'tools'>): Client
     const { name, description, parameters } = parseField(FunctionTool, tool['function'] ?? tool, 'tools')
     return { name, description: description ?? '', input_schema: { type: 'object', ...parameters } }
   })
-  return parseField(ClientTools, givenTools, 'tools')
+  return parseTools(givenTools)
 }
 
 export const asksApproval = ({ tools }: Pick<ResponseRequest, 'tools'>): boolean =>

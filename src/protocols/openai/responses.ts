@@ -1,9 +1,9 @@
 /** The operations of the Responses API. Every answer is rebuilt from the log: the gateway keeps no state. */
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Access } from '../../access/access.ts'
+import { faultOfSchema } from '../../agent/output/output-schema.ts'
 import type { EventType } from '../../contract/events/event.ts'
 import type { Conversation } from '../../conversations/conversation.ts'
-import { checkOutputSchema } from '../../conversations/config/check-output-schema.ts'
 import { accessOf } from '../../http/guards/authorize.ts'
 import { closeSignal } from '../../http/request/close-signal.ts'
 import { followTurn, readTurn } from '../items/follow-turn.ts'
@@ -42,7 +42,8 @@ export async function createResponse(
   const access = accessOf(request)
   const { id: profile } = await requireModel(deps, access, body.model)
   const schema = outputSchemaOf(body)
-  if (schema) await checkOutputSchema(schema)
+  const fault = schema && (await faultOfSchema(schema))
+  if (fault !== undefined) throw invalid('text.format', `the schema ${fault}`)
   const isBackground = body.background === true
   const flags = { asksApproval: asksApproval(body), isBackground, isStructured: schema !== undefined }
   const { previous_response_id: previous } = body
