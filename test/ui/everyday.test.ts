@@ -159,6 +159,20 @@ test('an event is copied as a command that works, and a fork begins at it', asyn
   await page.context().close()
 })
 
+test('every line of a conversation has a link to its event, also one that is no message', async () => {
+  const id = await stage.create({ title: 'linked' })
+  await stage.say(id, 'hello')
+  await stage.server.call('PUT', `/conversations/${id}/config`, { labels: ['linked'] })
+  await stage.server.call('POST', `/conversations/${id}/commands`, { command: 'true' })
+  const { page } = await openTab(browser, stage.server.url, { hash: `#/c/${id}` })
+  await page.waitForSelector('.note:has-text("exit 0")')
+  const links = await page.evaluate<string[][]>(`[...document.querySelectorAll('.row[data-seq]')].map(
+    (row) => [row.dataset.seq, row.querySelector(".origin a").hash.split("seq=")[1]])`)
+  expect(links).toHaveLength(5)
+  for (const [seq, target] of links) expect(target).toBe(seq)
+  await page.context().close()
+})
+
 test('a long output has forty lines until somebody wants all', async () => {
   const id = await stage.create({ title: 'lines' })
   await stage.say(id, 'lines')

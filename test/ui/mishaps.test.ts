@@ -68,6 +68,16 @@ test('a browser whose clock is a day ahead, or behind, shows times as the server
   await stage.server.call('POST', `/conversations/${id}/pause`, { interrupt: true })
 })
 
+test('an address without a conversation says so', async () => {
+  const { page } = await openTab(browser, stage.server.url)
+  for (const id of ['nothing', '..%2F..%2Finfo', '%00', 'x'.repeat(5000)]) {
+    await goTo(page, `#/c/${id}`)
+    await page.waitForSelector('a:has-text("All conversations")')
+    expect(await page.locator('nav.tabs').count()).toBe(0)
+  }
+  await page.context().close()
+})
+
 test('a double click starts one thing', async () => {
   const id = await stage.create({ title: 'clicks' })
   await stage.say(id, 'hello')

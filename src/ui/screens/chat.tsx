@@ -61,15 +61,19 @@ export function Chat({ open }: { readonly open: OpenConversation }) {
   )
 }
 
+/** A link may lead far back: the pages until there are as long as the server sends them. */
+const MOST_EVENTS = 1000
+
 /** The row of the event that the address names, once it is loaded. */
 function useTarget(open: OpenConversation): string | undefined {
   const seq = Number(route.value.query.get('seq') ?? 0)
   const rows = open.rows.value
   const row = seq > 0 ? rows.find((one) => one.seq >= seq) : undefined
   const isLoaded = row !== undefined && (rows[0]?.seq ?? 0) <= seq
+  const isBefore = seq > 0 && seq < (rows[0]?.seq ?? 0)
   useEffect(() => {
-    if (seq > 0 && rows.length > 0 && !isLoaded) void open.readOlder()
-  }, [seq, rows, isLoaded])
+    if (isBefore) void open.readOlder(MOST_EVENTS)
+  }, [isBefore, rows])
   return isLoaded ? row.key : undefined
 }
 
@@ -121,9 +125,12 @@ function RequestRow({ row: { request, end }, open }: { readonly row: RequestItem
       ? answeredBy(visible(end.key_name ?? (end.answered_by === 'user' ? you : end.answered_by)))
       : closed(end.reason)
   return (
-    <p class="quiet">
-      {asks[request.kind]}: {who}
-    </p>
+    <div class="event">
+      <p class="quiet">
+        {asks[request.kind]}: {who}
+      </p>
+      <Origin event={request} open={open} name="" />
+    </div>
   )
 }
 

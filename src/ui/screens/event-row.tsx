@@ -21,12 +21,20 @@ type Props = {
 }
 
 export function EventRow({ event, open, isWaiting = false }: Props) {
-  const { you, retrying, ended, deleted: _, ...t } = texts.value
+  if (event.type === 'UserMessage')
+    return <Message event={event} who={event.sender ?? texts.value.you} open={open} isWaiting={isWaiting} />
+  if (event.type === 'AssistantMessage') return <Answer event={event} open={open} />
+  return (
+    <div class="event">
+      <OtherEvent event={event} />
+      <Origin event={event} open={open} name="" />
+    </div>
+  )
+}
+
+function OtherEvent({ event }: { readonly event: Event }) {
+  const { retrying, ended, deleted: _, ...t } = texts.value
   switch (event.type) {
-    case 'UserMessage':
-      return <Message event={event} who={event.sender ?? you} open={open} isWaiting={isWaiting} />
-    case 'AssistantMessage':
-      return <Answer event={event} open={open} />
     case 'ErrorEvent':
       return <p class="fault">{visible(event.message)}</p>
     case 'ModelRetry':

@@ -77,6 +77,9 @@ function isComment(value: unknown): value is LineComment {
 
 const MAX_QUOTED_CHARS = 200
 
+/** What a file is called, and what it says, cannot look like words of the person. */
+const oneLine = (text: string): string => text.replaceAll(/[\n\r\u0085\u2028\u2029]/g, '⏎')
+
 /** The message to the agent. It quotes each line, so that it is clear what is meant when the file has changed since. */
 export function messageOfComments(
   comments: readonly LineComment[],
@@ -84,8 +87,8 @@ export function messageOfComments(
 ): string {
   const parts = comments.map((one) => {
     const facts = [...(one.side === 'old' ? ['removed line'] : []), ...(isOutdated(one) ? ['outdated'] : [])]
-    const place = `${one.path}:${one.number}${facts.length > 0 ? ` (${facts.join(', ')})` : ''}`
-    return `${place}\n> ${one.text.slice(0, MAX_QUOTED_CHARS)}\n\n${one.comment}`
+    const place = `${oneLine(one.path)}:${one.number}${facts.length > 0 ? ` (${facts.join(', ')})` : ''}`
+    return `${place}\n> ${oneLine(one.text.slice(0, MAX_QUOTED_CHARS))}\n\n${one.comment}`
   })
   return `Comments on the changes:\n\n${parts.join('\n\n')}`
 }

@@ -101,12 +101,12 @@ export class OpenConversation {
     this.#connection?.abort()
   }
 
-  async readOlder(): Promise<void> {
+  async readOlder(limit = PAGE): Promise<void> {
     if (this.#isReadingOlder || !this.hasOlder.value) return
     this.#isReadingOlder = true
     const before = this.#firstSeq
     try {
-      const page = await this.handle.listEvents({ order: 'desc', limit: PAGE, max_text: MAX_TEXT, before_seq: before })
+      const page = await this.handle.listEvents({ order: 'desc', limit, max_text: MAX_TEXT, before_seq: before })
       // Rows were forgotten meanwhile: between this page and the first row would be a gap.
       if (this.#firstSeq !== before) return
       const events = page.items.toReversed()
@@ -224,7 +224,9 @@ export class OpenConversation {
 
   #fail(error: unknown): void {
     if (this.#end.signal.aborted) return
-    if (error instanceof AgentServerError && (error.status === 404 || error.status === 410)) this.isDeleted.value = true
+    // What is no id is refused as invalid.
+    const ofNone = this.view.value ? [404, 410] : [400, 404, 410, 414]
+    if (error instanceof AgentServerError && ofNone.includes(error.status ?? 0)) this.isDeleted.value = true
     this.fault.value = messageOf(error)
   }
 }

@@ -1,10 +1,10 @@
 /** Keeps values of this page in the browser. A browser that keeps nothing is one where everything is new each time. */
 
-/** The path that a proxy gives the server, which is at `ui/` there. */
-const BASE_PATH = new URL('..', location.origin + location.pathname).pathname
-
-/** Servers below other paths of this host have their own values. */
-const storedName = (name: string): string => (BASE_PATH === '/' ? name : `${name} ${BASE_PATH}`)
+/** Servers below other paths of this host have their own values. The page is at `ui/` below that of its server. */
+function storedName(name: string): string {
+  const { pathname } = new URL('..', location.origin + location.pathname)
+  return pathname === '/' ? name : `${name} ${pathname}`
+}
 
 export function rememberedValue(name: string): string | undefined {
   try {
