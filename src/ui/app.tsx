@@ -14,6 +14,7 @@ import { Webhooks } from './screens/webhooks.tsx'
 import { callForAttention } from './state/attention.ts'
 import { dialog, listenToKeys } from './state/keys.ts'
 import { announcement, followServer, forPeople } from './state/live.ts'
+import { isOutdated, watchVersion } from './state/page-version.ts'
 import { texts } from './state/preferences.ts'
 import { addressOf, route } from './state/route.ts'
 import { CODE_HASH, lostSince, logOut, may, mayCreate, messageOf, resume, session } from './state/session.ts'
@@ -81,7 +82,7 @@ function Frame() {
   useEffect(() => {
     const abort = new AbortController()
     void followServer(abort.signal)
-    const ends = [callForAttention(), () => abort.abort()]
+    const ends = [callForAttention(), watchVersion(), () => abort.abort()]
     return () => ends.forEach((end) => end())
   }, [client])
   return (
@@ -93,6 +94,7 @@ function Frame() {
             {texts.value.lost(clock(lostSince.value))}
           </p>
         )}
+        {isOutdated.value && <NewVersion />}
         <Screen />
       </main>
       <p class="unseen" role="status">
@@ -101,6 +103,19 @@ function Frame() {
       <Notices />
       <Dialogs />
     </div>
+  )
+}
+
+/** What is being written is kept. */
+function NewVersion() {
+  const { newVersion, reload } = texts.value
+  return (
+    <p class="fault lost" role="status">
+      {newVersion}{' '}
+      <button type="button" class="link" onClick={() => location.reload()}>
+        {reload}
+      </button>
+    </p>
   )
 }
 

@@ -68,6 +68,33 @@ test('a browser whose clock is a day ahead, or behind, shows times as the server
   await stage.server.call('POST', `/conversations/${id}/pause`, { interrupt: true })
 })
 
+test('a page of a server that was upgraded meanwhile offers the new one, and keeps what is being written', async () => {
+  const id = await stage.create({ title: 'upgraded' })
+  const { page } = await openTab(browser, stage.server.url, { hash: `#/c/${id}` })
+  await page.fill('.composer textarea', 'a draft')
+  const loseConnection = async () => {
+    await page.context().setOffline(true)
+    await page.waitForSelector('.lost:has-text("No connection")')
+    const looking = page.waitForResponse('**/ui/')
+    await page.context().setOffline(false)
+    await (await looking).finished()
+    await page.waitForSelector('.lost:has-text("No connection")', { state: 'detached' })
+  }
+  await loseConnection()
+  expect(await page.locator('.lost').count()).toBe(0)
+  await page.route('**/ui/', async (route) => {
+    const response = await route.fetch()
+    await route.fulfill({ response, body: (await response.text()).replaceAll(/main-[\w-]+/g, 'main-00000000') })
+  })
+  await loseConnection()
+  await page.waitForSelector('.lost:has-text("new version")')
+  await page.unroute('**/ui/')
+  await page.click('text=Load it')
+  await page.waitForSelector('.lost', { state: 'detached' })
+  expect(await page.inputValue('.composer textarea')).toBe('a draft')
+  await page.context().close()
+})
+
 test('an address without a conversation says so', async () => {
   const { page } = await openTab(browser, stage.server.url)
   for (const id of ['nothing', '..%2F..%2Finfo', '%00', 'x'.repeat(5000)]) {

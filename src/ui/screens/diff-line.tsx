@@ -2,7 +2,7 @@
 import { useEffect, useState } from 'preact/hooks'
 import type { FileDiff } from '../../contract/diff.ts'
 import { classOfLine } from '../parts/tool-card.tsx'
-import type { LineComment } from '../state/comments.ts'
+import type { LineComment } from '../state/line-comment.ts'
 import type { DiffRow } from '../state/diff-lines.ts'
 import { texts } from '../state/preferences.ts'
 import { may } from '../state/session.ts'

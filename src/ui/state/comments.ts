@@ -3,14 +3,8 @@ import type { ReadonlySignal } from '@preact/signals'
 import { signal } from '@preact/signals'
 import type { LineAnchor } from './diff-lines.ts'
 import { keyOfAnchor } from './diff-lines.ts'
+import type { LineComment } from './line-comment.ts'
 import { draftOf, onOtherTab, remember, rememberedValue } from './remembered.ts'
-
-export type LineComment = LineAnchor & {
-  /** What the diff was a diff to. Other diffs may not have the line. */
-  readonly base: string
-  /** What the person says. `text` is what they say it about. */
-  readonly comment: string
-}
 
 /** The comments of one conversation, in the order in which they were begun. Other tabs write them, too. */
 export class Comments {
@@ -73,22 +67,4 @@ function isComment(value: unknown): value is LineComment {
     (side === 'old' || side === 'new') &&
     typeof number === 'number'
   )
-}
-
-const MAX_QUOTED_CHARS = 200
-
-/** What a file is called, and what it says, cannot look like words of the person. */
-const oneLine = (text: string): string => text.replaceAll(/[\n\r\u0085\u2028\u2029]/g, '⏎')
-
-/** The message to the agent. It quotes each line, so that it is clear what is meant when the file has changed since. */
-export function messageOfComments(
-  comments: readonly LineComment[],
-  isOutdated: (comment: LineComment) => boolean,
-): string {
-  const parts = comments.map((one) => {
-    const facts = [...(one.side === 'old' ? ['removed line'] : []), ...(isOutdated(one) ? ['outdated'] : [])]
-    const place = `${oneLine(one.path)}:${one.number}${facts.length > 0 ? ` (${facts.join(', ')})` : ''}`
-    return `${place}\n> ${oneLine(one.text.slice(0, MAX_QUOTED_CHARS))}\n\n${one.comment}`
-  })
-  return `Comments on the changes:\n\n${parts.join('\n\n')}`
 }

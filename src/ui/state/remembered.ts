@@ -45,8 +45,11 @@ export function forgetDrafts(): void {
   }
 }
 
-/** Paths begin with a slash, and what a draft is of does not. */
-const isOwnDraft = (name: string): boolean => name.startsWith(DRAFT) && name === storedName(name.replace(/ \/.*$/, ''))
+/** What a draft is of does not begin with a slash, as a path does. */
+function isOwnDraft(name: string): boolean {
+  const [ownName = ''] = name.split(' /', 1)
+  return name.startsWith(DRAFT) && name === storedName(ownName)
+}
 
 const OWNER = 'writer'
 

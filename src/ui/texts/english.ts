@@ -22,6 +22,8 @@ export const ENGLISH = {
   mayNotRead: 'Your key may not read, and this page shows what a key may read. Log in with another one.',
   user: 'User',
   lost: (since: string) => `No connection since ${since}. Trying again …`,
+  newVersion: 'The server has a new version of this page.',
+  reload: 'Load it',
   loading: 'Loading …',
   empty: 'Nothing here',
   retry: 'Try again',

@@ -26,6 +26,8 @@ export const GERMAN: Texts = {
     'Ihr Schlüssel darf nicht lesen. Diese Seite zeigt, was er lesen darf: melden Sie sich mit einem anderen an.',
   user: 'Benutzer',
   lost: (since) => `Keine Verbindung seit ${since}. Neuer Versuch läuft …`,
+  newVersion: 'Der Server hat eine neue Version dieser Seite.',
+  reload: 'Laden',
   loading: 'Lädt …',
   empty: 'Hier ist nichts',
   retry: 'Noch einmal',
