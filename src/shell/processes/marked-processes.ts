@@ -19,6 +19,8 @@ const END_TIMEOUT_MS = 2500
 /** A search has at least these, however late it is: on a machine that stands still, its time passes without work. */
 const LEAST_ROUNDS = 10
 const ROUND_MS = 5
+/** For the environments that could not be read in time. */
+const LATE_ROUND_MS = 100
 /** One scan can miss a process: during exec it has no environment, and its child may be too new. */
 const EMPTY_ROUNDS = 3
 
@@ -55,19 +57,20 @@ type Marks = {
 
 type MarkedCensus = {
   readonly all: readonly CountedProcess<Marks>[]
+  readonly isWhole: boolean
   readonly byConversation: ReadonlyMap<string, readonly CountedProcess<Marks>[]>
 }
 
 /** The whole server has one census, because there is one /proc: concurrent searches of conversations share one scan. */
 const census = new ProcessCensus<Marks, MarkedCensus>(
   readMarks,
-  (all) => ({ all, byConversation: Map.groupBy(all, ({ marks }) => marks.conversationId) }),
+  (all, isWhole) => ({ all, isWhole, byConversation: Map.groupBy(all, ({ marks }) => marks.conversationId) }),
   ({ conversationId }) => conversationId,
 )
 
 /** Returns the processes of one conversation whose shells have their directories in `stateDir`. */
 export async function findMarkedProcesses(conversationId: string, stateDir: string): Promise<MarkedProcess[]> {
-  const countedProcesses = await markedWith(conversationId)
+  const countedProcesses = (await census.take(conversationId)).byConversation.get(conversationId) ?? []
   return countedProcesses.flatMap(({ entry, marks }) => {
     const { sessionId, commandId } = marks
     return marks.stateDir?.startsWith(stateDir + sep) ? [{ entry, sessionId, commandId }] : []
@@ -83,24 +86,19 @@ export async function endTrees(roots: readonly ProcessEntry[]): Promise<ProcessE
     const orphans = [...endedProcesses.values()].filter(isAlive).flatMap((one) => [one, ...findDescendants(one.pid)])
     const foundProcesses = [...alive, ...orphans].filter(({ isZombie }) => !isZombie)
     for (const process of foundProcesses) endedProcesses.set(processKey(process), process)
-    return Promise.resolve(foundProcesses)
+    return Promise.resolve({ entries: foundProcesses, isWhole: true })
   })
   return [...endedProcesses.values()]
 }
 
 /** Ends all processes of a command, including those that left the process tree of its shell. */
 export async function endMarkedCommand(conversationId: string, commandId: string): Promise<void> {
-  await endAll(async () =>
-    entriesOf((await markedWith(conversationId)).filter(({ marks }) => marks.commandId === commandId)),
-  )
+  await endAll(() => findMarked(conversationId, (marks) => marks.commandId === commandId))
 }
 
 /** Ends all processes of a session, or of the whole conversation; resolves when none is left. */
 export async function endMarkedProcesses(conversationId: string, sessionId?: string): Promise<void> {
-  await endAll(async () => {
-    const countedProcesses = await markedWith(conversationId)
-    return entriesOf(countedProcesses.filter(({ marks }) => sessionId === undefined || marks.sessionId === sessionId))
-  })
+  await endAll(() => findMarked(conversationId, (marks) => sessionId === undefined || marks.sessionId === sessionId))
 }
 
 /** Resolves to true if the data has this conversation. */
@@ -115,7 +113,7 @@ export type IsOurs = (conversationId: string) => boolean | Promise<boolean>
 export async function endOrphans(dataDir: string, isOurs: IsOurs): Promise<string[]> {
   const ids = new Set<string>()
   const find = async () => {
-    const { all } = await census.take()
+    const { all, isWhole } = await census.take()
     const foundProcesses: CountedProcess<Marks>[] = []
     for (const one of all) {
       const { conversationId, stateDir } = one.marks
@@ -123,25 +121,33 @@ export async function endOrphans(dataDir: string, isOurs: IsOurs): Promise<strin
       if (!isAnothers && (await isOurs(conversationId))) foundProcesses.push(one)
     }
     for (const { marks } of foundProcesses) ids.add(marks.conversationId)
-    return entriesOf(foundProcesses)
+    return { entries: entriesOf(foundProcesses), isWhole }
   }
-  if ((await find()).length > 0) await endAll(find)
+  if (isSome(await find())) await endAll(find)
   return [...ids]
 }
 
 /** Ends everything that shells with directories in `dataDir` have started. Returns the processes that are left. */
 export async function endAllMarked(dataDir: string): Promise<ProcessEntry[]> {
   const find = async () => {
-    const { all } = await census.take()
-    return entriesOf(all.filter(({ marks }) => marks.stateDir?.startsWith(dataDir + sep)))
+    const { all, isWhole } = await census.take()
+    return { entries: entriesOf(all.filter(({ marks }) => marks.stateDir?.startsWith(dataDir + sep))), isWhole }
   }
-  if ((await find()).length === 0) return []
+  if (!isSome(await find())) return []
   await endAll(find)
-  return await find()
+  return (await find()).entries
 }
 
-const markedWith = async (conversationId: string) =>
-  (await census.take(conversationId)).byConversation.get(conversationId) ?? []
+/** `isWhole`: no other process can be one of these. */
+type FoundProcesses = { readonly entries: readonly ProcessEntry[]; readonly isWhole: boolean }
+
+const isSome = ({ entries, isWhole }: FoundProcesses) => entries.length > 0 || !isWhole
+
+async function findMarked(conversationId: string, isWanted: (marks: Marks) => boolean): Promise<FoundProcesses> {
+  const { byConversation, isWhole } = await census.take(conversationId)
+  const countedProcesses = byConversation.get(conversationId) ?? []
+  return { entries: entriesOf(countedProcesses.filter(({ marks }) => isWanted(marks))), isWhole }
+}
 
 const entriesOf = (countedProcesses: readonly CountedProcess<Marks>[]) => countedProcesses.map(({ entry }) => entry)
 
@@ -154,13 +160,13 @@ function readMarks(environment: string): Marks | undefined {
   return { conversationId, sessionId, stateDir, commandId }
 }
 
-async function endAll(find: () => Promise<ProcessEntry[]>): Promise<void> {
+async function endAll(find: () => Promise<FoundProcesses>): Promise<void> {
   const deadline = performance.now() + END_TIMEOUT_MS
   for (let round = 0, empty = 0; isInTime(round, deadline) && empty < EMPTY_ROUNDS; round++) {
-    const frozenProcesses = await freezeAll(find, deadline)
-    empty = frozenProcesses.length === 0 ? empty + 1 : 0
-    for (const process of frozenProcesses) signalProcess(process, 'SIGKILL')
-    await delay(ROUND_MS)
+    const frozen = await freezeAll(find, deadline)
+    empty = isSome(frozen) ? 0 : empty + 1
+    for (const process of frozen.entries) signalProcess(process, 'SIGKILL')
+    await delay(frozen.isWhole ? ROUND_MS : LATE_ROUND_MS)
   }
 }
 
@@ -172,10 +178,13 @@ function valueIn(environment: string, name: string): string | undefined {
 }
 
 /** Stops all processes before killing any: otherwise one could keep starting others while its parent dies. */
-async function freezeAll(find: () => Promise<ProcessEntry[]>, deadline: number): Promise<ProcessEntry[]> {
+async function freezeAll(find: () => Promise<FoundProcesses>, deadline: number): Promise<FoundProcesses> {
   const frozenProcesses = new Map<string, ProcessEntry>()
+  let isWhole = true
   for (let round = 0; isInTime(round, deadline); round++) {
-    const foundProcesses = (await find()).map((process) => [processKey(process), process] as const)
+    const { entries, ...found } = await find()
+    isWhole = found.isWhole
+    const foundProcesses = entries.map((process) => [processKey(process), process] as const)
     const running = foundProcesses.filter(([key]) => !frozenProcesses.has(key))
     if (running.length === 0) break
     for (const [key, process] of running) {
@@ -183,5 +192,5 @@ async function freezeAll(find: () => Promise<ProcessEntry[]>, deadline: number):
       frozenProcesses.set(key, process)
     }
   }
-  return [...frozenProcesses.values()]
+  return { entries: [...frozenProcesses.values()], isWhole }
 }

@@ -12,6 +12,8 @@ import { findProcess, type ProcessEntry } from './process-table.ts'
 const READ_CONCURRENCY = 4
 /** The time per environment: the read can hang while its process is blocked in the kernel. */
 const READ_TIMEOUT_MS = 500
+/** After this time more, a read hangs; until then it is only late. */
+const LATE_MS = 1500
 /** Processes scanned before other work gets a turn. */
 const SLICE = 100
 /**
@@ -28,10 +30,14 @@ type UnmarkedProcess = {
   seenAt: number
 }
 
-/** `read` parses the marks in an environment (`NAME=value`, NUL); `arrange` prepares a census for searches. */
+/**
+ * `read` parses the marks in an environment (`NAME=value`, NUL); `arrange` prepares a census for searches. `isWhole` is
+ * false if processes may be missing in it: a machine that is too slow for the reads is not one without processes.
+ */
 export class ProcessCensus<Marks, Arranged> {
   readonly #read: (environment: string) => Marks | undefined
-  readonly #arrange: (counted: readonly CountedProcess<Marks>[]) => Arranged
+  readonly #arrange: (counted: readonly CountedProcess<Marks>[], isWhole: boolean) => Arranged
+  readonly #readTimeoutMs: number
   readonly #ownerOf: (marks: Marks) => string
   /**
    * The key is the pid. A process without marks never gets any: only our own shells set them, before their first
@@ -41,7 +47,7 @@ export class ProcessCensus<Marks, Arranged> {
   /** The key is the pid. Marks can change when a process begins or executes a program, and their owner never does. */
   readonly #marked = new Map<number, CountedProcess<Marks> & { readonly seenAt: number }>()
   /** Pending reads: a second one of the same process would hang too, and block another thread. */
-  readonly #hanging = new Set<number>()
+  readonly #pending = new Map<number, 'in time' | 'late' | 'hanging'>()
   #latest: Promise<unknown> = Promise.resolve()
   #next: Promise<Arranged> | undefined
   /** The owners whose processes the next scan must read again; undefined: all of them. */
@@ -49,10 +55,12 @@ export class ProcessCensus<Marks, Arranged> {
 
   constructor(
     read: (environment: string) => Marks | undefined,
-    arrange: (counted: readonly CountedProcess<Marks>[]) => Arranged,
+    arrange: (counted: readonly CountedProcess<Marks>[], isWhole: boolean) => Arranged,
     ownerOf: (marks: Marks) => string,
+    readTimeoutMs: number = READ_TIMEOUT_MS,
   ) {
     this.#ownerOf = ownerOf
+    this.#readTimeoutMs = readTimeoutMs
     this.#read = read
     this.#arrange = arrange
   }
@@ -69,20 +77,21 @@ export class ProcessCensus<Marks, Arranged> {
       this.#next = undefined
       const wantedOwners = this.#wanted
       this.#wanted = new Set()
-      const counting = this.#count(wantedOwners).then(this.#arrange)
+      const counting = this.#count(wantedOwners)
       this.#latest = counting.catch(() => {}) // its caller handles the error
       return counting
     })
     return this.#next
   }
 
-  async #count(wantedOwners: ReadonlySet<string> | undefined): Promise<CountedProcess<Marks>[]> {
+  async #count(wantedOwners: ReadonlySet<string> | undefined): Promise<Arranged> {
     const pids = (await readdir('/proc')).map(Number).filter(Number.isInteger)
     const there = new Set(pids)
     for (const knownProcesses of [this.#unmarked, this.#marked])
       for (const pid of knownProcesses.keys()) if (!there.has(pid)) knownProcesses.delete(pid)
     const countedProcesses: CountedProcess<Marks>[] = []
     let looks = 0
+    let isWhole = true
     // Filter first: a promise for each known process would cost more than the check.
     const now = performance.now()
     const due = pids.filter((pid) => {
@@ -97,30 +106,42 @@ export class ProcessCensus<Marks, Arranged> {
       const knownProcess = this.#unmarked.get(pid)
       if (++looks % SLICE === 0) await yieldToLoop()
       const entry = findProcess(pid)
-      if (!entry || entry.isZombie || entry.isKernelThread || this.#hanging.has(pid)) return
+      if (!entry || entry.isZombie || entry.isKernelThread) return
       if (knownProcess && knownProcess.startTime === entry.startTime)
         return void (knownProcess.seenAt = performance.now())
-      const marks = await this.#marksOf(entry)
-      if (!marks) return
-      countedProcesses.push({ entry, marks })
-      this.#marked.set(pid, { entry, marks, seenAt: performance.now() })
+      if (!this.#pending.has(pid)) await this.#readOf(entry)
+      const markedProcess = this.#marked.get(pid)
+      if (markedProcess?.entry.startTime === entry.startTime)
+        countedProcesses.push({ entry, marks: markedProcess.marks })
+      else if (this.#pending.get(pid) === 'late') isWhole = false
     })
-    return countedProcesses
+    return this.#arrange(countedProcesses, isWhole)
   }
 
-  async #marksOf({ pid, startTime }: ProcessEntry): Promise<Marks | undefined> {
-    this.#unmarked.delete(pid)
-    this.#marked.delete(pid)
-    this.#hanging.add(pid)
+  /** Reads the environment of a process, and knows its marks then. What comes too late is known to the next scan. */
+  async #readOf(entry: ProcessEntry): Promise<void> {
+    const { pid } = entry
+    this.#pending.set(pid, 'in time')
     const reading = readFile(`/proc/${pid}/environ`, 'utf8')
       .catch(() => undefined)
-      .finally(() => this.#hanging.delete(pid))
-    const environment = (await settlesWithin(READ_TIMEOUT_MS, reading)) ? await reading : undefined
+      .then((environment) => this.#keep(entry, environment))
+      .finally(() => this.#pending.delete(pid))
+    await settlesWithin(this.#readTimeoutMs, reading)
+    if (!this.#pending.has(pid)) return
+    this.#pending.set(pid, 'late')
+    const onHang = () => this.#pending.get(pid) === 'late' && this.#pending.set(pid, 'hanging')
+    void settlesWithin(LATE_MS, reading).then(onHang)
+  }
+
+  #keep(entry: ProcessEntry, environment: string | undefined): void {
+    const { pid, startTime } = entry
+    this.#unmarked.delete(pid)
     // Its environment is empty for a moment during exec.
-    if (environment === '') return undefined
+    if (environment === '') return
+    this.#marked.delete(pid)
     const marks = environment === undefined ? undefined : this.#read(environment)
     const seenAt = performance.now()
-    if (!marks) this.#unmarked.set(pid, { seenAt, ...(environment !== undefined && { startTime }) })
-    return marks
+    if (marks) this.#marked.set(pid, { entry, marks, seenAt })
+    else this.#unmarked.set(pid, { seenAt, ...(environment !== undefined && { startTime }) })
   }
 }

@@ -9,7 +9,7 @@ import { isAlive } from '../../../src/shell/processes/process-table.ts'
 
 const MARK = `CENSUS_TEST=${randomUUID()}`
 
-function setCensus() {
+function setCensus(readTimeoutMs?: number) {
   let reads = 0
   let foreignReads = 0
   const read = (environment: string) => {
@@ -18,9 +18,13 @@ function setCensus() {
     foreignReads++
     return undefined
   }
-  const entriesOf = (all: readonly CountedProcess<string>[]) => all.map(({ entry }) => entry)
-  const census = new ProcessCensus(read, entriesOf, (owner) => owner)
-  return { census, reads: () => reads, foreignReads: () => foreignReads }
+  const scans: boolean[] = []
+  const entriesOf = (all: readonly CountedProcess<string>[], isWhole: boolean) => {
+    scans.push(isWhole)
+    return all.map(({ entry }) => entry)
+  }
+  const census = new ProcessCensus(read, entriesOf, (owner) => owner, readTimeoutMs)
+  return { census, scans, reads: () => reads, foreignReads: () => foreignReads }
 }
 
 async function start(mark?: string): Promise<number> {
@@ -91,4 +95,16 @@ test('a process that ended is not in the next look', async () => {
   process.kill(entry!.pid, 'SIGKILL')
   await expect.poll(() => isAlive(entry!)).toBe(false)
   expect(await census.take()).toEqual([])
+})
+
+test('a scan that was too slow to read a process says so, and what comes late is in a later one', async () => {
+  const { census, scans } = setCensus(0)
+  const pid = await start(MARK)
+  const pids = async () => (await census.take('ours')).map((entry) => entry.pid)
+  const first = await pids()
+  expect(first.includes(pid) || !scans[0]).toBe(true)
+  await expect.poll(pids).toEqual([pid])
+  // Reads of what is known are late, too.
+  for (let i = 0; i < 10; i++) expect(await pids()).toEqual([pid])
+  await expect.poll(async () => (await pids()) && scans.at(-1)).toBe(true)
 })
