@@ -39,7 +39,7 @@ export type ConnectOptions = Pick<StartOptions, 'callbackHooksOf'> & {
 }
 
 /** How long a directory may be locked without a server that answers, in milliseconds. */
-const PATIENCE_MS = 10_000
+const PATIENCE_MS = 30_000
 const RETRY_MS = 100
 /** An attempt to start begins much of the server before it finds that another one has the directory. */
 const STARTS = { firstMs: RETRY_MS, longestMs: 1600 }

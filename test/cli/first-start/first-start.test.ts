@@ -285,7 +285,7 @@ test.concurrent('the file keeps its other fields and its form, and is closed to 
   terminal.press(KEYS.enter)
   await terminal.shows('Keep this')
   terminal.press(KEYS.enter)
-  await terminal.shows(/Other users could read [\S\n]+;\s+only\s+you\s+can\s+now\./)
+  await terminal.shows(/Other users could read\s+[\S\n]+;\s+only\s+you\s+can\s+now\./)
   await leave(terminal)
   expect(home.mode).toBe('600')
   expect(readFileSync(home.settingsPath, 'utf8')).toMatch(

@@ -111,11 +111,10 @@ export class Terminal implements AsyncDisposable {
     execFileSync('stty', ['-F', tty, 'cols', String(columns), 'rows', String(rows)])
   }
 
+  /** A text may be wrapped at any blank: where a line ends depends on the directory of the test. */
   async shows(what: string | RegExp): Promise<void> {
-    await this.until(
-      () => (typeof what === 'string' ? this.text.includes(what) : what.test(this.text)),
-      `to show ${what}`,
-    )
+    const pattern = typeof what === 'string' ? new RegExp(RegExp.escape(what).replaceAll(/(?:\\x20)+/g, '\\s+')) : what
+    await this.until(() => pattern.test(this.text), `to show ${what}`)
   }
 
   async hides(what: string): Promise<void> {
