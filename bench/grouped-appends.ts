@@ -10,9 +10,9 @@ import { median } from './table.ts'
 const ROUNDS = 5
 const WRITERS = 64
 const APPENDS = 20
-/** Those of the lanes of a storage. */
+/** The connections of one storage for appends. */
 const CONNECTIONS = 2
-/** As many more storages serve programs that have a connection for each of some writers. */
+/** The storages of the side with many connections. */
 const MORE = 8
 const JSON_CHARS = 600
 

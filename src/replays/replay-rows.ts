@@ -22,7 +22,7 @@ export class SharedReplayRecords implements ReplayRecords, SharedReplays {
   readonly #deps: SharedReplayDeps
   readonly #texts: ReplayTexts
   readonly #closing = new AbortController()
-  /** Those that this instance has, perhaps, without knowing it: the answers of the database were lost. */
+  /** The replays that this instance may have without knowing it, because an answer of the database was lost. */
   readonly #uncertain = new Set<string>()
 
   constructor(deps: SharedReplayDeps) {

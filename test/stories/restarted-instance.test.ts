@@ -66,7 +66,7 @@ test('it has its conversations at once after kill -9, and recovers their runs', 
   expect(left.filter((pipe) => now.includes(pipe))).toEqual([])
 })
 
-test('a repeated fork is answered by the instance that has the fork, whoever has its original since', async () => {
+test('a repeated fork is answered by the instance that has the fork, although another one has its original since', async () => {
   const { server } = stage
   await using other = await startServer({ env })
   const id = await stage.create()
