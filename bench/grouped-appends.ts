@@ -15,6 +15,7 @@ const CONNECTIONS = 2
 /** The storages of the side with many connections. */
 const MORE = 8
 const JSON_CHARS = 600
+const RENEW_MS = 1000
 
 type Side = { readonly storages: number; readonly atOnce: number }
 
@@ -49,6 +50,8 @@ async function appendsPerSecond(client: Client, url: string, { storages, atOnce 
   const [{ id: owner } = { id: '0' }] = await query(BEGIN)
   const conversations = await query(CREATE, [owner, WRITERS])
   const opened = new AsyncDisposableStack()
+  // The instances of the benchmark would declare it dead.
+  const renewal = setInterval(() => void query(RENEW, [owner]), RENEW_MS)
   try {
     const appendTo = Array.from({ length: storages }, () => {
       const lanes = new AppendLanes(opened.use(new PostgresDatabase({ url, outageMs: 0 })), Number(owner), {})
@@ -66,6 +69,7 @@ async function appendsPerSecond(client: Client, url: string, { storages, atOnce 
     )
     return (WRITERS * APPENDS * 1000) / (performance.now() - began)
   } finally {
+    clearInterval(renewal)
     await opened.disposeAsync()
     const ids = [conversations.map(({ id }) => id)]
     for (const table of ['firehose', 'events']) await query(`delete from ${table} where conversation_id = any($1)`, ids)
@@ -80,5 +84,6 @@ function entryOf(id: string, epoch: number, head: number): AppendEntry {
 }
 
 const BEGIN = `insert into incarnations (host, pid, server_version) values ('bench', 0, 'bench') returning id`
+const RENEW = 'update incarnations set counter = counter + 1 where id = $1'
 const CREATE = `
   insert into conversations (id, owner) select gen_random_uuid(), $1 from generate_series(1, $2::integer) returning id, epoch`
