@@ -239,7 +239,7 @@ test('an agent works on when a client that listens to its task goes', async () =
   expect((await listen([taskId])).at(-1)).toMatchObject(OVER)
 })
 
-test('a client that listens to a task is told the end of its subscription when the conversation is deleted', async () => {
+test('a subscription to a task ends when its conversation is deleted', async () => {
   const { taskId } = await call('start_agent', { prompt: 'slowly' })
   const response = await openListening([taskId])
   await server.call('DELETE', `/conversations/${taskId.split('.')[0]}`)

@@ -140,7 +140,7 @@ async function editor(key: string): Promise<SocketClient> {
   return socket
 }
 
-test('an editor whose key may not do it is told to authenticate, and not that the server has failed', async () => {
+test('an editor whose key may not do it has to authenticate, and the server has not failed', async () => {
   const { key } = (await server.call('POST', '/keys', { name: 'reader', scopes: ['read'] })).body
   const { body } = await server.call('POST', '/conversations', { profile: 'default' })
   const socket = await editor(key)

@@ -32,7 +32,7 @@ export async function serveMcp(deps: McpDeps, request: FastifyRequest, reply: Fa
 
 type Answerer = {
   readonly createServer: () => McpServer
-  /** Those that a client can listen to. */
+  /** The tasks that a client can listen to; undefined: none. */
   readonly tasks?: FollowedTasks
 }
 

@@ -1,4 +1,4 @@
-/** Tells a client that listens to tasks what becomes of them. Each has one notification now, and one when it has ended. */
+/** Notifies a client that listens to tasks: of each one as it is now, and when it has ended. */
 import { MissingRequiredClientCapabilityError } from '@modelcontextprotocol/server'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { z } from 'zod'
@@ -52,13 +52,13 @@ type Subscription = {
 async function* framesOf({ id, taskIds, tasks, signal }: Subscription): AsyncGenerator<string, void, void> {
   const _meta = { [SUBSCRIPTION_ID]: id }
   const notify = (method: string, params: object) => frameOf({ method, params: { ...params, _meta } })
-  const found = await Promise.all(taskIds.map((taskId) => tasks.get(taskId).catch(() => undefined)))
-  const known = found.filter((task) => task !== undefined)
+  const foundTasks = await Promise.all(taskIds.map((taskId) => tasks.get(taskId).catch(() => undefined)))
+  const knownTasks = foundTasks.filter((task) => task !== undefined)
   // A task that does not exist, or that the key does not see, is not among those that are agreed to.
-  const agreed = known.length > 0 ? { taskIds: known.map(({ taskId }) => taskId) } : {}
-  yield notify('notifications/subscriptions/acknowledged', { notifications: agreed })
-  for (const task of known) yield notify('notifications/tasks', taskShown(task))
-  const working = known.filter(({ status }) => status === 'working').map(({ taskId }) => taskId)
+  const agreement = knownTasks.length > 0 ? { taskIds: knownTasks.map(({ taskId }) => taskId) } : {}
+  yield notify('notifications/subscriptions/acknowledged', { notifications: agreement })
+  for (const task of knownTasks) yield notify('notifications/tasks', taskShown(task))
+  const working = knownTasks.filter(({ status }) => status === 'working').map(({ taskId }) => taskId)
   const ends = new Map(working.map((taskId) => [taskId, endOf(tasks, taskId, signal)]))
   while (ends.size > 0) {
     const end = await firstOf([...ends.values()])
@@ -74,7 +74,7 @@ const frameOf = (message: object): string =>
 
 type FollowedEnd = { readonly taskId: string; readonly task: McpTask | undefined }
 
-/** Without a task if it cannot be read any more: it is deleted, or the server stops. The client learns it when it polls. */
+/** The task is undefined if it cannot be read any more: it is deleted, or the server stops. The client learns it when it polls. */
 const endOf = async (tasks: FollowedTasks, taskId: string, signal: AbortSignal): Promise<FollowedEnd> => ({
   taskId,
   task: await tasks.end(taskId, signal).catch(() => undefined),

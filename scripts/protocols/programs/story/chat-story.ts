@@ -76,7 +76,8 @@ export class ChatStory implements StoryClient {
     this.#messages.push(message)
     this.#key = crypto.randomUUID()
     this.#call = undefined
-    const body = { model: 'default', messages: [...this.#messages], tools: TOOLS, stream: true } as const
+    const messages = [...this.#messages]
+    const body = { model: 'default', messages, tools: TOOLS, stream: true } as const
     let text = ''
     for await (const { choices } of await this.#openai.chat.completions.create(body, { headers: this.#headers })) {
       const { content, tool_calls: calls } = choices[0]?.delta ?? {}
