@@ -78,6 +78,22 @@ test('a conversation of 50,000 events opens at its end with two requests, and re
   await goTo(page, `#/c/${id}?seq=${EVENTS - 900}`)
   await page.waitForSelector(`text=message ${EVENTS - 900} `)
   expect(requests.length).toBeLessThanOrEqual(4)
+  // A link far back reads what is around its event, and what follows is read on.
+  requests.length = 0
+  await goTo(page, `#/c/${id}?seq=20000`)
+  await page.waitForSelector('text=message 20000 ')
+  expect(requests.length).toBeLessThanOrEqual(2)
+  await expect
+    .poll(async () => {
+      await page.evaluate(`document.querySelector('.conversation .scroller').scrollBy(0, 1000)`)
+      return await page.locator('text=message 20400 ').count()
+    })
+    .toBe(1)
+  expect(requests.length).toBeLessThanOrEqual(5)
+  await page.click('.to-end')
+  await page.waitForSelector(`text=message ${EVENTS} `)
+  await expect.poll(() => distanceFromEnd(page)).toBeLessThan(2)
+  await expect.poll(() => page.locator('.to-end').count()).toBe(0)
   expect(await nodesOf(page)).toBeLessThan(MOST_NODES)
   expect(misdeeds).toEqual([])
   await page.context().close()

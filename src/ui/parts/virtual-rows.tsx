@@ -18,7 +18,7 @@ type Props<Row> = {
   readonly label: string
   /** The key of the row to show, when there is one. */
   readonly target?: string | undefined
-  /** Begins at the end and stays there while the reader is there. */
+  /** Begins at the end and stays there while the reader is there. False: rows before the first one move nothing, as then. */
   readonly follows?: boolean
   /** Called when the reader is near the first row, or near the last one. */
   readonly onStart?: (() => void) | undefined
@@ -40,7 +40,7 @@ export function VirtualRows<Row>(props: Props<Row>) {
   const [, redraw] = useReducer((drawCount: number) => drawCount + 1, 0)
   const latest = useRef(props)
   latest.current = props
-  // A list that follows begins at its end: before it is there, its first rows are not what somebody reads.
+  // A list that follows begins at its end, or at a target: before it is there, its first rows are not what somebody reads.
   const hasBegun = useRef(false)
   const isAtEnd = useRef(follows)
   const offset = useRef(0)
@@ -57,14 +57,18 @@ export function VirtualRows<Row>(props: Props<Row>) {
     observeElementRect,
     observeElementOffset,
     measureElement,
-    ...(follows && { anchorTo: 'end' as const, followOnAppend: true, scrollEndThreshold: END_PX }),
+    ...(props.follows !== undefined && {
+      anchorTo: 'end' as const,
+      followOnAppend: follows,
+      scrollEndThreshold: END_PX,
+    }),
     onChange: (list: Virtualizer<HTMLDivElement, HTMLElement>) => {
       redraw(undefined)
       const top = list.scrollOffset ?? 0
       // Only who scrolls up leaves the end: a window that changes its size, and rows that turn out to be taller, do not.
       isAtEnd.current = list.isAtEnd(END_PX) || (follows && isAtEnd.current && top >= offset.current)
       offset.current = top
-      hasBegun.current ||= !follows || list.isAtEnd(END_PX)
+      hasBegun.current ||= props.follows === undefined || list.isAtEnd(END_PX) || isInRange(list, latest.current)
       if (hasBegun.current) notice(list, latest.current, isAtEnd.current)
     },
   }
@@ -75,7 +79,7 @@ export function VirtualRows<Row>(props: Props<Row>) {
   useLayoutEffect(() => forgetHeights(list, rows, keyOf))
   useLayoutEffect(() => {
     if (follows) list.scrollToEnd()
-  }, [follows, rows.length > 0])
+  }, [rows.length > 0])
   useLayoutEffect(() => {
     const index = target === undefined ? -1 : rows.findIndex((row) => keyOf(row) === target)
     if (index === -1) return
@@ -101,6 +105,15 @@ export function VirtualRows<Row>(props: Props<Row>) {
       {after}
     </div>
   )
+}
+
+/** Returns true if the row to show is one of those that are drawn. */
+function isInRange<Row>(
+  { range }: Virtualizer<HTMLDivElement, HTMLElement>,
+  { rows, keyOf, target }: Props<Row>,
+): boolean {
+  const index = target === undefined ? -1 : rows.findIndex((row) => keyOf(row) === target)
+  return range !== null && range.startIndex <= index && index <= range.endIndex
 }
 
 /** The number of heights beyond those of all rows from which on those of former rows are looked for. */

@@ -28,7 +28,7 @@ export function Chat({ open }: { readonly open: OpenConversation }) {
   const isRunning = open.view.value?.status === 'running'
   const waiting = useMemo(() => (isRunning ? waitingSeqs(rows) : NONE), [rows, isRunning])
   // Nobody reads above the end where the chat is not shown.
-  useEffect(() => () => open.noticeEnd(true), [open])
+  useEffect(() => () => (open.noticeEnd(true), void open.toEnd()), [open])
   const notice = (value: boolean) => {
     open.noticeEnd(value)
     setAtEnd(value)
@@ -36,23 +36,24 @@ export function Chat({ open }: { readonly open: OpenConversation }) {
   return (
     <>
       <VirtualRows
-        // A new list begins at its end.
-        key={open.id}
+        // A list begins at its end, or at its target.
+        key={`${open.id} ${open.place.value}`}
         rows={rows}
         keyOf={(row) => row.key}
         estimate={48}
         label={texts.value.tabs.chat}
         role="region"
-        follows
+        follows={!open.isBehind.value}
         target={target}
         onStart={() => void open.readOlder()}
+        onEnd={() => void open.readNewer()}
         onAtEnd={notice}
         draw={(row) => <Row row={row} open={open} waiting={waiting} />}
         after={<Tail open={open} />}
       />
       <Plan rows={rows} />
-      {!isAtEnd && (
-        <button type="button" class="to-end" aria-label={texts.value.toTheEnd} onClick={toEnd}>
+      {(!isAtEnd || open.isBehind.value) && (
+        <button type="button" class="to-end" aria-label={texts.value.toTheEnd} onClick={() => void toEnd(open)}>
           ↓
         </button>
       )}
@@ -61,23 +62,25 @@ export function Chat({ open }: { readonly open: OpenConversation }) {
   )
 }
 
-/** A link may lead far back: the pages until there are as long as the server sends them. */
-const MOST_EVENTS = 1000
-
 /** The row of the event that the address names, once it is loaded. */
 function useTarget(open: OpenConversation): string | undefined {
   const seq = Number(route.value.query.get('seq') ?? 0)
   const rows = open.rows.value
   const row = seq > 0 ? rows.find((one) => one.seq >= seq) : undefined
-  const isLoaded = row !== undefined && (rows[0]?.seq ?? 0) <= seq
-  const isBefore = seq > 0 && seq < (rows[0]?.seq ?? 0)
+  // The first events may have no row.
+  const isBefore = seq > 0 && seq < (rows[0]?.seq ?? 0) && open.hasOlder.value
+  const isLoaded = row !== undefined && !isBefore
+  // Who has found it can go elsewhere.
+  const foundSeq = useRef(0)
+  if (isLoaded) foundSeq.current = seq
   useEffect(() => {
-    if (isBefore) void open.readOlder(MOST_EVENTS)
-  }, [isBefore, rows])
+    if (isBefore && foundSeq.current !== seq) void open.goTo(seq)
+  }, [isBefore, rows, seq])
   return isLoaded ? row.key : undefined
 }
 
-function toEnd(): void {
+async function toEnd(open: OpenConversation): Promise<void> {
+  await open.toEnd()
   const list = document.querySelector('.conversation .scroller')
   list?.scrollTo(0, list.scrollHeight)
 }

@@ -49,7 +49,9 @@ export class OpenConversation {
   /** Whether the person reads the end: then old rows are forgotten. */
   #isAtEnd = true
   /** Whether the last rows are not those of the last events. */
-  #isBehind = false
+  readonly isBehind = signal(false)
+  /** Grows when other rows take the place of all rows. */
+  readonly place = signal(0)
   /** What arrives while the end is read again. */
   #missed: Event[] | undefined
   #isReadingOlder = false
@@ -101,12 +103,12 @@ export class OpenConversation {
     this.#connection?.abort()
   }
 
-  async readOlder(limit = PAGE): Promise<void> {
+  async readOlder(): Promise<void> {
     if (this.#isReadingOlder || !this.hasOlder.value) return
     this.#isReadingOlder = true
     const before = this.#firstSeq
     try {
-      const page = await this.handle.listEvents({ order: 'desc', limit, max_text: MAX_TEXT, before_seq: before })
+      const page = await this.handle.listEvents({ order: 'desc', limit: PAGE, max_text: MAX_TEXT, before_seq: before })
       // Rows were forgotten meanwhile: between this page and the first row would be a gap.
       if (this.#firstSeq !== before) return
       const events = page.items.toReversed()
@@ -121,24 +123,59 @@ export class OpenConversation {
     }
   }
 
-  /** Called with whether the last row is in sight. */
-  noticeEnd(isAtEnd: boolean): void {
-    this.#isAtEnd = isAtEnd
-    if (isAtEnd && this.#isBehind && !this.#missed) void this.#catchUp()
+  /** Reads the events around one before the first row: those between the two are not read, however many there are. */
+  async goTo(seq: number): Promise<void> {
+    if (this.#firstSeq - seq <= PAGE) return await this.readOlder()
+    await this.#replaceRows({ order: 'asc', after_seq: Math.max(0, seq - PAGE / 4) })
   }
 
-  async #catchUp(): Promise<void> {
-    this.#missed = []
-    try {
-      const page = await this.handle.listEvents({ order: 'desc', limit: PAGE, max_text: MAX_TEXT })
-      const events = page.items.toReversed()
+  /** Reads what follows rows that are not the last ones. */
+  async readNewer(): Promise<void> {
+    if (!this.isBehind.value) return
+    await this.#gather(async (missed) => {
+      const after_seq = this.#shownSeq
+      const { items } = await this.handle.listEvents({ limit: PAGE, max_text: MAX_TEXT, after_seq })
+      this.#append(items)
+      // Only then the list follows: who is at its last row would not stay there.
+      if (items.length > 0) return
+      this.isBehind.value = false
+      this.#append(missed)
+    })
+  }
+
+  /** Called with whether the last row is in sight. */
+  noticeEnd(isAtEnd: boolean): void {
+    // The rows above somebody who reads on are not forgotten: they would move what is read.
+    this.#isAtEnd = isAtEnd && !this.isBehind.value
+  }
+
+  /** Shows the last events again. */
+  async toEnd(): Promise<void> {
+    if (this.isBehind.value) await this.#replaceRows({ order: 'desc' })
+  }
+
+  async #replaceRows(query: { readonly order: 'asc' | 'desc'; readonly after_seq?: number }): Promise<void> {
+    await this.#gather(async (missed) => {
+      const page = await this.handle.listEvents({ ...query, limit: PAGE, max_text: MAX_TEXT })
+      const events = query.order === 'asc' ? page.items : page.items.toReversed()
       this.#items = new Items()
       this.#firstSeq = events[0]?.seq ?? 1
       this.#shownSeq = 0
       this.hasOlder.value = this.#firstSeq > 1
-      this.#isBehind = false
+      this.isBehind.value = query.order === 'asc' && page.next_page_id !== null
+      this.#isAtEnd = !this.isBehind.value
       this.#append(events)
-      this.#append(this.#missed)
+      if (!this.isBehind.value) this.#append(missed)
+      this.place.value += 1
+    })
+  }
+
+  /** `read` gets the events that arrive meanwhile. Does nothing while something else is read. */
+  async #gather(read: (missed: Event[]) => Promise<void>): Promise<void> {
+    if (this.#missed) return
+    this.#missed = []
+    try {
+      await read(this.#missed)
     } catch (error) {
       this.#fail(error)
     } finally {
@@ -204,9 +241,9 @@ export class OpenConversation {
       if (event.type === 'ToolResult') this.#live.outputs.delete(event.tool_use_id)
     }
     if (events.length > 0) {
-      this.#isBehind ||= !this.#isAtEnd && this.#items.rows.length > MAX_ROWS_ABOVE
-      if (this.#isBehind) this.#missed?.push(...events)
-      else this.#append(events)
+      this.isBehind.value ||= !this.#isAtEnd && this.#items.rows.length > MAX_ROWS_ABOVE
+      if (this.#missed) this.#missed.push(...events)
+      else if (!this.isBehind.value) this.#append(events)
       if (events.some(({ type }) => type === 'McpServerUpdate')) this.mcpVersion.value += 1
       if (events.some(({ type }) => CHANGES_THE_VIEW.has(type))) this.refresh().catch((error) => this.#fail(error))
     }
