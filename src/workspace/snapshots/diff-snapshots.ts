@@ -71,7 +71,8 @@ export async function patchesOf(
   { all, first, count }: PatchPage,
   signal?: AbortSignal,
 ): Promise<readonly Patch[]> {
-  const git = store.start(['diff-tree', ...OPTIONS, '-p', ...endsOf(range)], signal)
+  const signals = [store.limit(), ...(signal ? [signal] : [])]
+  const git = store.start(['diff-tree', ...OPTIONS, '-p', ...endsOf(range)], signals)
   git.stdin.end()
   const patches: { lines: Buffer[]; size: number }[] = []
   const owners = all.flatMap(({ patches: count }, index) => Array.from({ length: count }, () => index)).values()

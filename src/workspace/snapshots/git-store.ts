@@ -63,11 +63,14 @@ export class GitStore {
   readonly directory: string
   /** The program. */
   readonly git: string
+  /** Returns a signal that is aborted when what begins now has had its time. */
+  readonly limit: () => AbortSignal
 
   /** `directory` is made by the first `make`, and not its parents. */
-  constructor(directory: string, git: string) {
+  constructor(directory: string, git: string, limit = () => AbortSignal.timeout(TIMEOUT_MS)) {
     this.directory = directory
     this.git = git
+    this.limit = limit
   }
 
   async exists(): Promise<boolean> {
@@ -110,7 +113,7 @@ export class GitStore {
 
   /** Rejects if git fails, takes too long or answers with more than 64 MiB. */
   async run(args: readonly string[], input?: string | Buffer, signal?: AbortSignal): Promise<Buffer> {
-    const runningGit = this.start(args, signal)
+    const runningGit = this.start(args, [this.limit(), ...(signal ? [signal] : [])])
     runningGit.stdin.end(input)
     const parts: Buffer[] = []
     let length = 0
@@ -125,14 +128,14 @@ export class GitStore {
     return Buffer.concat(parts)
   }
 
-  start(args: readonly string[], signal?: AbortSignal): RunningGit {
+  /** Git has no limit but these signals: the caller knows how long it works with what git writes. */
+  start(args: readonly string[], signals: AbortSignal[] = []): RunningGit {
     const child = startProcess(this.git, ['--git-dir=.', ...args], {
       cwd: this.directory,
       env: HostEnvironment.ownGit,
       stdio: ['pipe', 'pipe', 'pipe'],
-      timeout: TIMEOUT_MS,
       killSignal: 'SIGKILL',
-      ...(signal && { signal }),
+      signal: AbortSignal.any(signals),
     })
     return new RunningGit(child, args[0] ?? '')
   }

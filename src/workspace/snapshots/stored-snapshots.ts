@@ -81,7 +81,10 @@ function* entriesIn(listedEntries: Buffer): Generator<GitEntry> {
 export const readBlob = async (store: GitStore, blob: string): Promise<Buffer> =>
   await store.run(['cat-file', 'blob', blob])
 
-/** Calls `use` with the content of each of these blobs, in order; one process, and one content in memory at a time. */
+/**
+ * Calls `use` with the content of each of these blobs, in order; one process, and one content in memory at a time. Only reading is
+ * limited: a restore of many files takes long.
+ */
 export async function forEachBlob(
   store: GitStore,
   blobs: readonly string[],
@@ -90,7 +93,7 @@ export async function forEachBlob(
   if (blobs.length === 0) return
   const git = store.start(['cat-file', '--batch'])
   git.stdin.end(blobs.map((blob) => `${blob}\n`).join(''))
-  const reader = new ByteReader(git.stdout)
+  const reader = new ByteReader(git.stdout, { limit: store.limit, end: () => git.kill() })
   try {
     for (const [index, blob] of blobs.entries()) {
       const [, kind, size] = (await reader.line()).split(' ')
@@ -104,13 +107,17 @@ export async function forEachBlob(
   }
 }
 
+type ReadLimit = Pick<GitStore, 'limit'> & { readonly end: () => void }
+
 class ByteReader {
   readonly #chunks: AsyncIterator<Buffer>
+  readonly #limit: ReadLimit
   #rest: Buffer = Buffer.alloc(0)
 
-  constructor(stream: AsyncIterable<unknown>) {
+  constructor(stream: AsyncIterable<unknown>, limit: ReadLimit) {
     // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- a stream without an encoding
     this.#chunks = (stream as AsyncIterable<Buffer>)[Symbol.asyncIterator]()
+    this.#limit = limit
   }
 
   async line(): Promise<string> {
@@ -135,8 +142,15 @@ class ByteReader {
   }
 
   async #next(): Promise<Buffer> {
-    const { done, value } = await this.#chunks.next()
-    if (done) throw new Error('git cat-file ended early')
-    return value
+    const { limit, end } = this.#limit
+    const signal = limit()
+    signal.addEventListener('abort', end)
+    try {
+      const { done, value } = await this.#chunks.next()
+      if (done) throw new Error('git cat-file ended early')
+      return value
+    } finally {
+      signal.removeEventListener('abort', end)
+    }
   }
 }

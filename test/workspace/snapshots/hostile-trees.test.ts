@@ -246,3 +246,33 @@ test('a comparison that takes too long has no totals, and one that cannot be rea
   fs.rmSync(join(bench.store.directory, 'objects'), { recursive: true })
   await expect(totalsBetween(bench.store, commits)).rejects.toMatchObject({ code: 'snapshot_not_found' })
 })
+
+test('contents are read for as long as it takes to use them, and git has its time for each answer', async () => {
+  await using bench = await openBench()
+  for (const name of ['a', 'b', 'c']) fs.writeFileSync(join(bench.workdir, name), name.repeat(1024 ** 2))
+  const { written } = await bench.keep('kept')
+  const entries = [...(await readSnapshot(bench.store, written.commit)).values()].flatMap((tree) => [
+    ...tree.entries.values(),
+  ])
+  const { directory, git } = bench.store
+  const limits: AbortController[] = []
+  const limit = () => limits[limits.push(new AbortController()) - 1]!.signal
+  const readAll = (program: string, use: () => void) =>
+    forEachBlob(
+      new GitStore(directory, program, limit),
+      entries.map(({ blob }) => blob),
+      async () => use(),
+    )
+  let count = 0
+  await readAll(git, () => {
+    count++
+    // The time of all that has begun is over.
+    for (const each of limits) each.abort()
+  })
+  expect(count).toBe(3)
+  const silent = join(bench.place, 'silent-git')
+  fs.writeFileSync(silent, '#!/bin/sh\nexec sleep 1000\n', { mode: 0o755 })
+  const reading = readAll(silent, () => {})
+  limits.at(-1)!.abort()
+  await expect(reading).rejects.toThrow('ended early')
+})
