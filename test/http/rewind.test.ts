@@ -1,7 +1,9 @@
 import { afterAll, expect, test } from 'vitest'
 import type { Process } from '../../src/contract/values/command.ts'
-import { realShells } from '../conversations/fixtures.ts'
+import { createTask } from '../../src/tools/task/task.ts'
+import { call, realShells, tool } from '../conversations/fixtures.ts'
 import { connectAs } from '../support/socket.ts'
+import { createPlanner, task } from '../support/subagents.ts'
 import { KEY, expectProblem, setHttp } from './fixtures.ts'
 
 const http = await setHttp({ deps: { createShells: realShells() } })
@@ -93,4 +95,43 @@ test('a client that posts behind a rewind it does not know gets a 409, over HTTP
   socket.close()
   const { status } = await http.call('POST', `/conversations/${id}/messages`, { ...body, after_seq: await lastSeq(id) })
   expect(status).toBe(202)
+})
+
+test('files do not go back while the agent of another conversation works in the directory, or a subagent of it', async () => {
+  const { promise: released, resolve: release } = Promise.withResolvers<void>()
+  const planner = createPlanner()
+  planner.plan = {
+    'work alone': [{ calls: [call('Wait')] }, { text: 'Done.' }],
+    'start it': [{ calls: [task('wait long', { run_in_background: true })] }, { text: 'Begun.' }],
+    'wait long': [{ calls: [call('Wait')] }, { text: 'Done.' }],
+  }
+  const wait = tool('Wait', async () => {
+    await released
+    return { output: 'waited' }
+  })
+  await using own = await setHttp({
+    script: planner.script,
+    deps: { createTools: (names, { subagents }) => [wait, ...(names.includes('Task') ? [createTask(subagents)] : [])] },
+  })
+  const agents = { worker: { description: 'Works.', prompt: 'You are a worker.' } }
+  const id = await own.create({ user_id: 'one' })
+  const { workdir } = (await own.call('GET', `/conversations/${id}`)).body
+  const { body: created } = await own.call('POST', '/keys', { name: 'one', scopes: ['write', 'files'], user_id: 'one' })
+  const rewind = async (key?: Record<string, string>) =>
+    await own.call('POST', `/conversations/${id}/rewind`, { to_seq: 1, last_seq: 1, files: true }, key)
+  for (const message of ['work alone', 'start it']) {
+    const other = await own.create({ user_id: 'two', workdir, agents })
+    await own.call('POST', `/conversations/${other}/messages`, { message, run: true })
+    const status = message === 'start it' ? 'idle' : 'running'
+    await expect.poll(async () => (await own.call('GET', `/conversations/${other}`)).body).toMatchObject({ status })
+    const refusal = await rewind()
+    expectProblem(refusal, 409, 'workdir_in_use')
+    expect(refusal.body.details).toEqual({ conversation_id: other })
+    const ofUser = await rewind({ authorization: `Bearer ${created.key}` })
+    expectProblem(ofUser, 409, 'workdir_in_use')
+    expect(ofUser.body.details).toBeUndefined()
+    await own.call('DELETE', `/conversations/${other}`)
+  }
+  release()
+  expectProblem(await rewind(), 404, 'snapshot_not_found')
 })

@@ -57,6 +57,13 @@ export class ConversationPages {
     return { items, next_page_id: nextPageId }
   }
 
+  /** Returns those of this instance whose run has ended, and whose subagents or tasks work. */
+  async inBackground(): Promise<ConversationView[]> {
+    const { open } = this.#sources
+    const conversations = await Promise.all([...open.openIds()].map(open.ifOpen))
+    return conversations.flatMap((each) => (each?.isWorking && each.state.status !== 'running' ? [each.view()] : []))
+  }
+
   /** Returns the same page as short rows, from memory. */
   async summaries(query: ListConversations, isVisible?: IsVisible): Promise<ConversationSummaries> {
     const { ids, nextPageId } = this.#sources.registry.page(query, isVisible)

@@ -57,7 +57,7 @@ export const rewindRoutes: FastifyPluginAsyncZod<{ manager: ConversationManager 
 
 const WORKING = ['running', 'waiting_for_confirmation', 'waiting_for_input', 'waiting_for_client'].join()
 
-/** Throws `workdir_in_use` while a run of another conversation works in one of the directories. A key learns only of those it can see. */
+/** Throws `workdir_in_use` while the agent of another conversation, or a subagent of it, works in one of the directories. A key learns only of those it can see. */
 async function refuseOthers(
   manager: ConversationManager,
   access: Access,
@@ -73,10 +73,14 @@ async function refuseOthers(
     additional_directories?: readonly string[] | undefined
   }) => [workdir, ...more].some((path) => own.some((root) => overlap(path, root)))
   const { items } = await manager.list(running)
-  const others = items.filter((other) => other.id !== id && isIn(other))
+  const all = [...items, ...(await manager.pages.inBackground())]
+  const others = all.filter((other) => other.id !== id && isIn(other))
   if (others.length === 0) return
-  const visible = await manager.list(running, visibleTo(access))
-  const knownView = visible.items.find((each) => others.some((other) => other.id === each.id))
+  const isVisible = manager.hidden.visibleTo(visibleTo(access))
+  const knownView = others.find((other) => {
+    const owned = manager.ownerOf(other.id)
+    return owned && (isVisible?.(owned) ?? true)
+  })
   throw new Problem(
     'workdir_in_use',
     `${knownView ? `Conversation ${knownView.id}` : 'Another conversation'} works in this directory. Pause it first, or restore the files with force: true.`,
