@@ -81,7 +81,7 @@ async function rewindNow(parts: RewindParts, request: RewindRequest, options: Re
   await refuse(parts, request)
   if (files && force !== true) await options.others?.()
   const target = conversation ? await findTarget(log, state.current.rewound, toSeq) : undefined
-  const isWhole = state.current.status !== 'running' || actor.runs.snapshots()?.mayBeChanging !== true
+  const isWhole = actor.runs.snapshots()?.mayBeChanging !== true
   // Nothing has ended yet if there is no such snapshot, or if it cannot be read.
   const plan = files ? await planFiles(parts, toSeq) : undefined
   if (plan && isWhole && force !== true) refuseChanged(plan)

@@ -12,6 +12,8 @@ import type { ToolCall } from '../../state/tool-call.ts'
 import type { DiskQuota } from '../../limits/disk-quota.ts'
 import type { Logger } from '../../telemetry/logger.ts'
 import type { Metrics } from '../../telemetry/metrics.ts'
+import type { Subagent } from '../../state/state-shape.ts'
+import { isBlocked, parentOf } from '../../state/subagents.ts'
 import type { WorkspaceSnapshots } from '../../workspace/snapshots/snapshots.ts'
 import type { LiveState } from '../live/live-state.ts'
 
@@ -52,6 +54,8 @@ class RunSnapshots implements LoopSnapshots {
   #hasChanged = false
   /** True from the begin of such calls until a snapshot has what they have changed. */
   #isChanging = false
+  /** Seq of the last result of a subagent, and the one that the last snapshot has. Those in the background belong to no run. */
+  readonly #subagents = { changed: 0, seen: 0 }
   /** Begun when the last such calls had ended. */
   #ahead: Look | undefined
   /** True after a failure: the same would happen with each turn. */
@@ -69,7 +73,7 @@ class RunSnapshots implements LoopSnapshots {
   readonly before = (calls: readonly ToolCall[]): Promise<void> | undefined => {
     const { run } = this.#deps.state.current
     if (!run) return undefined
-    if (this.#runId !== run.id) this.#begin(run)
+    this.#enter(run, run.steps <= 1)
     if (this.#turn === run.steps || this.#isOff || !this.#mayChange(calls)) return undefined
     this.#turn = run.steps
     return this.#takeBefore()
@@ -90,17 +94,30 @@ class RunSnapshots implements LoopSnapshots {
   }
 
   readonly ahead = (): void => {
-    const isDue = this.#hasChanged && this.#runId === this.#deps.state.current.run?.id && !this.#isOff
-    if (!isDue || this.#ahead?.isOutdated === false) return
+    const { run } = this.#deps.state.current
+    if (!run) return
+    this.#enter(run, run.steps === 0)
+    if (!this.#hasChanged || this.#isOff || this.#ahead?.isOutdated === false) return
     this.#ahead = { taken: this.#take(), began: performance.now(), isOutdated: false }
   }
 
   get mayBeChanging(): boolean {
-    return this.#isChanging && this.#runId === this.#deps.state.current.run?.id
+    const { run, status } = this.#deps.state.current
+    return (this.#isChanging && status === 'running' && this.#runId === run?.id) || this.#areSubagentsChanging()
+  }
+
+  /** True if calls of subagents have ended since the last snapshot, or work in the background. */
+  #areSubagentsChanging(): boolean {
+    const { current } = this.#deps.state
+    const works = ({ agent }: Subagent) => agent.openCalls.length > 0
+    const areWorking =
+      current.status !== 'paused' && current.subagents.some((each) => works(each) && !isBlocked(current, each))
+    return areWorking || this.#subagents.changed > this.#subagents.seen
   }
 
   readonly follow = (event: Event): void => {
     if (this.#ahead && !FILELESS_EVENTS.has(event.type)) this.#ahead.isOutdated = true
+    if (event.type === 'ToolResult' && parentOf(event) !== undefined) this.#subagents.changed = event.seq
     const isPause = event.type === 'StatusUpdate' && event.status === 'paused' && event.reason !== 'server_closing'
     if (isPause) this.#rest(event.seq - 1)
     else if (event.type === 'ToolResult' && this.#deps.state.current.status === 'paused') this.#rest(event.seq)
@@ -109,12 +126,14 @@ class RunSnapshots implements LoopSnapshots {
   /** The next turn takes another snapshot, of what somebody else has changed until then. */
   #rest(asOf?: number): void {
     this.#ahead = undefined
-    if (this.#hasChanged && !this.#isOff) void this.#take(asOf)
+    if ((this.#hasChanged || this.#areSubagentsChanging()) && !this.#isOff) void this.#take(asOf)
   }
 
   readonly finish = async <T extends LoopEnd | LoopWait>(end: T): Promise<T | LoopEnd> => {
     const { run } = this.#deps.state.current
-    if (!run || this.#runId !== run.id || !this.#hasChanged) return end
+    if (!run) return end
+    this.#enter(run, false)
+    if (!this.#hasChanged) return end
     if (!('stopReason' in end)) this.#rest()
     if (!('stopReason' in end) || end.stopReason === 'paused') return end
     if (!this.#isOff) await this.#takeFresh()
@@ -130,10 +149,16 @@ class RunSnapshots implements LoopSnapshots {
     }
   }
 
-  #begin({ id, steps }: { readonly id: string; readonly steps: number }): void {
+  /** `isFirst`: the run has had no turn before. What subagents in the background change counts as changed by the run. */
+  #enter({ id }: { readonly id: string }, isFirst: boolean): void {
+    if (this.#runId !== id) this.#begin(id, isFirst)
+    if (this.#areSubagentsChanging()) this.#hasChanged = true
+  }
+
+  #begin(id: string, isFirst: boolean): void {
     this.#runId = id
     this.#turn = 0
-    this.#isWhole = steps <= 1
+    this.#isWhole = isFirst
     this.#hasChanged = false
     this.#isChanging = false
     this.#isOff = false
@@ -148,6 +173,7 @@ class RunSnapshots implements LoopSnapshots {
   async #take(knownSeq?: number): Promise<void> {
     const { state, snapshots, metrics, limits } = this.#deps
     const began = performance.now()
+    const { changed } = this.#subagents
     try {
       const { run, lastSeq } = state.current
       // What has changed between two runs was there before the message that the run began with.
@@ -155,6 +181,7 @@ class RunSnapshots implements LoopSnapshots {
       if ((await limits.quota?.room()) === 0) throw new Error(NO_ROOM)
       await snapshots().take(asOf, run?.id)
       this.#isChanging = false
+      this.#subagents.seen = changed
       metrics.snapshotTaken('taken', performance.now() - began)
     } catch (error) {
       metrics.snapshotTaken('failed', performance.now() - began)
