@@ -18,6 +18,7 @@ import { ClientEvents } from './client-events.ts'
 import { ClientHooks } from './client-hooks/client-hooks.ts'
 import { WaitingHooks } from './client-hooks/waiting-hooks.ts'
 import { EndingRequests } from './live/ending-requests.ts'
+import { forgetEdits } from '../tools/editor/edit-history.ts'
 import { HandedOverCalls } from './client-tools/handed-over-calls.ts'
 import { DeclaredTools } from './client-tools/declared-tools.ts'
 import { ClientSecrets } from './config/client-secrets.ts'
@@ -145,6 +146,7 @@ export function buildConversation(deps: ConversationDeps, source: ConversationSo
       deliveries: base.deliveries,
       redactor,
       titles: new Titles({ ...own, logger, createLlm: createTitleLlmFactory(deps, { id, secrets, redactor }) }),
+      forgetEdits: () => forgetEdits(base.directory),
     },
   )
 }

@@ -80,6 +80,7 @@ export type InnerParts = {
   readonly deliveries: CallbackSet
   readonly redactor: Redactor
   readonly titles: Titles
+  readonly forgetEdits: () => Promise<void>
 }
 
 export class Conversation {

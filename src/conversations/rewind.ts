@@ -30,6 +30,7 @@ type RewindParts = {
   readonly compactions: Pick<Compactions, 'isIdle'>
   readonly files: Pick<ConversationFiles, 'snapshots'>
   readonly redact: (text: string) => string
+  readonly forgetEdits: () => Promise<void>
 }
 
 export type RewindOptions = {
@@ -101,7 +102,8 @@ async function rewindNow(parts: RewindParts, request: RewindRequest, options: Re
       const intent = { kind: 'files_restored', toSeq, restored: counts } as const
       storedEvents.push(...(await actor.apply({ ...intent, ...(target ? who : once) })))
     }
-    if (target)
+    if (target) {
+      await parts.forgetEdits()
       storedEvents.push(
         ...(await actor.apply({
           kind: 'rewind',
@@ -112,6 +114,7 @@ async function rewindNow(parts: RewindParts, request: RewindRequest, options: Re
           ...once,
         })),
       )
+    }
     return { ...outcomeOf(storedEvents.findLast(isOutcome)), ...(restoreReport && { files: restoreReport }), processes }
   } finally {
     // None is left, unless the rewind could not be stored.

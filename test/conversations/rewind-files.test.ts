@@ -4,7 +4,12 @@ import { GetDiff } from '../../src/contract/diff.ts'
 import type { RewindRequest } from '../../src/contract/rewind.ts'
 import type { Conversation } from '../../src/conversations/conversation.ts'
 import { viewConversationDiff } from '../../src/conversations/view-diff.ts'
+import type { Script } from '../../src/llm/scripted/script.ts'
 import type { Bench } from './fixtures.ts'
+import { createEditorFiles } from '../../src/files/editor-files.ts'
+import { UnfinishedFiles } from '../../src/files/jail/unfinished-files.ts'
+import { AgentFiles } from '../../src/tools/files/agent-files.ts'
+import { createFileEditor } from '../../src/tools/files/file-editor.ts'
 import { until } from '../support/until.ts'
 import { call, eventsOf, only, realShells, say, setBench, tool } from './fixtures.ts'
 
@@ -141,4 +146,44 @@ test('a rewind of nothing, or without a snapshot, is refused', async () => {
   const nothing = { files: false, conversation: false }
   await expect(rewind(conversation, 1, nothing)).rejects.toMatchObject({ code: 'invalid_request' })
   await expect(rewind(conversation, 1)).rejects.toMatchObject({ code: 'snapshot_not_found' })
+})
+
+test('an edit that was rewound cannot be undone: that would bring back what nobody knows', async () => {
+  let path = ''
+  const edit = (fields: object) => call('FileEditor', { path, ...fields })
+  const replace = (old_str: string, new_str: string) => edit({ command: 'str_replace', old_str, new_str })
+  const script: Script = ({ messages }) => {
+    const last = messages.at(-1)!
+    if (last.role === 'tool') return { text: 'Done.' }
+    if (JSON.stringify(last).includes('undo it')) return { calls: [edit({ command: 'undo_edit' })] }
+    return { calls: [replace('first', 'mango'), replace('mango', 'first')] }
+  }
+  await using bench = await setBench({
+    script,
+    deps: {
+      createShells: realShells(),
+      createTools: (_, deps) => [
+        createFileEditor(
+          new AgentFiles({
+            ...deps,
+            files: createEditorFiles(
+              () => ({ forbidden: [] }),
+              new UnfinishedFiles(`${deps.stateDirectory}/unfinished`),
+            ),
+          }),
+        ),
+      ],
+    },
+  })
+  const conversation = await bench.converse({ tools: ['FileEditor'] })
+  path = `${conversation.state.settings.workdir}/f`
+  writeFileSync(path, 'first')
+  const end = conversation.log.head
+  await say(conversation, 'edit it')
+  expect(only(await eventsOf(conversation), 'ToolResult').map(({ is_error }) => is_error)).toEqual([false, false])
+  await conversation.rewind({ to_seq: end, last_seq: conversation.log.head }, {})
+  await say(conversation, 'undo it')
+  expect(readFileSync(path, 'utf8')).toBe('first')
+  expect(only(await eventsOf(conversation), 'ToolResult').at(-1)).toMatchObject({ is_error: true })
+  expect(bench.model.requests.at(-1)!.text).not.toContain('mango')
 })

@@ -51,6 +51,13 @@ const MAX_ENTRIES = 200
 /** Maximum size on disk; several of the largest editable files. */
 const MAX_BYTES = 64 * 1024 * 1024
 
+/** `stateDirectory`: the server's own directory for the conversation. */
+export const editsIn = (stateDirectory: string): string => join(stateDirectory, 'edits')
+
+/** No edit of a conversation can be undone any more: what it would bring back may have been rewound. */
+export const forgetEdits = (stateDirectory: string): Promise<void> =>
+  rm(editsIn(stateDirectory), { recursive: true, force: true })
+
 export function createEditHistory({
   directory,
   sealer,

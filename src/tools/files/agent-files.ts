@@ -8,7 +8,7 @@ import type { FileChangeKind } from '../../contract/files.ts'
 import type { EditorFiles, FoundEntry, FoundFile, Missing } from '../../files/editor-files.ts'
 import { FileRefusal } from '../../files/jail/file-refusal.ts'
 import { Queue } from '../../lib/queue.ts'
-import { createEditHistory } from '../editor/edit-history.ts'
+import { createEditHistory, editsIn } from '../editor/edit-history.ts'
 import type { Content, ContentSealer, EditHistory, PastEdit } from '../editor/edit-history.ts'
 import { MAX_FILE_BYTES, asFile, decode, encode } from '../editor/editor-content.ts'
 import { EditorError, mebibytes } from '../editor/editor-faults.ts'
@@ -60,7 +60,7 @@ export class AgentFiles {
     this.redact = redact
     this.#onChanged = onFileChanged
     this.#files = files
-    this.#history = createEditHistory({ directory: join(stateDirectory, 'edits'), sealer })
+    this.#history = createEditHistory({ directory: editsIn(stateDirectory), sealer })
     this.#seenFiles = new SeenFiles(join(stateDirectory, 'read-files'))
   }
 
