@@ -86,13 +86,11 @@ export class SharedReplayRecords implements ReplayRecords, SharedReplays {
 
   async *before(id: string | undefined): AsyncGenerator<ReplayRecord> {
     for (let last = id; ;) {
-      const texts = await this.#deps.table.page(last)
-      for (const text of texts) {
-        const record = readShown(text)
-        last = record.replay.id
-        yield record
-      }
-      if (texts.length === 0) return
+      const page = await this.#deps.table.page(last)
+      if (page.length === 0) return
+      last = page.at(-1)?.id
+      const texts = page.map(({ text }) => text)
+      yield* this.#readEach(texts, readShown)
     }
   }
 
@@ -103,13 +101,14 @@ export class SharedReplayRecords implements ReplayRecords, SharedReplays {
     const ids = [...this.#uncertain]
     const texts = await table.adopt(ids)
     for (const id of ids) this.#uncertain.delete(id)
-    return this.#readEach(texts)
+    return this.#readEach(texts, (text) => this.#texts.read(text))
   }
 
-  #readEach(texts: readonly string[]): ReplayRecord[] {
+  /** Leaves out what cannot be read: a newer version may have written it. */
+  #readEach(texts: readonly string[], read: (text: string) => ReplayRecord): ReplayRecord[] {
     return texts.flatMap((text) => {
       try {
-        return [this.#texts.read(text)]
+        return [read(text)]
       } catch (error) {
         this.#deps.onDamaged(error)
         return []

@@ -103,8 +103,8 @@ export interface ReplayTable {
   remove(id: string): Promise<void>
   /** Resolves to the text; that of a key for a day. */
   read(replay: { readonly id: string } | { readonly key: string }): Promise<string | undefined>
-  /** Resolves to texts without the rows of the replay, newest first; to none if there are no more. */
-  page(before: string | undefined): Promise<string[]>
+  /** Resolves to replays without the rows of their tables, newest first; to none if there are no more. */
+  page(before: string | undefined): Promise<Pick<StoredReplay, 'id' | 'text'>[]>
   /** Resolves to the ids of the replays of instances that have ended. */
   orphans(): Promise<string[]>
   /** Makes those of them that are still orphans replays of this instance. Resolves to the texts of all of them that it has. */

@@ -196,6 +196,21 @@ test('a replay whose instance has just ended is cancelled by the instance that i
   expect([status, body.status], JSON.stringify(body)).toEqual([200, 'cancelled'])
 })
 
+test('a replay that a newer version has written is in no list, and hides no other one', async () => {
+  const id = await create()
+  const { body } = await asked.call('POST', '/replays', { ...PLAN, at: 1, conversation_ids: [id] })
+  await ended(asked, body.id)
+  const newer = 'ffffffff-ffff-4fff-bfff-ffffffffffff'
+  const copy = `insert into replays (id, owner, forks, record)
+    select $1, owner, '{}', replace(record, '"completed"', '"from a newer version"') from replays where id = $2`
+  await database.query(copy, [newer, body.id])
+  for (const server of [owner, asked]) {
+    expect(await idsIn(server, '/replays')).toContain(body.id)
+    expect(await idsIn(server, '/replays?limit=1')).toEqual([body.id])
+  }
+  await database.query('delete from replays where id = $1', [newer])
+})
+
 test('a full disk of the database delays the end of a replay, which all instances show then', async () => {
   const id = await create()
   await stage.say(id, 'first')

@@ -47,8 +47,9 @@ export class ReplayRows implements ReplayTable {
     return row && textOf(row)
   }
 
-  async page(before: string | undefined): Promise<string[]> {
-    return (await this.#ownership.database.read(PAGE_BEFORE, [before, PAGE])).map(textOf)
+  async page(before: string | undefined): Promise<Pick<StoredReplay, 'id' | 'text'>[]> {
+    const rows = await this.#ownership.database.read(PAGE_BEFORE, [before, PAGE])
+    return rows.map((row) => ({ id: String(row['id']), text: textOf(row) }))
   }
 
   async orphans(): Promise<string[]> {
@@ -100,7 +101,7 @@ const READ_KEY = `
   where k.key = $1 and k.at > now() - interval '1 day' and r.record is not null`
 // Without the rows of the tables, which lists do not show.
 const PAGE_BEFORE = `
-  select jsonb_set(record::jsonb, '{replay,rows}', '[]')::text as record from replays
+  select id, jsonb_set(record::jsonb, '{replay,rows}', '[]')::text as record from replays
   where record is not null and ($1::uuid is null or id < $1) order by id desc limit $2`
 const ORPHANS = 'select id from replays where owner <> $1 and has_ended(owner) and record is not null'
 // A repeated statement returns what it has adopted.
