@@ -60,7 +60,7 @@ export class ListedConversationState implements ListedState {
 
   get row(): object {
     const { lastSeq: _, updatedAt: __, ...row } = sharedSummary(this.#state)
-    return row
+    return { version: this.#state.version, ...row }
   }
 }
 

@@ -7,6 +7,7 @@ import type { KeptIncarnation } from './incarnation.ts'
 import { isUuid } from './is-uuid.ts'
 import type { RowOwnership } from './ownership.ts'
 import type { PostgresRow } from './session.ts'
+import { IS_KNOWN_VERSION } from './known-version.ts'
 
 const Settings = z.record(z.string(), z.string())
 
@@ -83,22 +84,21 @@ export class InstanceRows implements Instances {
   }
 
   async isOrphan(conversationId: string): Promise<boolean> {
-    return (await this.#ownership.database.read(ORPHAN, [this.own, ALL, [], conversationId])).length > 0
+    return (await this.#ownership.database.read(ORPHAN, [this.own, conversationId])).length > 0
   }
 }
 
 const ENDED = 'select id from incarnations where id = any($1::bigint[]) and ended_at is not null'
 const END_FORMER = `
   update incarnations set ended_at = now() where id = $1 and started_at = $2::timestamptz and ended_at is null`
-const ALL = 2 ** 31 - 1
 // The instance that has a replay takes its forks: it waits for their ends.
-const ORPHANS = `
+const WITHOUT_OWNER = `
   select distinct c.id from marks m join conversations c on c.id = m.conversation_id
-  where c.has_log and (c.owner is null or (c.owner <> $1 and has_ended(c.owner))) and c.id <> all($3::uuid[])
+  where c.has_log and (c.owner is null or (c.owner <> $1 and has_ended(c.owner)))
     and not exists (select from deletions d where d.conversation_id = c.id)
-    and not exists (select from replays r where r.forks @> array[c.id] and r.owner <> $1 and r.record is not null)
-  order by c.id limit $2`
-const ORPHAN = `select from (${ORPHANS}) all_orphans where id = $4`
+    and not exists (select from replays r where r.forks @> array[c.id] and r.owner <> $1 and r.record is not null)`
+const ORPHANS = `${WITHOUT_OWNER} and c.id <> all($3::uuid[]) and ${IS_KNOWN_VERSION} order by c.id limit $2`
+const ORPHAN = `${WITHOUT_OWNER} and c.id = $2`
 const ANNOUNCE = 'update incarnations set address = $2, settings = $3 where id = $1'
 const OTHERS = `
   select id, address, settings from incarnations

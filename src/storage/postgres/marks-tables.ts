@@ -3,6 +3,7 @@ import type { CreationKey, Deletions, Marks, SharedWorkdirs } from '../storage.t
 import { hashOfWorkdir } from '../shared/workdir-hash.ts'
 import type { PostgresDatabase } from './database.ts'
 import { isUuid } from './is-uuid.ts'
+import { IS_KNOWN_VERSION } from './known-version.ts'
 import type { RowOwnership } from './ownership.ts'
 
 export class MarksTable implements Marks {
@@ -36,7 +37,7 @@ const BEGUN = 'update conversations set is_released = false from allowed where i
 // What another instance that lives has is its own business.
 const MARKED = `
   select m.conversation_id as id from marks m left join conversations c on c.id = m.conversation_id
-  where m.kind = $1 and (c.owner is null or c.owner = $2 or has_ended(c.owner))`
+  where m.kind = $1 and (c.owner is null or c.owner = $2 or has_ended(c.owner)) and ${IS_KNOWN_VERSION}`
 
 export class DeletionsTable implements Deletions {
   readonly #database: PostgresDatabase

@@ -100,19 +100,21 @@ const REMAINS = `
   select c.id, true from conversations c join deletions d on d.conversation_id = c.id
   where d.deleted_by is null or (d.deleted_by <> $1 and has_ended(d.deleted_by))`
 
+type ListedRow = Summary & { readonly format: number; readonly version: number }
+
 type NotedRow = {
   readonly id: string
   readonly created: string
   readonly lastSeq: number
   readonly updatedAt: number
-  readonly listed: (Summary & { readonly format: number }) | null
+  readonly listed: ListedRow | null
   readonly notedSummary: Summary | null
 }
 
 function notedOf({ id, lastSeq, updatedAt, listed, notedSummary }: NotedRow): ListedConversation {
   const foundRow = { id, lastSeq, updatedAt }
   if (listed) {
-    const { format: _, ...summary } = listed
+    const { format: _, version: __, ...summary } = listed
     return { ...foundRow, summary: { ...summary, ...foundRow } }
   }
   if (!notedSummary) return foundRow
@@ -126,7 +128,7 @@ function listedOf({ id, head, last_at, listed_seq, listed }: PostgresRow): Liste
   // An earlier version has appended, or a fork has no own event yet.
   if (listed_seq !== head || typeof listed !== 'string' || listed === '') return foundRow
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- written by `listedText`, in the format that is compared
-  const { format, ...summary } = JSON.parse(listed) as Summary & { format: number }
+  const { format, version: _, ...summary } = JSON.parse(listed) as ListedRow
   return format === SUMMARY_FORMAT ? { ...foundRow, summary: { ...summary, ...foundRow } } : foundRow
 }
 

@@ -1,6 +1,7 @@
 /** Two storages on one real database: which of them has a conversation, and what the other one can still write. */
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { EVENT_VERSION } from '../../../src/contract/events/event.ts'
 import { uuid7 } from '../../../src/lib/uuid7.ts'
 import type { PostgresStorageOptions } from '../../../src/storage/postgres/postgres-storage.ts'
 import { openPostgresStorage } from '../../../src/storage/postgres/postgres-storage.ts'
@@ -295,4 +296,25 @@ test('a key that was freed after its conversation was deleted belongs to the nex
   expect(await first.shared!.claimKey(claim), 'the key of another conversation is not freed').toMatchObject({
     id: next.id,
   })
+})
+
+test('an instance leaves a conversation with events that it does not know to one that does', async () => {
+  const former = await start(SILENT)
+  await using asking = await start(SILENT)
+  const createIn = async (version: number) => {
+    const { id, log } = await create(former)
+    await former.active.set(id)
+    const listed = { after: () => listed, row: { version } }
+    log.listWith!(listed)
+    await append(log, message('second'))
+    return id
+  }
+  const known = await createIn(EVENT_VERSION)
+  const unknown = await createIn(EVENT_VERSION + 1)
+  await database.query('update incarnations set ended_at = now() where id = $1', [former.instances!.own])
+  const orphans = await asking.instances!.orphans(100, [])
+  expect(orphans.filter((id) => [known, unknown].includes(id))).toEqual([known])
+  expect((await asking.active.ids()).filter((id) => [known, unknown].includes(id))).toEqual([known])
+  expect(await asking.instances!.isOrphan(unknown), 'its readers wait for the instance that takes it').toBe(true)
+  await former[Symbol.asyncDispose]()
 })
