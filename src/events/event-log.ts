@@ -36,18 +36,21 @@ export type EventLogDeps = {
   readonly now?: () => number
 }
 
+/** `lost`: the storage has lost events that it had acknowledged. */
+type LogFailure = 'uncertain' | 'lost' | 'taken_over'
+
 /** Calls `append` once, immediately or, for waiting appends, in order. The append rejects with its errors. */
 export type AppendGuard = <T>(append: () => Promise<T>) => Promise<T>
 
 export class EventLog {
   readonly conversationId: string
   /** Resolves when `failed` becomes true: the log must be reopened, or, if another writer has it, forgotten. */
-  readonly whenFailed: Promise<'uncertain' | 'taken_over'>
+  readonly whenFailed: Promise<LogFailure>
   readonly #deps: EventLogDeps
   readonly #log: StoredLog
   readonly #subscribers = new Set<LogSubscriber>()
   readonly #messages = new LiveMessages()
-  readonly #failing = Promise.withResolvers<'uncertain' | 'taken_over'>()
+  readonly #failing = Promise.withResolvers<LogFailure>()
   readonly #now: () => number
   #guard: AppendGuard | undefined
   #failed = false
@@ -65,6 +68,7 @@ export class EventLog {
     this.#now = deps.now ?? Date.now
     this.conversationId = deps.log.conversationId
     this.whenFailed = this.#failing.promise
+    void deps.log.whenLost?.then(() => this.#fail('lost'))
   }
 
   /** Seq of the last durable event; 0 if there is none. Subscribers receive it at the latest in the next microtasks. */
@@ -196,15 +200,16 @@ export class EventLog {
         return outcome.events
       }
     } catch (error) {
-      if (error instanceof Problem && error.code === 'storage_failed') {
-        this.#failed = true
-        this.#failing.resolve('uncertain')
-      }
+      if (error instanceof Problem && error.code === 'storage_failed') this.#fail('uncertain')
       throw error
     }
-    this.#failed = true
-    this.#failing.resolve('taken_over')
+    this.#fail('taken_over')
     throw new Problem('storage_failed', 'Another writer has taken over the log of this conversation.')
+  }
+
+  #fail(why: LogFailure): void {
+    this.#failed = true
+    this.#failing.resolve(why)
   }
 
   #show(events: readonly StoredEvent[]): void {

@@ -83,6 +83,8 @@ export interface StoredLog {
    */
   listWith?(listed: ListedState): void
   readonly conversationId: string
+  /** Resolves if durable events are not there any more: the log stores nothing then, and must be reopened. */
+  readonly whenLost?: Promise<void>
   /** Seq of the last durable event; 0 if there is none. */
   readonly head: number
   /** The writer's lease on this log, to be passed to each append. */

@@ -117,3 +117,24 @@ test('a server works through PgBouncer in transaction mode, and says at once tha
   expect(await second.exited).toBe(1)
   expect(second.output()).toContain('Set OPENHANDS_DATABASE_SESSION_URL to the database itself')
 })
+
+test('after a failover that has lost events, a conversation is as the database has it, before anything is appended', async () => {
+  await using database = await createDatabase()
+  await using stage = await setStage(
+    { replies: [{ turns: [{ text: 'Done.' }] }] },
+    { env: { OPENHANDS_DATABASE_URL: database.url } },
+  )
+  const id = await stage.create()
+  const events = await stage.say(id, 'hello')
+  const last = events.filter(({ seq }) => seq !== undefined).at(-1)
+  // As a standby that lacks the last event.
+  await database.query('delete from events where conversation_id = $1 and seq = $2', [id, last.seq])
+  await database.query('update conversations set head = $2 where id = $1', [id, last.seq - 1])
+  await database.query(`select pg_terminate_backend(pid) from pg_stat_activity
+    where datname = current_database() and pid <> pg_backend_pid()`)
+  // The end of the run is among what was lost.
+  const view = async () => (await stage.server.call('GET', `/conversations/${id}`)).body
+  await until('the conversation without it', async () => (await view()).status === 'error')
+  expect((await stage.events(id)).map(({ id: eventId }) => eventId)).not.toContain(last.id)
+  expect(stage.server.output()).toContain('the database has lost events')
+})

@@ -54,10 +54,13 @@ export class Recovery {
    * it over, nothing of it works here any more.
    */
   watch(conversation: Conversation): void {
-    const { drop } = this.#deps
-    void conversation.log.whenFailed.then((why) =>
-      why === 'taken_over' ? drop(conversation) : this.#openAgain(conversation),
-    )
+    const { drop, logger } = this.#deps
+    void conversation.log.whenFailed.then((why) => {
+      if (why === 'taken_over') return drop(conversation)
+      if (why === 'lost')
+        logger.error({ conversation_id: conversation.id }, 'the database has lost events: it is reopened')
+      return this.#openAgain(conversation)
+    })
   }
 
   /** Closes the requests of the conversation whose deadline has passed. Never rejects; retries until the disk allows it. */

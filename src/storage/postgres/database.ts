@@ -53,6 +53,8 @@ export class PostgresDatabase implements AsyncDisposable {
   readonly #closing = new AbortController()
   readonly #absence = new Absence()
   #refusal: Problem | undefined
+  /** Called when a connection broke, and when there is one in its place: perhaps to another server. */
+  onBroken: () => void = () => {}
 
   constructor(options: DatabaseOptions) {
     this.#options = options
@@ -64,6 +66,7 @@ export class PostgresDatabase implements AsyncDisposable {
         ...POOLS[name],
         limit,
         absence: this.#absence,
+        onBroken: () => !this.#closing.signal.aborted && this.onBroken(),
         onAnswered: (ms) => onAnswered?.(name, ms),
       })
     const other = poolOf('other', url)
@@ -206,6 +209,7 @@ export class Outage {
 type PoolOptions = PostgresSessionOptions & {
   readonly limit: number
   readonly absence: Absence
+  readonly onBroken: () => void
   readonly onAnswered: (ms: number) => void
 }
 
@@ -215,10 +219,13 @@ class Pool {
   readonly #absence: Absence
   readonly #queue: Queue
   readonly #all = new Set<PostgresSession>()
+  readonly #onBroken: PoolOptions['onBroken']
   #free: PostgresSession[] = []
+  #hasLost = false
 
-  constructor({ limit, absence, onAnswered, ...options }: PoolOptions) {
+  constructor({ limit, absence, onBroken, onAnswered, ...options }: PoolOptions) {
     this.#options = options
+    this.#onBroken = onBroken
     this.#onAnswered = onAnswered
     this.#absence = absence
     this.#queue = new Queue({ limit })
@@ -241,7 +248,7 @@ class Pool {
         if (error instanceof LostStatement && session.identity) onLost?.(session.identity)
         throw error
       } finally {
-        if (session.isBroken) this.#all.delete(session)
+        if (session.isBroken) this.#drop(session)
         else this.#free.push(session)
       }
     })
@@ -255,17 +262,25 @@ class Pool {
   async #take(): Promise<PostgresSession> {
     for (let free = this.#free.pop(); free; free = this.#free.pop()) {
       if (!free.isBroken) return free
-      this.#all.delete(free)
+      this.#drop(free)
     }
     try {
       const session = await PostgresSession.connect(this.#options)
       this.#absence.end()
       this.#all.add(session)
+      session.onClosed(this.#onBroken)
+      if (this.#hasLost) this.#onBroken()
+      this.#hasLost = false
       return session
     } catch (error) {
       this.#absence.begin()
       throw error
     }
+  }
+
+  #drop(session: PostgresSession): void {
+    this.#all.delete(session)
+    this.#hasLost = true
   }
 }
 

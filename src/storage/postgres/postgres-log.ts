@@ -61,6 +61,7 @@ export class PostgresLog implements StoredLog {
   /** The reason why nothing is written any more. */
   #failure: Problem | undefined
   #isFenced = false
+  readonly #losing = Promise.withResolvers<void>()
   /** The state after the last stored event. */
   #listed: ListedState | undefined
   /** What is stored of it, as far as this log knows. */
@@ -76,6 +77,16 @@ export class PostgresLog implements StoredLog {
 
   get head(): number {
     return this.#head
+  }
+
+  get whenLost(): Promise<void> {
+    return this.#losing.promise
+  }
+
+  /** Call it when the database has fewer events than it had acknowledged. `foundHead`: undefined if it has no log. */
+  lose(foundHead: number | undefined): void {
+    this.#failure ??= differs(this.#head, foundHead)
+    this.#losing.resolve()
   }
 
   listWith(listedState: ListedState): void {

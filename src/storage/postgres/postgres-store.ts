@@ -37,12 +37,19 @@ export class PostgresStore implements EventStore, LogViews {
   readonly #current = new Map<string, PostgresLog>()
   // Opening a log takes it over from the previous holder, strictly in turn for each conversation.
   readonly #queue = new Queue({ perKey: 1 })
+  #comparing: Promise<void> | undefined
 
   constructor({ ownership, now = Date.now, onStored, onFenced }: PostgresStoreOptions) {
     this.#ownership = ownership
     this.#now = now
     this.#isShared = onStored !== undefined
     this.#lanes = new AppendLanes(ownership.database, ownership.incarnation, withoutUndefined({ onStored, onFenced }))
+    ownership.database.onBroken = () => {
+      // After an outage that is too long for it, it is called again.
+      this.#comparing ??= this.#compareHeads()
+        .catch(() => {})
+        .finally(() => (this.#comparing = undefined))
+    }
   }
 
   get #database(): PostgresDatabase {
@@ -139,6 +146,15 @@ export class PostgresStore implements EventStore, LogViews {
     }
   }
 
+  /** A failover to a standby that was behind loses events that were acknowledged. */
+  async #compareHeads(): Promise<void> {
+    const heads = Array.from(this.#current, ([id, { head }]) => ({ id, head }))
+    if (heads.length === 0) return
+    const rows = await this.#database.read(HEADS, [heads.map(({ id }) => id)])
+    const found = new Map(rows.map((row) => [String(row['id']), Number(row['head'])]))
+    for (const { id, head } of heads) if ((found.get(id) ?? -1) < head) this.#current.get(id)?.lose(found.get(id))
+  }
+
   async #whyNotOpened(id: string): Promise<Problem> {
     const [row] = await this.#database.read(FIND_OWNER, [id, this.#ownership.incarnation])
     if (!row) return notFound()
@@ -198,6 +214,7 @@ const OPEN = `
   update conversations c set owner = $2, epoch = nextval('epochs')
   where id = $1 and has_log and not has_ended($2) and (owner is null or owner = $2 or has_ended(owner))
   ${CREATED}, is_released, (select max(seq) from events e where e.conversation_id = c.id) as last_seq`
+const HEADS = 'select id, head from conversations where id = any($1::uuid[]) and has_log'
 const FIND_OWNER = 'select has_ended($2) as is_over from conversations where id = $1 and has_log'
 
 function requireUuid(conversationId: string): void {

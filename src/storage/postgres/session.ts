@@ -84,6 +84,10 @@ export class PostgresSession {
     return (this.#client as unknown as { readonly processID: number | null }).processID === this.#identity?.pid
   }
 
+  onClosed(listener: () => void): void {
+    this.#socket.once('close', listener)
+  }
+
   /** True if no statement can be sent any more. */
   get isBroken(): boolean {
     return this.#fault !== undefined
