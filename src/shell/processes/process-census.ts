@@ -12,8 +12,8 @@ import { findProcess, type ProcessEntry } from './process-table.ts'
 const READ_CONCURRENCY = 4
 /** The time per environment: the read can hang while its process is blocked in the kernel. */
 const READ_TIMEOUT_MS = 500
-/** After this time more, a read hangs; until then it is only late. */
-const LATE_MS = 1500
+/** After so many times more, a read hangs; until then it is only late. One is over at once when the server stood still. */
+const LATE_TIMES = 3
 /** Processes scanned before other work gets a turn. */
 const SLICE = 100
 /**
@@ -129,8 +129,12 @@ export class ProcessCensus<Marks, Arranged> {
     await settlesWithin(this.#readTimeoutMs, reading)
     if (!this.#pending.has(pid)) return
     this.#pending.set(pid, 'late')
-    const onHang = () => this.#pending.get(pid) === 'late' && this.#pending.set(pid, 'hanging')
-    void settlesWithin(LATE_MS, reading).then(onHang)
+    void this.#follow(pid, reading)
+  }
+
+  async #follow(pid: number, reading: Promise<void>): Promise<void> {
+    for (let i = 0; i < LATE_TIMES; i++) if (await settlesWithin(READ_TIMEOUT_MS, reading)) return
+    if (this.#pending.has(pid)) this.#pending.set(pid, 'hanging')
   }
 
   #keep(entry: ProcessEntry, environment: string | undefined): void {
