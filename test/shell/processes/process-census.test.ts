@@ -31,7 +31,12 @@ async function start(mark?: string): Promise<number> {
   const [name, value] = mark?.split('=') ?? []
   const env = { PATH: process.env['PATH'], ...(name !== undefined && { [name]: value }) }
   const child = spawn('sleep', ['1000'], { env, stdio: 'ignore' })
-  onTestFinished(() => void child.kill('SIGKILL'))
+  const exited = once(child, 'exit')
+  // The next test looks for processes with the same mark.
+  onTestFinished(async () => {
+    child.kill('SIGKILL')
+    await exited
+  })
   await once(child, 'spawn')
   // For a moment of an exec the environment is empty, also after Node has reported the start.
   await expect.poll(() => readFile(`/proc/${child.pid}/environ`, 'utf8')).toContain('PATH=')
