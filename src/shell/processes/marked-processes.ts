@@ -19,7 +19,7 @@ const END_TIMEOUT_MS = 2500
 /** A search has at least these, however late it is: on a machine that stands still, its time passes without work. */
 const LEAST_ROUNDS = 10
 const ROUND_MS = 5
-/** For the environments that could not be read in time. */
+/** The same when environments could not be read in time. */
 const LATE_ROUND_MS = 100
 /** One scan can miss a process: during exec it has no environment, and its child may be too new. */
 const EMPTY_ROUNDS = 3
@@ -182,9 +182,9 @@ async function freezeAll(find: () => Promise<FoundProcesses>, deadline: number):
   const frozenProcesses = new Map<string, ProcessEntry>()
   let isWhole = true
   for (let round = 0; isInTime(round, deadline); round++) {
-    const { entries, ...found } = await find()
-    isWhole = found.isWhole
-    const foundProcesses = entries.map((process) => [processKey(process), process] as const)
+    const scan = await find()
+    isWhole = scan.isWhole
+    const foundProcesses = scan.entries.map((process) => [processKey(process), process] as const)
     const running = foundProcesses.filter(([key]) => !frozenProcesses.has(key))
     if (running.length === 0) break
     for (const [key, process] of running) {

@@ -12,7 +12,7 @@ import { findProcess, type ProcessEntry } from './process-table.ts'
 const READ_CONCURRENCY = 4
 /** The time per environment: the read can hang while its process is blocked in the kernel. */
 const READ_TIMEOUT_MS = 500
-/** After so many times more, a read hangs; until then it is only late. One is over at once when the server stood still. */
+/** The number of further timeouts until a read hangs; before, it is only late. One passes at once when the server stood still. */
 const LATE_TIMES = 3
 /** Processes scanned before other work gets a turn. */
 const SLICE = 100

@@ -42,7 +42,7 @@ export async function tellThrough(create: Create, tell: Tell, home: string): Pro
   }
 }
 
-/** On a slow machine an interrupted call gets its result after the pause has its answer: here it follows its call. */
+/** The result of an interrupted call follows its call here: on a slow machine it comes after the pause has its answer. */
 function inOrder(events: readonly Event[]): Event[] {
   const isResult = (event: Event): event is EventOf<'ToolResult'> =>
     event.type === 'ToolResult' && event.error_type === 'interrupted'
