@@ -10,10 +10,10 @@ import { KEY } from '../support/server.ts'
 import { setStage } from '../support/agent.ts'
 import { until } from '../support/until.ts'
 
-/** What is said `when told` is answered afterwards. */
-const told = Promise.withResolvers<void>()
+/** What is said `when allowed` is answered afterwards. */
+const allowed = Promise.withResolvers<void>()
 const stage = await setStage(async ({ body, text }) => {
-  if (text.includes('when told')) await told.promise
+  if (text.includes('when allowed')) await allowed.promise
   return turnFor(body)
 }, {})
 afterAll(() => stage[Symbol.asyncDispose]())
@@ -482,10 +482,15 @@ test('a fork that is not to be stored is deleted with its answer, and the origin
 test('what is not to be stored is deleted after a lost connection, too', async () => {
   const list = async () => (await server.call('GET', '/conversations?limit=1000')).body.items as { id: string }[]
   const before = (await list()).length
-  const stream = await openai.responses.create({ model: 'coder', input: 'Write when told', stream: true, store: false })
+  const stream = await openai.responses.create({
+    model: 'coder',
+    input: 'Write when allowed',
+    stream: true,
+    store: false,
+  })
   for await (const event of stream) if (event.type === 'response.created') break
   expect(await list()).toHaveLength(before + 1)
-  told.resolve()
+  allowed.resolve()
   const isGone = async () => (await list()).length === before
   await until('the conversation to be deleted', isGone)
 })

@@ -7,7 +7,7 @@ import { client } from './session.ts'
 /** The pause after the last key, milliseconds: each search reads what was stored since the one before. */
 const PAUSE_MS = 250
 
-/** A server that has not read all events after some seconds is asked so often: it goes on reading. */
+/** A server that has not read all events after some seconds is asked so often: it continues to read. */
 const MOST_REQUESTS = 20
 
 /** Returns nothing for a server that has no search. */
