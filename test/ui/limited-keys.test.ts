@@ -3,7 +3,7 @@ import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Stage } from '../support/agent.ts'
 import { bash, setStage } from '../support/agent.ts'
-import { goTo, openBrowser, openTab } from './browser.ts'
+import { goTo, newContext, openBrowser, openTab } from './browser.ts'
 
 const USER = 'user-17'
 const PROFILE = 'careful'
@@ -44,6 +44,9 @@ async function openAs(limits: object, hash = '', scopes = ['read', 'write', 'app
   return { page, refused }
 }
 
+const namesOf = (page: Page, selector: string) =>
+  page.locator(selector).evaluateAll((fields) => fields.map((field) => field.getAttribute('name')))
+
 async function start(page: Page): Promise<void> {
   await page.fill('[name=message]', 'hello')
   await page.click('button:has-text("Start")')
@@ -68,11 +71,7 @@ test('a key of a user starts agents without choosing a directory, and says whose
 
 test('a key of a profile starts agents with it, decides without rules, and changes what a profile leaves open', async () => {
   const { page, refused } = await openAs({ profiles: [PROFILE] }, '#/new')
-  expect(
-    await page
-      .locator('main select, main input')
-      .evaluateAll((fields) => fields.map((field) => field.getAttribute('name'))),
-  ).toEqual(['profile'])
+  await expect.poll(() => namesOf(page, 'main select, main input')).toEqual(['profile'])
   await start(page)
   await page.fill('.composer textarea', 'permission')
   await page.keyboard.press('Control+Enter')
@@ -84,11 +83,7 @@ test('a key of a profile starts agents with it, decides without rules, and chang
   await page.click('[data-request] button.primary')
   await page.waitForSelector('.tool:has-text("touch made")')
   await page.click('nav.tabs >> text=Settings')
-  expect(
-    await page
-      .locator('form [name]:disabled')
-      .evaluateAll((fields) => fields.map((field) => field.getAttribute('name'))),
-  ).toEqual(['model', 'permission_mode', 'max_budget_usd'])
+  await expect.poll(() => namesOf(page, 'form [name]:disabled')).toEqual(['model', 'permission_mode', 'max_budget_usd'])
   await page.fill('[name=title]', 'another title')
   await page.click('text=Save')
   await page.waitForSelector('h1:has-text("another title")')
@@ -132,7 +127,7 @@ test('an address of a tab for which the key has no scope shows the chat', async 
 
 test('a key that may not read is told so, instead of being without a connection', async () => {
   const { body } = await stage.server.call('POST', '/keys', { name: 'writer', scopes: ['write'] })
-  const page = await browser.newPage()
+  const page = await (await newContext(browser)).newPage()
   const refused: string[] = []
   page.on('response', (response) => {
     if (response.status() >= 400) refused.push(response.url())
@@ -144,5 +139,5 @@ test('a key that may not read is told so, instead of being without a connection'
   await page.click('text=Log out')
   await page.waitForSelector('[name=password]')
   expect(refused).toEqual([])
-  await page.close()
+  await page.context().close()
 })
