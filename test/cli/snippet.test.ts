@@ -42,9 +42,8 @@ test('the component for a page has the URL, and names that the packages have', a
 })
 
 test('README.md has a line for each protocol, with the URLs of its page and the command that is printed', () => {
-  const [, section = ''] = readPage('README.md').split('\n## Other protocols\n')
-  const lines = section.split('\n').filter((line) => /^\| [A-Z].*`/.test(line))
-  expect(lines).toHaveLength(Object.keys(PROTOCOL_ROUTES).length)
+  const [section = '', items = ''] = /- \*\*Protocols\*\*.*\n((?: {2}- .*`.*\n)+)/.exec(readPage('README.md')) ?? []
+  expect(items.trim().split('\n')).toHaveLength(Object.keys(PROTOCOL_ROUTES).length)
   const page = readPage('docs/protocols.md')
   for (const [, path = ''] of section.matchAll(/http:\/\/127\.0\.0\.1:8000(\/[\w./-]+)/g)) expect(page).toContain(path)
   const [, command] = /`(claude .*?)`/.exec(section) ?? []

@@ -21,7 +21,11 @@ export function mcpOf(servers: readonly EditorMcpServer[] = []): McpInput | unde
   if (servers.length > MAX_SERVERS)
     throw RequestError.invalidParams(undefined, `there can be at most ${MAX_SERVERS} MCP servers`)
   const serversByName = new Map<string, McpServerInput>()
-  for (const server of servers) serversByName.set(freeName(server.name, serversByName), inputOf(server))
+  for (const server of servers) {
+    // The form of a server of an unknown type is not checked.
+    const input = inputOf(server)
+    serversByName.set(freeName(server.name, serversByName), input)
+  }
   return { mcpServers: Object.fromEntries(serversByName) }
 }
 
@@ -45,7 +49,7 @@ function freeName(name: string, usedNames: ReadonlyMap<string, unknown>): string
 function inputOf({ name, type, command, args = [], env, url, headers }: EditorMcpServer): McpServerInput {
   if (command !== undefined) return { command, args: [...args], env: pairs(env) }
   if (url !== undefined && (type === 'http' || type === 'sse')) return { type, url, headers: pairs(headers) }
-  throw RequestError.invalidParams(undefined, `the MCP server ${name} has a type that is not supported: ${type}`)
+  throw RequestError.invalidParams(undefined, `the MCP server ${JSON.stringify(name)} has a type that is not supported`)
 }
 
 const pairs = (list: readonly Pair[] = []): Record<string, string> =>

@@ -199,6 +199,10 @@ test('hostile frames are errors of the protocol, and the connection works on', a
   socket.say({ jsonrpc: '2.0', id: 5, method: 'session/resume', params: { sessionId: '../../etc', cwd: '/' } })
   socket.say({ jsonrpc: '2.0', id: 6, method: 'no/such' })
   for (const id of [4, 5, 6]) expect(await socket.until((each) => each.id === id)).toHaveProperty('error')
+  // The SDK passes on servers of types that it does not know.
+  const mcpServers = [{ name: {}, type: 'unknown' }]
+  socket.say({ jsonrpc: '2.0', id: 7, method: 'session/new', params: { cwd: newDirectory(), mcpServers } })
+  expect(await socket.until(({ id }) => id === 7)).toMatchObject({ error: { code: -32_602 } })
   socket.close()
 })
 
