@@ -152,6 +152,14 @@ test('a failed run is the result of a completed task', async () => {
   expect(end.result.structuredContent.error).not.toBe('')
 })
 
+test('a run that a kill of the server ends is a task that says why', async () => {
+  const { taskId } = await call('start_agent', { prompt: 'slowly' })
+  await server.restart('SIGKILL')
+  const { result } = await endOf(taskId)
+  expect(result).toMatchObject({ structuredContent: { status: 'paused', stop_reason: 'server_restart' } })
+  expect(result.content[0].text).toContain('server_restart')
+})
+
 test('a client that does not declare the extension gets no task, and may ask for none', async () => {
   const { taskId, structuredContent } = await call('start_agent', { prompt: 'slowly' })
   for (const capabilities of [{}, { extensions: {} }]) {

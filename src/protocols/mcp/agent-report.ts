@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import type { Event } from '../../contract/events/event.ts'
 import { describeEvent } from '../../contract/events/describe-event.ts'
-import { Status } from '../../contract/events/status.ts'
+import { Status, StopReason } from '../../contract/events/status.ts'
 import type { OpenRequest } from '../../contract/request.ts'
 import { AskedToolUse } from '../../contract/values/permission.ts'
 import { lineOfRequest, RequestKindName, REQUESTS } from '../../contract/events/request-kinds.ts'
@@ -16,6 +16,7 @@ export const AgentReport = z.object({
   conversation_id: z.uuid(),
   status: Status,
   final_text: z.string().optional().describe('The answer of the last run.'),
+  stop_reason: StopReason.optional().describe('Why the last run ended.'),
   error: z.string().optional().describe('Why the last run failed.'),
   pending: z.array(PendingCall.extend({ request_id: z.uuid() })).describe('Calls that wait for `decide`.'),
   questions: z.array(z.string()).describe('Questions that wait for an answer with `continue_agent`.'),
@@ -44,6 +45,7 @@ export function resultOf(id: string, { status, lastSeq, requests, result, error 
     conversation_id: id,
     status,
     ...(status !== 'running' && result && { final_text: result.final_text }),
+    ...(status !== 'running' && requests.length === 0 && result && { stop_reason: result.stop_reason }),
     ...(status !== 'running' && error && { error: error.message }),
     pending: requests.flatMap((item) =>
       item.kind === 'permission'
@@ -74,10 +76,17 @@ export function waitingFor(conversationId: string, request: OtherRequest): Agent
   return { request_id, kind, about: lineOfRequest(request), answer }
 }
 
-function textOf({ conversation_id, status, final_text, error, pending, questions, waiting }: AgentReport): string {
+/** Reasons that say no more than the answer. */
+const WHOLE: ReadonlySet<StopReason | undefined> = new Set([undefined, 'completed', 'finished'])
+
+function textOf(report: AgentReport): string {
+  const { conversation_id, status, final_text, stop_reason, error, pending, questions, waiting } = report
   return [
     `Conversation ${conversation_id}: ${status}`,
     ...(final_text === undefined || final_text === '' ? [] : ['', final_text]),
+    ...(WHOLE.has(stop_reason)
+      ? []
+      : ['', `It ended before it was done: ${stop_reason}. continue_agent continues it.`]),
     ...(error === undefined ? [] : ['', `It failed: ${error}`]),
     ...pending.map((call) => `\nIt waits for a decision: ${JSON.stringify(call)}`),
     ...questions.map((question) => `\nIt asks: ${question}`),
