@@ -153,3 +153,12 @@ test('an editor whose key may not do it has to authenticate, and the server has 
   expect(await ask(socket, 'session/set_mode', { sessionId: body.id, modeId: 'bypass' })).toMatchObject(refused)
   socket.close()
 })
+
+test('an editor uses the session that it has opened by the same id, also in capital letters', async () => {
+  const { body } = await server.call('POST', '/conversations', { profile: 'default' })
+  const sessionId = body.id.toUpperCase()
+  const socket = await editor(KEY)
+  expect(await ask(socket, 'session/load', { sessionId, cwd: body.workdir, mcpServers: [] })).toHaveProperty('result')
+  expect(await ask(socket, 'session/set_mode', { sessionId, modeId: 'plan' })).toHaveProperty('result')
+  socket.close()
+})

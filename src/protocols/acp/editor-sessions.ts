@@ -39,7 +39,8 @@ export class EditorSessions<S extends Session> {
 
   /** Throws a `RequestError` for a session that this connection has not opened. */
   get(id: string): S {
-    const session = this.#sessions.get(id)
+    // An id in capital letters opens the same one.
+    const session = this.#sessions.get(id.toLowerCase())
     if (!session) throw RequestError.sessionNotFound(id)
     return session
   }
