@@ -159,7 +159,7 @@ test('an event is copied as a command that works, and a fork begins at it', asyn
   await page.context().close()
 })
 
-test('every line of a conversation has a link to its event, also one that is no message', async () => {
+test('every line of a conversation has a link to its event, also one without a message', async () => {
   const id = await stage.create({ title: 'linked' })
   await stage.say(id, 'hello')
   await stage.server.call('PUT', `/conversations/${id}/config`, { labels: ['linked'] })

@@ -125,7 +125,7 @@ test('an address of a tab for which the key has no scope shows the chat', async 
   await page.context().close()
 })
 
-test('a key that may not read is told so, instead of being without a connection', async () => {
+test('a key that may not read gets a page that says so', async () => {
   const { body } = await stage.server.call('POST', '/keys', { name: 'writer', scopes: ['write'] })
   const page = await (await newContext(browser)).newPage()
   const refused: string[] = []

@@ -132,14 +132,14 @@ export class OpenConversation {
   /** Reads what follows rows that are not the last ones. */
   async readNewer(): Promise<void> {
     if (!this.isBehind.value) return
-    await this.#gather(async (missed) => {
+    await this.#gather(async (missedEvents) => {
       const after_seq = this.#shownSeq
       const { items } = await this.handle.listEvents({ limit: PAGE, max_text: MAX_TEXT, after_seq })
       this.#append(items)
       // Only then the list follows: who is at its last row would not stay there.
       if (items.length > 0) return
       this.isBehind.value = false
-      this.#append(missed)
+      this.#append(missedEvents)
     })
   }
 
@@ -155,7 +155,7 @@ export class OpenConversation {
   }
 
   async #replaceRows(query: { readonly order: 'asc' | 'desc'; readonly after_seq?: number }): Promise<void> {
-    await this.#gather(async (missed) => {
+    await this.#gather(async (missedEvents) => {
       const page = await this.handle.listEvents({ ...query, limit: PAGE, max_text: MAX_TEXT })
       const events = query.order === 'asc' ? page.items : page.items.toReversed()
       this.#items = new Items()
@@ -165,13 +165,13 @@ export class OpenConversation {
       this.isBehind.value = query.order === 'asc' && page.next_page_id !== null
       this.#isAtEnd = !this.isBehind.value
       this.#append(events)
-      if (!this.isBehind.value) this.#append(missed)
+      if (!this.isBehind.value) this.#append(missedEvents)
       this.place.value += 1
     })
   }
 
   /** `read` gets the events that arrive meanwhile. Does nothing while something else is read. */
-  async #gather(read: (missed: Event[]) => Promise<void>): Promise<void> {
+  async #gather(read: (missedEvents: Event[]) => Promise<void>): Promise<void> {
     if (this.#missed) return
     this.#missed = []
     try {
@@ -261,7 +261,7 @@ export class OpenConversation {
 
   #fail(error: unknown): void {
     if (this.#end.signal.aborted) return
-    // What is no id is refused as invalid.
+    // The server refuses an id of another form.
     const ofNone = this.view.value ? [404, 410] : [400, 404, 410, 414]
     if (error instanceof AgentServerError && ofNone.includes(error.status ?? 0)) this.isDeleted.value = true
     this.fault.value = messageOf(error)

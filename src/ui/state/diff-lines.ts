@@ -50,30 +50,30 @@ export function rowsOfFile(file: FileDiff): DiffRow[] {
   if (start === -1) return rows
   const next = { old: 0, new: 0 }
   /** Lines of each side that the part still has. */
-  const left = { old: 0, new: 0 }
+  const remaining = { old: 0, new: 0 }
   const lines = patch
     .slice(start + 1)
     .replace(/\n$/, '')
     .split('\n')
   for (const [index, text] of lines.entries()) {
     const hunk = /^@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))?/.exec(text)
-    const isBetween = left.old <= 0 && left.new <= 0
+    const isBetween = remaining.old <= 0 && remaining.new <= 0
     if (hunk && isBetween) {
       Object.assign(next, { old: Number(hunk[1]), new: Number(hunk[3]) })
-      Object.assign(left, { old: Number(hunk[2] ?? 1), new: Number(hunk[4] ?? 1) })
+      Object.assign(remaining, { old: Number(hunk[2] ?? 1), new: Number(hunk[4] ?? 1) })
     }
     if ((hunk && isBetween) || text.startsWith('\\')) {
       rows.push({ key: `${path}\0${index}`, path, text })
       continue
     }
-    // A file that has become a link has a second head: it is no line of either.
+    // A file that has become a link has a second head, which is not a line of either.
     if (isBetween) continue
     const side = text.startsWith('-') ? 'old' : 'new'
     const anchor = { path, side, number: next[side], text: text.slice(1) } as const
     rows.push({ key: keyOfAnchor(anchor), path, text, anchor })
     for (const each of sidesOf(text)) {
       next[each] += 1
-      left[each] -= 1
+      remaining[each] -= 1
     }
   }
   return rows

@@ -4,7 +4,7 @@ import { connections, messageOf } from './session.ts'
 
 export const isOutdated = signal(false)
 
-/** Looks after each lost connection. Returns what ends it. */
+/** Compares the two when a lost connection is there again. Returns what ends it. */
 export const watchVersion = (): (() => void) =>
   effect(() => {
     if (connections.value > 1) look().catch((error: unknown) => void messageOf(error))

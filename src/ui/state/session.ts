@@ -145,7 +145,7 @@ export async function logOut(): Promise<void> {
   if (me?.login_id !== undefined) await client?.logins.delete(me.login_id)
 }
 
-/** Drafts stay: whoever logs in again with the same key continues them. */
+/** Drafts stay for the next login with the same key. */
 function forget(): void {
   forgetValue(session.value?.value)
   session.value = undefined

@@ -54,7 +54,7 @@ describe('over http from another machine, where browsers send no Sec-Fetch-Site'
   })
 })
 
-test('an origin is no proof where browsers send Sec-Fetch-Site, and another one makes no login', async () => {
+test('an origin is not enough where browsers send Sec-Fetch-Site, and another one makes no login', async () => {
   await using http = await setHttp()
   const own = { host: 'localhost:8000', origin: 'http://localhost:8000' }
   const { status, body, cookie } = await post(
