@@ -80,7 +80,7 @@ test('a conversation of 50,000 events opens at its end with two requests, and re
   expect(requests.length).toBeLessThanOrEqual(4)
   // A link far back reads what is around its event, and what follows is read on.
   requests.length = 0
-  await goTo(page, `#/c/${id}?seq=20000`)
+  await goTo(page, `#/c/${id}?seq=20000.5`)
   await page.waitForSelector('text=message 20000 ')
   expect(requests.length).toBeLessThanOrEqual(2)
   await expect

@@ -64,7 +64,7 @@ export function Chat({ open }: { readonly open: OpenConversation }) {
 
 /** The row of the event that the address names, once it is loaded. */
 function useTarget(open: OpenConversation): string | undefined {
-  const seq = Number(route.value.query.get('seq') ?? 0)
+  const seq = Math.floor(Number(route.value.query.get('seq') ?? 0))
   const rows = open.rows.value
   const row = seq > 0 ? rows.find((one) => one.seq >= seq) : undefined
   // The first events may have no row.
