@@ -78,8 +78,8 @@ async function refuseOthers(
   if (others.length === 0) return
   const isVisible = manager.hidden.visibleTo(visibleTo(access))
   const knownView = others.find((other) => {
-    const owned = manager.ownerOf(other.id)
-    return owned && (isVisible?.(owned) ?? true)
+    const summary = manager.ownerOf(other.id)
+    return summary && (isVisible?.(summary) ?? true)
   })
   throw new Problem(
     'workdir_in_use',
