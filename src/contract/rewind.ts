@@ -71,7 +71,7 @@ export const RewindOutcome = z
           .int()
           .nonnegative()
           .optional()
-          .describe('Lines that the restore adds. Absent if counting takes longer than 5 seconds.'),
+          .describe('Lines that the restore adds. Absent if counting takes longer than 10 seconds.'),
         deletions: z.int().nonnegative().optional().describe('Lines that the restore removes; absent as these.'),
         changed_since: z.array(z.string()).describe('Paths that have changed since the last snapshot.'),
         left_out: z.array(LeftOutPath).describe('Paths that no restore touches.'),

@@ -39,7 +39,7 @@ export function totalsOf(files: readonly FileDifference[]): Totals {
 }
 
 /** What waits for the totals is not worth more, in milliseconds. */
-const COUNT_MS = 5000
+const COUNT_MS = 10_000
 
 /** Returns undefined if counting takes too long, or there are too many files. Throws a `Problem` for what cannot be read. */
 export async function totalsBetween(git: GitStore, commits: Commits): Promise<Totals | undefined> {
