@@ -19,7 +19,7 @@ import type { RootKeys } from './root-keys.ts'
 import type { ShownPaths } from './shown-paths.ts'
 import { forEachBlob } from './stored-snapshots.ts'
 import type { TreeEntry } from './tree-entry.ts'
-import { isSameStat, MAX_FILE_BYTES, toBytes, WRITABLE } from './tree-entry.ts'
+import { FILE_MODE, isSameStat, MAX_FILE_BYTES, toBytes, WRITABLE } from './tree-entry.ts'
 
 export type RestoreTools = {
   readonly store: GitStore
@@ -51,8 +51,6 @@ export async function applyPlans(plans: readonly RootPlan[], tools: PlanTools): 
 /** `failed`: paths that stay as they are, since something that is left out is in the way, or they cannot be written. */
 export type RestoreOutcome = { readonly failed: readonly { readonly path: string; readonly reason: string }[] }
 
-/** A set-user-ID or set-group-ID program is nothing that a restore makes. */
-const FILE_MODE = 0o1777
 const DIRECTORY_MODE = 0o7777
 
 /** Throws what a disk without room throws; what was done by then stays. */

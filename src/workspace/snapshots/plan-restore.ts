@@ -4,6 +4,7 @@ import type { Slices } from '../../lib/time-slices.ts'
 import { createSlices } from '../../lib/time-slices.ts'
 import { parentOf } from './manifest.ts'
 import type { LeftOut, RootTree, TreeEntry, Trees } from './tree-entry.ts'
+import { FILE_MODE } from './tree-entry.ts'
 
 /** What changes in one directory; all paths are relative to it. In the order in which they are done. */
 export type RootPlan = {
@@ -92,7 +93,11 @@ function keeps(leftOut: readonly LeftOut[]): (path: string) => boolean {
 }
 
 const isSame = (entry: TreeEntry, old: TreeEntry | undefined) =>
-  old?.kind === entry.kind && old.blob === entry.blob && (entry.kind === 'symlink' || old.mode === entry.mode)
+  old?.kind === entry.kind && old.blob === entry.blob && hasMode(old, entry)
+
+/** True also if no restore would give it the other bits. */
+const hasMode = (old: TreeEntry, { kind, mode }: TreeEntry) =>
+  kind === 'symlink' || old.mode === mode || (kind === 'file' && old.mode === (mode & FILE_MODE))
 
 /** True if restoring would change nothing. */
 export const isEmptyPlan = (plans: readonly RootPlan[]): boolean =>

@@ -5,6 +5,8 @@ import type { Stats } from 'node:fs'
 export const MAX_FILE_BYTES = 10 * 1024 ** 2
 /** The mode bits that a snapshot keeps. */
 export const MODE_BITS = 0o7777
+/** What a restore gives to files of them: it makes no set-user-ID and no set-group-ID program. */
+export const FILE_MODE = 0o1777
 /** What the owner of a directory needs to change its entries. */
 export const WRITABLE = 0o700
 

@@ -67,6 +67,24 @@ test('a restored snapshot needs no other restore, and an unchanged tree no proce
   expect(now.written.tree).toBe(first.written.tree)
 })
 
+test('a restore makes no set-user-ID program, ends one that was made since, and has nothing left to do', async () => {
+  await using bench = await openBench()
+  const [old, later] = [join(bench.workdir, 'old'), join(bench.workdir, 'later')]
+  const make = (path: string, mode: number) => {
+    fs.writeFileSync(path, 'program')
+    fs.chmodSync(path, mode)
+  }
+  make(old, 0o4755)
+  make(later, 0o755)
+  const { written } = await bench.keep('first')
+  fs.rmSync(old)
+  fs.chmodSync(later, 0o4755)
+  await bench.restore(written.commit)
+  expect([old, later].map((path) => (fs.statSync(path).mode & 0o7777).toString(8))).toEqual(['755', '755'])
+  const { plans } = await bench.restore(written.commit)
+  expect(isEmptyPlan(plans)).toBe(true)
+})
+
 test('what is in a directory that nothing can be written to goes back, and its mode too', async () => {
   await using bench = await openBench()
   const { workdir, place } = bench
