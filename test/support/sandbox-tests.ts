@@ -11,7 +11,7 @@ export const SHELL_TESTS = [
 
 /** These run in the sandbox only, mount file systems, or need Linux's C library or its locks. */
 export const SANDBOX_TESTS = [
-  'test/stories/{home-access,host-processes,isolation,network,network-escape,network-requests,real-disks,replays,silent-name-server}.test.ts',
+  'test/stories/{home-access,host-processes,isolation,network,network-escape,network-requests,real-disks,replays,silent-name-server,without-git}.test.ts',
   'test/stories/restarted-instance.test.ts',
   'test/storage/postgres/former-incarnation.test.ts',
   'test/sandbox/{bubblewrap,sandbox}.test.ts',
