@@ -17,7 +17,7 @@ export const screensOf = (ids: StageIds): Screen[] => [
   ...otherScreens(),
 ]
 
-/** For a login in German, whose words are longer. */
+/** Screens in German, whose words are longer. */
 export const germanScreensOf = ({ done }: StageIds): Screen[] => [
   { name: 'german-inbox', hash: '#/' },
   { name: 'german-conversations', hash: '#/conversations' },
@@ -30,7 +30,7 @@ export const germanScreensOf = ({ done }: StageIds): Screen[] => [
   { name: 'german-preferences', hash: '#/settings' },
 ]
 
-/** For a login that may only read. */
+/** Screens of a login that may only read. */
 export const readerScreensOf = ({ permission, question, done }: StageIds): Screen[] => [
   { name: 'reader', hash: '#/' },
   { name: 'reader-conversations', hash: '#/conversations' },
@@ -82,7 +82,14 @@ const listScreens = (): Screen[] => [
   { name: 'conversations', hash: '#/conversations' },
   { name: 'conversations-filtered', hash: '#/conversations', act: click('.filters button:has-text("failed")') },
   { name: 'conversations-selected', hash: '#/conversations', act: click('.selectable input >> nth=1') },
-  { name: 'conversations-found', hash: '#/conversations', act: fill('[data-search]', 'total') },
+  {
+    name: 'conversations-found',
+    hash: '#/conversations',
+    act: async (page) => {
+      await page.fill('[data-search]', 'total')
+      await page.waitForSelector('[data-found]')
+    },
+  },
   { name: 'conversations-none', hash: '#/conversations', act: fill('[data-search]', 'zzz') },
   { name: 'conversations-archived', hash: '#/conversations?archived=true' },
   { name: 'conversations-empty', hash: '#/conversations', act: answerEmpty('**/conversations/{summaries,count}?*') },
@@ -124,7 +131,11 @@ const tabScreens = ({ done, running, empty, servers }: StageIds): Screen[] => [
   { name: 'timeline-failed', hash: `#/c/${done}/timeline`, act: click('.bar [type=checkbox]') },
   { name: 'timeline-empty', hash: `#/c/${empty}/timeline` },
   { name: 'conversation-settings', hash: `#/c/${done}/settings` },
-  { name: 'mcp', hash: `#/c/${servers}/settings`, act: (page) => page.locator('h2').first().scrollIntoViewIfNeeded() },
+  {
+    name: 'mcp',
+    hash: `#/c/${servers}/settings`,
+    act: (page) => page.locator('.entry').last().scrollIntoViewIfNeeded(),
+  },
 ]
 
 const otherScreens = (): Screen[] => [

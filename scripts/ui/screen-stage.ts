@@ -85,7 +85,7 @@ export type StageIds = Readonly<
   Record<'done' | 'running' | 'permission' | 'question' | 'failed' | 'empty' | 'long' | 'servers', string>
 >
 
-/** Where webhooks are delivered, and an MCP server that needs an authorization. */
+/** The server that webhooks are delivered to, and an MCP server that needs an authorization. */
 type Outside = { readonly receiverUrl: string; readonly mcpUrl: string }
 
 export async function fillStage(stage: Stage, { receiverUrl, mcpUrl }: Outside): Promise<StageIds> {
