@@ -90,7 +90,7 @@ function Frame() {
       <Navigation />
       <main>
         {lostSince.value !== undefined && (
-          <p class="fault lost" role="status">
+          <p class="fault lost column" role="status">
             {texts.value.lost(clock(lostSince.value))}
           </p>
         )}

@@ -44,6 +44,13 @@ describe('the axis', () => {
     )
   })
 
+  test('has nothing where nothing happened, which is not a wait', () => {
+    const spans = [span(0, 1000), span(9000, 1000, 'model')]
+    const kinds = bucketsOf(spans, new FoldedAxis(spans), 10).map(({ kind }) => kind)
+    expect([kinds[0], kinds[5], kinds[9]]).toEqual(['tool', undefined, 'model'])
+    expect(kinds).not.toContain('pause')
+  })
+
   test('shows a failure that took no time', () => {
     const spans = [span(0, 1000), span(1000, 0, 'model', true)]
     expect(bucketsOf(spans, new FoldedAxis(spans), 10).map(({ isFailed }) => isFailed)).toEqual([

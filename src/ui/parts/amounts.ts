@@ -19,18 +19,12 @@ export function moment(time: string): string {
   return at.toLocaleString(language.value, { dateStyle: 'medium', timeStyle: 'short' })
 }
 
-/** Returns how long ago, in one unit. */
+/** Returns how long ago, in one unit, which is written as in durations. */
 export function age(time: string, now: number): string {
   const ms = Math.max(0, now - Date.parse(time))
-  const [amount, unit] =
-    ms < MINUTE
-      ? ([Math.floor(ms / SECOND), 'second'] as const)
-      : ms < HOUR
-        ? ([Math.floor(ms / MINUTE), 'minute'] as const)
-        : ms < DAY
-          ? ([Math.floor(ms / HOUR), 'hour'] as const)
-          : ([Math.floor(ms / DAY), 'day'] as const)
-  return amountOf(amount, unit)
+  if (ms < MINUTE) return `${Math.floor(ms / SECOND)} s`
+  if (ms < HOUR) return `${Math.floor(ms / MINUTE)} min`
+  return ms < DAY ? `${Math.floor(ms / HOUR)} h` : `${Math.floor(ms / DAY)} d`
 }
 
 export function duration(ms: number): string {
@@ -60,8 +54,4 @@ export function size(bytes: number): string {
   if (bytes < 1000) return `${bytes} B`
   const [amount, unit] = bytes < 1e6 ? [bytes / 1e3, 'kB'] : bytes < 1e9 ? [bytes / 1e6, 'MB'] : [bytes / 1e9, 'GB']
   return `${amount.toFixed(amount < 10 ? 1 : 0)} ${unit}`
-}
-
-function amountOf(amount: number, unit: 'second' | 'minute' | 'hour' | 'day'): string {
-  return amount.toLocaleString(language.value, { style: 'unit', unit, unitDisplay: 'narrow' })
 }

@@ -14,7 +14,13 @@ type Props = {
   readonly label: string
 }
 
-export type CostGroup = { readonly key: string; readonly name: string; readonly costUsd: number }
+export type CostGroup = {
+  readonly key: string
+  readonly name: string
+  readonly costUsd: number
+  /** None of its answers has a known cost. */
+  readonly isUnknown: boolean
+}
 
 /** The rest has a key that no group has. */
 export const keyOfRow = ({ group, rest }: UsageRow): string => (rest ? 'rest' : `=${group ?? ''}`)
@@ -25,14 +31,17 @@ const [WIDTH, GAP, HEIGHT] = [10, 2, 100]
 export function CostBars(props: Props) {
   const { rows, starts, groups, label } = props
   const byStart = Map.groupBy(rows, ({ start }) => start)
-  const most = Math.max(...starts.map((start) => sumOf(byStart.get(start))), Number.MIN_VALUE)
+  const highestUsd = Math.max(0, ...starts.map((start) => sumOf(byStart.get(start))))
   const places = new Map(groups.map(({ key }, place) => [key, place]))
   const partsOf = (start: string) =>
     (byStart.get(start) ?? [])
-      .map((row) => ({ place: places.get(keyOfRow(row)) ?? groups.length, share: row.cost_usd / most }))
+      .map((row) => ({ place: places.get(keyOfRow(row)) ?? groups.length, share: row.cost_usd / (highestUsd || 1) }))
       .sort((a, b) => a.place - b.place)
   return (
     <>
+      <p class="quiet scale number" aria-hidden="true">
+        {cost(highestUsd)}
+      </p>
       <svg
         class="cost-bars"
         role="img"

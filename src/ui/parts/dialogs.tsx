@@ -4,12 +4,15 @@ import { useLayoutEffect, useRef, useState } from 'preact/hooks'
 import type { ConversationSummary } from '../../contract/conversations/summary.ts'
 import type { FoundEvent } from '../../contract/search.ts'
 import { dialog } from '../state/keys.ts'
-import { texts } from '../state/preferences.ts'
+import { singleKeys, texts } from '../state/preferences.ts'
 import { show } from '../state/route.ts'
 import { addressOfFound, findEvents } from '../state/search.ts'
 import { client, mayCreate } from '../state/session.ts'
 import { short } from '../text/visible.ts'
+import { age } from './amounts.ts'
 import { useLoaded } from './loaded.tsx'
+import { now } from './now.ts'
+import { StatusMark } from './status.tsx'
 
 export function Dialogs() {
   if (dialog.value === 'palette') return <Palette />
@@ -71,10 +74,16 @@ function Help() {
   )
 }
 
-type Entry = { readonly key: string; readonly name: string; readonly go: () => void }
+type Entry = {
+  readonly key: string
+  readonly name: string
+  /** What tells places, conversations and events apart, after the name. */
+  readonly mark?: ComponentChildren
+  readonly go: () => void
+}
 
 function Palette() {
-  const { palette } = texts.value
+  const { palette, empty } = texts.value
   const [text, setText] = useState('')
   const [index, setIndex] = useState(0)
   const loadedEntries = useLoaded(
@@ -124,38 +133,49 @@ function Palette() {
             id={`palette-${place}`}
             role="option"
             aria-selected={place === chosenIndex}
+            ref={place === chosenIndex ? showOption : null}
             onClick={() => go(entry)}
           >
-            {entry.name}
+            <span class="name">{entry.name}</span>
+            {entry.mark}
           </li>
         ))}
       </ul>
+      {entries.length === 0 && loadedEntries.value && <p class="quiet">{empty}</p>}
     </Modal>
   )
 }
 
+const showOption = (option: HTMLElement | null) => option?.scrollIntoView({ block: 'nearest' })
+
+const keysOf = (keys: string) => (singleKeys.value === 'on' ? <kbd aria-hidden="true">{keys}</kbd> : null)
+
+const ageOf = (time: string) => <span class="quiet number">{age(time, now.value)}</span>
+
 function places(): Entry[] {
   const { inbox, conversations, newConversation, costs, webhooks, server, settings, keysTitle } = texts.value
   return [
-    { key: 'inbox', name: inbox, go: () => show() },
-    { key: 'conversations', name: conversations, go: () => show('conversations') },
-    ...(mayCreate() ? [{ key: 'new', name: newConversation, go: () => show('new') }] : []),
+    { key: 'inbox', name: inbox, mark: keysOf('g i'), go: () => show() },
+    { key: 'conversations', name: conversations, mark: keysOf('g c'), go: () => show('conversations') },
+    ...(mayCreate() ? [{ key: 'new', name: newConversation, mark: keysOf('g n'), go: () => show('new') }] : []),
     { key: 'costs', name: costs, go: () => show('costs') },
     { key: 'webhooks', name: webhooks, go: () => show('webhooks') },
     { key: 'server', name: server, go: () => show('server') },
     { key: 'settings', name: settings, go: () => show('settings') },
-    { key: 'keys', name: keysTitle, go: () => (dialog.value = 'help') },
+    { key: 'keys', name: keysTitle, mark: keysOf('?'), go: () => (dialog.value = 'help') },
   ]
 }
 
 const eventEntryOf = (foundEvent: FoundEvent): Entry => ({
   key: foundEvent.event_id,
   name: short(foundEvent.title === undefined ? foundEvent.snippet : `${foundEvent.title}: ${foundEvent.snippet}`),
+  mark: ageOf(foundEvent.timestamp),
   go: () => (location.hash = addressOfFound(foundEvent)),
 })
 
-const entryOf = ({ id, title, preview }: ConversationSummary): Entry => ({
+const entryOf = ({ id, title, preview, status }: ConversationSummary): Entry => ({
   key: id,
   name: short(title ?? preview ?? id),
+  mark: <StatusMark status={status} />,
   go: () => show('c', id),
 })

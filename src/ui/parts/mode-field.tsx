@@ -8,14 +8,15 @@ type Mode = (typeof MODES)[number] | 'callback'
 const NAME = 'permission_mode'
 
 export function ModeField({ chosen, isLocked = false }: { readonly chosen: string; readonly isLocked?: boolean }) {
-  const names = chosen === 'callback' ? [...MODES, chosen] : MODES
+  const { mode, modes } = texts.value
+  const names: readonly Mode[] = chosen === 'callback' ? [...MODES, 'callback'] : MODES
   return (
     <label class="field">
-      {texts.value.mode}
+      {mode}
       <select name={NAME} defaultValue={chosen} disabled={isLocked}>
         {names.map((name) => (
           <option key={name} value={name}>
-            {name}
+            {name}: {modes[name]}
           </option>
         ))}
       </select>

@@ -247,8 +247,8 @@ function Question({ id, question, hasKeys, chosen, choose }: QuestionProps) {
           </span>
         </label>
       ))}
-      <label class="option">
-        <span>{texts.value.otherAnswer}</span>
+      <label class="field">
+        {texts.value.otherAnswer}
         <input
           type="text"
           value={other}

@@ -21,7 +21,7 @@ export function StatusMark({ status, queued }: { readonly status: Status; readon
       <span class="shape" aria-hidden="true">
         {SHAPES[status]}
       </span>
-      {word}
+      <span class="word">{word}</span>
     </span>
   )
 }

@@ -19,26 +19,25 @@ export function SummaryRow({ summary }: { readonly summary: ConversationSummary 
     ? `${current_call.name}: ${current_call.target ?? ''}`
     : withoutMarks(words.slice(0, MOST_CHARS))
   return (
-    <a class="summary" href={addressOf('c', summary.id)}>
+    <a class="summary columns" href={addressOf('c', summary.id)}>
+      <StatusMark status={status} />
       <span class="top">
         <strong class="name">{short(title ?? preview ?? texts.value.untitled)}</strong>
         {waiting !== undefined && waiting > 1 && <span class="badge wants">{texts.value.waits(waiting)}</span>}
-        <StatusMark status={status} />
       </span>
       <span class="below quiet">
         <span class="name">{short(doing)}</span>
         {labels?.map((label) => (
-          <span class="badge" key={label}>
+          <span class="badge wide" key={label}>
             {short(label, 30)}
           </span>
         ))}
-        {user_id !== undefined && <span class="wide">{short(user_id, 30)}</span>}
-        {model !== undefined && <span class="wide">{short(model, 30)}</span>}
-        {cost_usd !== undefined && <span class="number">{cost(cost_usd)}</span>}
-        <time class="number" dateTime={updated_at}>
-          {age(updated_at, now.value)}
-        </time>
+        <span class="wide">{[user_id, model].flatMap((name) => (name ? [short(name, 30)] : [])).join(' · ')}</span>
       </span>
+      <span class="amount quiet number">{cost_usd !== undefined && cost(cost_usd)}</span>
+      <time class="age quiet number" dateTime={updated_at}>
+        {age(updated_at, now.value)}
+      </time>
     </a>
   )
 }

@@ -29,7 +29,7 @@ export function TimeStrip({ spans, range, setRange }: Props) {
         {buckets.map(({ kind, share, isFailed }, index) => (
           <span
             key={index}
-            class={`bucket bar-of ${isFailed ? 'failed' : kind}`}
+            class={`bucket bar-of ${isFailed ? 'failed' : (kind ?? 'nothing')}`}
             style={{ height: `${heightOf(share)}%` }}
           />
         ))}

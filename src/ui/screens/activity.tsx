@@ -32,7 +32,7 @@ export function Fact({ name, value }: { readonly name: string; readonly value: s
   return (
     <div>
       <dt class="quiet">{name}</dt>
-      <dd class="lead">{value}</dd>
+      <dd class="lead bold number">{value}</dd>
     </div>
   )
 }

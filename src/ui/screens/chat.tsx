@@ -159,6 +159,17 @@ function Tail({ open }: { readonly open: OpenConversation }) {
   )
 }
 
+/** The most that a message takes of the screen before it scrolls, in pixels. */
+const MOST_HEIGHT = 240
+
+/** A field is as high as its text, also once that is shorter. */
+function fitToText(area: HTMLTextAreaElement): void {
+  area.style.height = ''
+  if (area.value === '') return
+  const borders = area.offsetHeight - area.clientHeight
+  area.style.height = `${Math.min(area.scrollHeight + borders, MOST_HEIGHT)}px`
+}
+
 function Composer({ open }: { readonly open: OpenConversation }) {
   const { message, send } = texts.value
   const draft = draftOf(open.id)
@@ -166,7 +177,7 @@ function Composer({ open }: { readonly open: OpenConversation }) {
   const [isBusy, setBusy] = useState(false)
   const area = useRef<HTMLTextAreaElement>(null)
   useEffect(() => {
-    if (area.current) area.current.style.height = `${Math.min(area.current.scrollHeight, 240)}px`
+    if (area.current) fitToText(area.current)
   }, [text])
   const write = (value: string) => {
     setText(value)

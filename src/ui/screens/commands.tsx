@@ -108,9 +108,12 @@ function Earlier({ open, version }: { readonly open: OpenConversation; readonly 
                   <code class="name" title={visible(command)}>
                     {short(command)}
                   </code>
-                  <span class="quiet">
-                    {exit_code === null || exit_code === undefined ? status : `exit ${exit_code}`}
-                    {execution_time !== undefined && `, ${duration(1000 * execution_time)}`}, {moment(created_at)}
+                  <span class="facts quiet number">
+                    <span class={exit_code === 0 ? undefined : 'fault'}>
+                      {exit_code === null || exit_code === undefined ? status : `exit ${exit_code}`}
+                    </span>
+                    <span>{execution_time !== undefined && duration(1000 * execution_time)}</span>
+                    <span>{moment(created_at)}</span>
                   </span>
                 </li>
               ))}

@@ -15,7 +15,8 @@ import { visible } from '../text/visible.ts'
 import { McpServers } from './mcp-servers.tsx'
 
 export function ConversationSettings({ open }: { readonly open: OpenConversation }) {
-  const { title, model, labels, budget, save, saved, archive, restore, workdir, muteConversation } = texts.value
+  const { title, model, labels, budget, save, saved, archive, restore, workdir, muteConversation, actions } =
+    texts.value
   const [isBusy, setBusy] = useState(false)
   const view = open.view.value
   if (!view) return <p class="quiet page">{texts.value.loading}</p>
@@ -67,22 +68,27 @@ export function ConversationSettings({ open }: { readonly open: OpenConversation
             <button type="submit" class="primary">
               {save}
             </button>
-            <button type="button" onClick={() => attempt(() => change({ archived: !view.archived }))}>
-              {view.archived ? restore : archive}
-            </button>
           </div>
         </fieldset>
       </form>
+      <h2>{actions}</h2>
+      <label class="option">
+        <input
+          type="checkbox"
+          checked={mutedConversations.value.has(open.id)}
+          onChange={({ currentTarget }) => mute(open.id, currentTarget.checked)}
+        />{' '}
+        {muteConversation}
+      </label>
       <div class="bar">
         <ExportButton open={open} title={view.title ?? view.id} />
-        <label class="option">
-          <input
-            type="checkbox"
-            checked={mutedConversations.value.has(open.id)}
-            onChange={({ currentTarget }) => mute(open.id, currentTarget.checked)}
-          />{' '}
-          {muteConversation}
-        </label>
+        <button
+          type="button"
+          disabled={isLocked || isBusy}
+          onClick={() => attempt(() => change({ archived: !view.archived }))}
+        >
+          {view.archived ? restore : archive}
+        </button>
       </div>
       <McpServers open={open} />
     </div>

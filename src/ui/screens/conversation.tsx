@@ -51,11 +51,21 @@ export function Conversation({ id }: { readonly id: string }) {
         </Blank>
       </section>
     )
+  if (open.fault.value && !open.view.value)
+    return (
+      <section class="conversation">
+        <Blank text={open.fault.value} isFault>
+          <button type="button" onClick={() => void open.recover()}>
+            {texts.value.retry}
+          </button>
+        </Blank>
+      </section>
+    )
   return (
     <section class="conversation">
       <Head open={open} tab={tab} />
       {open.fault.value && (
-        <p class="fault" role="alert">
+        <p class="fault column" role="alert">
           {open.fault.value}
         </p>
       )}
@@ -96,7 +106,9 @@ function Head({ open, tab }: { readonly open: OpenConversation; readonly tab: Ta
   return (
     <header class="head column">
       <div class="top">
-        <h1>{view ? short(view.title ?? view.preview ?? untitled) : texts.value.loading}</h1>
+        <h1 class={view ? undefined : 'quiet'}>
+          {view ? short(view.title ?? view.preview ?? untitled) : texts.value.loading}
+        </h1>
         {view && <StatusMark status={view.status} queued={view.queued} />}
         {may('write') && view?.status === 'running' && (
           <Action data-escape act={() => open.handle.pause({ interrupt: true })}>

@@ -14,9 +14,9 @@ import { countVersion } from '../state/live.ts'
 import { texts } from '../state/preferences.ts'
 import { listQueryOf, withFilter } from '../state/list-query.ts'
 import type { FilterName, ListQuery } from '../state/list-query.ts'
-import { route, setQuery } from '../state/route.ts'
+import { addressOf, route, setQuery } from '../state/route.ts'
 import type { QueryFor } from '../../client/client.ts'
-import { client, may } from '../state/session.ts'
+import { client, may, mayCreate } from '../state/session.ts'
 import { short } from '../text/visible.ts'
 import { ValueFilters } from './value-filters.tsx'
 
@@ -36,7 +36,7 @@ type Filter = (typeof STATUSES)[number]
 const PAGE = 100
 
 export function Conversations() {
-  const { conversations, search, noConversations } = texts.value
+  const { conversations, search, retry } = texts.value
   const { query } = route.value
   const text = query.get('q') ?? ''
   const status = STATUSES.find((name) => name === query.get('status'))
@@ -64,6 +64,7 @@ export function Conversations() {
           onInput={({ currentTarget }) => set({ q: currentTarget.value })}
         />
         <Filters
+          isHidden={selectedIds.size > 0}
           filter={filter}
           status={status}
           archived={showsArchived}
@@ -75,31 +76,58 @@ export function Conversations() {
           <SelectedActions
             ids={selectedIds}
             archived={showsArchived}
-            done={() => (setSelected(new Set()), list.again())}
+            clear={() => setSelected(new Set())}
+            done={list.again}
           />
         )}
       </div>
       {list.fault && (
-        <Blank text={list.fault}>
+        <Blank text={list.fault} isFault>
           <button type="button" onClick={list.again}>
-            {texts.value.retry}
+            {retry}
           </button>
         </Blank>
       )}
-      <FoundEvents q={filter.q ?? ''} />
-      {list.rows?.length === 0 && !list.fault && <Blank text={noConversations} />}
+      {list.rows?.length === 0 && !list.fault && (
+        <NoConversations
+          isFiltered={text !== '' || status !== undefined}
+          archived={showsArchived}
+          showAll={() => set({ q: '', status: undefined, archived: undefined })}
+        />
+      )}
       {list.rows === undefined && !list.fault && <p class="quiet loading">{texts.value.loading}</p>}
       {list.rows && list.rows.length > 0 && (
         <VirtualRows
           rows={list.rows}
           keyOf={({ id }) => id}
-          estimate={57}
+          estimate={56}
           label={conversations}
           onEnd={() => void list.more()}
           draw={(summary) => <Row summary={summary} isSelected={selectedIds.has(summary.id)} select={select} />}
         />
       )}
+      <FoundEvents q={filter.q ?? ''} />
     </section>
+  )
+}
+
+type NoneProps = { readonly isFiltered: boolean; readonly archived: boolean; readonly showAll: () => void }
+
+function NoConversations({ isFiltered, archived, showAll }: NoneProps) {
+  const { noConversations, empty, noneYet, allConversations, startAgent } = texts.value
+  return (
+    <Blank text={isFiltered ? noConversations : archived ? empty : noneYet}>
+      {(isFiltered || archived) && (
+        <button type="button" onClick={showAll}>
+          {allConversations}
+        </button>
+      )}
+      {!isFiltered && !archived && mayCreate() && (
+        <a class="button" href={addressOf('new')}>
+          {startAgent}
+        </a>
+      )}
+    </Blank>
   )
 }
 
@@ -129,6 +157,8 @@ const Row = memo(({ summary, isSelected, select }: RowProps) => {
 })
 
 type FilterProps = {
+  /** What is done with the selected ones is in their place, so that the list does not move. */
+  readonly isHidden: boolean
   readonly filter: ListQuery
   readonly status: Filter | undefined
   readonly archived: boolean
@@ -139,7 +169,7 @@ type FilterProps = {
 
 const VALUES = ['label', 'model', 'user_id'] as const
 
-function Filters({ filter, status, archived, setStatus, setValue, setArchived }: FilterProps) {
+function Filters({ isHidden, filter, status, archived, setStatus, setValue, setArchived }: FilterProps) {
   const counts = useLoaded(
     async (signal) => {
       const query = { ...filter, archived, label: filter.label && [...filter.label] }
@@ -159,7 +189,7 @@ function Filters({ filter, status, archived, setStatus, setValue, setArchived }:
     <WhenLoaded
       of={counts}
       draw={({ count, by_status = {}, ...values }) => (
-        <div class="filters scrolled">
+        <div class="filters scrolled" hidden={isHidden}>
           <button type="button" aria-pressed={status === undefined} onClick={() => setStatus(undefined)}>
             {texts.value.all} <span class="number">{count}</span>
           </button>
@@ -170,7 +200,7 @@ function Filters({ filter, status, archived, setStatus, setValue, setArchived }:
               aria-pressed={status === name}
               onClick={() => setStatus(status === name ? undefined : name)}
             >
-              {texts.value.status[name]} <span class="number">{by_status[name] ?? 0}</span>
+              <span class="word">{texts.value.status[name]}</span> <span class="number">{by_status[name] ?? 0}</span>
             </button>
           ))}
           <button type="button" aria-pressed={archived} onClick={() => setArchived(!archived)}>
@@ -183,16 +213,22 @@ function Filters({ filter, status, archived, setStatus, setValue, setArchived }:
   )
 }
 
-type SelectedProps = { readonly ids: ReadonlySet<string>; readonly archived: boolean; readonly done: () => void }
+type SelectedProps = {
+  readonly ids: ReadonlySet<string>
+  readonly archived: boolean
+  readonly clear: () => void
+  readonly done: () => void
+}
 
-function SelectedActions({ ids, archived, done }: SelectedProps) {
-  const { selected, archive, restore, archivedCount } = texts.value
+function SelectedActions({ ids, archived, clear, done }: SelectedProps) {
+  const { selected, archive, restore, archivedCount, cancel } = texts.value
   const set = async (isArchived: boolean) => {
     for (const id of ids) await client().conversation(id).updateConfig({ archived: isArchived })
     done()
   }
   const start = async () => {
     await set(!archived)
+    clear()
     if (!archived) notify(archivedCount(ids.size), { undo: () => attempt(() => set(false)) })
   }
   return (
@@ -201,6 +237,9 @@ function SelectedActions({ ids, archived, done }: SelectedProps) {
       <Action class="act" act={start}>
         {archived ? restore : archive}
       </Action>
+      <button type="button" onClick={clear}>
+        {cancel}
+      </button>
     </div>
   )
 }

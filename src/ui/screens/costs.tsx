@@ -94,7 +94,7 @@ function SpentCosts({ spent, conversations, isHourly, by }: SpentProps) {
         {sums.map(([name, value]) => (
           <div key={name}>
             <dt class="quiet">{name}</dt>
-            <dd class="lead number">{value}</dd>
+            <dd class="lead bold number">{value}</dd>
           </div>
         ))}
       </dl>
@@ -107,13 +107,13 @@ function SpentCosts({ spent, conversations, isHourly, by }: SpentProps) {
         groups={groups}
         label={costOf(costGroups[by])}
       />
-      <ul class="plain">
-        {groups.map(({ key, name, costUsd }, place) => (
+      <ul class="plain narrow">
+        {groups.map(({ key, name, costUsd, isUnknown }, place) => (
           <li key={key} class="pair">
             <span>
               <span class={`sample part-${place}`} aria-hidden="true" /> {name}
             </span>
-            <span class="number">{cost(costUsd)}</span>
+            <span class="number">{isUnknown ? '–' : cost(costUsd)}</span>
           </li>
         ))}
       </ul>
@@ -124,11 +124,13 @@ function SpentCosts({ spent, conversations, isHourly, by }: SpentProps) {
 
 function TopConversations({ rows }: { readonly rows: readonly UsageRow[] }) {
   const { mostExpensive, gone, rest } = texts.value
+  const pricedRows = rows.filter(({ cost_usd }) => cost_usd > 0)
+  if (pricedRows.length === 0) return null
   return (
     <>
       <h2>{mostExpensive}</h2>
-      <ul class="plain">
-        {rows.map((row) => {
+      <ul class="plain narrow">
+        {pricedRows.map((row) => {
           const { group = '', title } = row
           return (
             <li key={keyOfRow(row)} class="pair">
@@ -155,7 +157,8 @@ function groupsOf(rows: readonly UsageRow[], by: Kind): CostGroup[] {
     .map(([key, all]) => {
       const group = all[0]?.group ?? ''
       const name = all[0]?.rest ? rest : group === '' ? noGroup[by] : short(group, 60)
-      return { key, name, costUsd: all.reduce((sum, { cost_usd }) => sum + cost_usd, 0) }
+      const isUnknown = all.every((row) => row.unpriced === row.answers)
+      return { key, name, isUnknown, costUsd: all.reduce((sum, { cost_usd }) => sum + cost_usd, 0) }
     })
     .sort((a, b) => Number(a.key === 'rest') - Number(b.key === 'rest') || b.costUsd - a.costUsd)
 }

@@ -142,7 +142,7 @@ function Answer({ event, open }: { readonly event: EventOf<'AssistantMessage'>; 
       </Origin>
       {reasoning && (
         <details>
-          <summary class="quiet">{texts.value.thinking}</summary>
+          <summary class="quiet">{texts.value.thoughts}</summary>
           <p class="as-written quiet">{visibleProse(reasoning)}</p>
         </details>
       )}

@@ -116,9 +116,12 @@ function Entry({ entry, isFound, choose }: EntryProps) {
   return (
     <button type="button" class="line" onClick={() => choose(entry)}>
       <span class="shape" aria-hidden="true">
-        {entry.type === 'directory' ? '▸' : '·'}
+        {entry.type === 'directory' ? '▸' : ''}
       </span>
-      <span class="name">{visible(isFound ? entry.path : nameOf(entry))}</span>
+      <span class="name">
+        {visible(isFound ? entry.path : nameOf(entry))}
+        {entry.type === 'directory' && '/'}
+      </span>
       {entry.type === 'file' && entry.size !== undefined && <span class="quiet number">{size(entry.size)}</span>}
     </button>
   )
@@ -160,9 +163,9 @@ function FileView({ open, file, close }: ViewProps) {
         <button type="button" onClick={close}>
           {closeText}
         </button>
-        <code>{visible(file.path)}</code>
+        <code class="as-written">{visible(file.path)}</code>
         {file.size !== undefined && <span class="quiet number">{size(file.size)}</span>}
-        <button type="button" onClick={() => attempt(() => save(open, file))}>
+        <button type="button" class="last" onClick={() => attempt(() => save(open, file))}>
           {download}
         </button>
       </div>

@@ -32,7 +32,7 @@ export function McpServers({ open }: { readonly open: OpenConversation }) {
             <h2>{texts.value.mcpServers}</h2>
             <ul class="plain">
               {items.map((server) => (
-                <li key={server.name}>
+                <li key={server.name} class="entry">
                   <Server
                     server={server}
                     connect={() => open.handle.mcp.reconnect(server.name)}
@@ -77,11 +77,11 @@ function Server({ server, connect, again }: Props) {
           <span class="shape" aria-hidden="true">
             {shape}
           </span>
-          {mcpStatus[isBusy ? 'connecting' : status]}
+          <span class="word">{mcpStatus[isBusy ? 'connecting' : status]}</span>
         </span>
         <span class="quiet">{[transport, server.server && visible(server.server)].filter(Boolean).join(' · ')}</span>
         {may('write') && (
-          <button type="button" class="link" disabled={isBusy} onClick={() => attempt(start)}>
+          <button type="button" class="link last" disabled={isBusy} onClick={() => attempt(start)}>
             {reconnect}
           </button>
         )}

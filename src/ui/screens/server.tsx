@@ -93,7 +93,7 @@ async function pauseIfThere(id: string): Promise<boolean> {
 }
 
 function Keys() {
-  const { apiKeys, lastUsed, never, revoke, revokeSure, shownOnce } = texts.value
+  const { apiKeys, lastUsed, revoke, revokeSure, shownOnce, copy, copied } = texts.value
   const [version, setVersion] = useState(0)
   const [createdKey, setMade] = useState<string>()
   const keys = useLoaded(
@@ -126,7 +126,7 @@ function Keys() {
                   <span class="quiet">{scopes.join(', ')}</span>
                 </span>
                 <span class="quiet">
-                  {lastUsed} {last_used_at === undefined ? never : moment(last_used_at)}{' '}
+                  {lastUsed(last_used_at && moment(last_used_at))}{' '}
                   <Action class="link" act={() => remove(id, name)}>
                     {revoke}
                   </Action>
@@ -137,8 +137,9 @@ function Keys() {
         )}
       />
       {createdKey && (
-        <p role="status">
-          {shownOnce} <code class="secret">{createdKey}</code>
+        <p role="status" class="actions shown-once">
+          {shownOnce} <code class="secret">{createdKey}</code>{' '}
+          <Action act={async () => (await navigator.clipboard.writeText(createdKey), notify(copied))}>{copy}</Action>
         </p>
       )}
       <MakeKey added={onAdded} />
@@ -182,7 +183,7 @@ function MakeKey({ added }: { readonly added: (key: string) => void }) {
 }
 
 function Logins() {
-  const { logins, lastUsed, never, current, end } = texts.value
+  const { logins, lastUsed, current, end, ofMasterKey } = texts.value
   const [version, setVersion] = useState(0)
   const list = useLoaded(
     (signal) =>
@@ -205,13 +206,13 @@ function Logins() {
             {items.map(({ id, name, scopes, user_agent, last_used_at, is_current }) => (
               <li key={id} class="pair">
                 <span>
-                  <strong>{visible(name ?? '')}</strong> {is_current && <span class="badge">{current}</span>}{' '}
+                  <strong>{visible(name ?? ofMasterKey)}</strong> {is_current && <span class="badge">{current}</span>}{' '}
                   <span class="quiet">
                     {scopes.join(', ')} · {short(browserName(user_agent ?? ''), 60)}
                   </span>
                 </span>
                 <span class="quiet">
-                  {lastUsed} {last_used_at === undefined ? never : moment(last_used_at)}{' '}
+                  {lastUsed(last_used_at && moment(last_used_at))}{' '}
                   {!is_current && (
                     <Action class="link" act={() => remove(id)}>
                       {end}

@@ -3,6 +3,7 @@ import { useState } from 'preact/hooks'
 import type { CallbackState, Delivery } from '../../contract/callback.ts'
 import { Action } from '../parts/action.tsx'
 import { moment } from '../parts/amounts.ts'
+import { Blank } from '../parts/blank.tsx'
 import { WhenLoaded, useLoaded } from '../parts/loaded.tsx'
 import { notify } from '../parts/notices.tsx'
 import { texts } from '../state/preferences.ts'
@@ -14,7 +15,7 @@ import { short, visible } from '../text/visible.ts'
 const MOST = 500
 
 export function Webhooks() {
-  const { webhooks, failing, others, noFailures, noWebhooks } = texts.value
+  const { webhooks, failing, others, noFailures, noWebhooks, noneAtAll } = texts.value
   const [version, setVersion] = useState(0)
   const lists = useLoaded(
     async (signal) => ({ failing: await listStates(true, signal), others: await listStates(false, signal) }),
@@ -26,16 +27,22 @@ export function Webhooks() {
       <h1>{webhooks}</h1>
       <WhenLoaded
         of={lists}
-        draw={(foundStates) => (
-          <>
-            <h2>{failing}</h2>
-            {foundStates.failing.length === 0 && <p class="quiet">{noFailures}</p>}
-            <States states={foundStates.failing} onChange={again} />
-            <h2>{others}</h2>
-            {foundStates.others.length === 0 && <p class="quiet">{noWebhooks}</p>}
-            <States states={foundStates.others} onChange={again} />
-          </>
-        )}
+        draw={(foundStates) =>
+          foundStates.failing.length + foundStates.others.length === 0 ? (
+            <Blank text={noneAtAll}>
+              <code>POST /conversations/{'{id}'}/callbacks</code>
+            </Blank>
+          ) : (
+            <>
+              <h2>{failing}</h2>
+              {foundStates.failing.length === 0 && <p class="quiet">{noFailures}</p>}
+              <States states={foundStates.failing} onChange={again} />
+              <h2>{others}</h2>
+              {foundStates.others.length === 0 && <p class="quiet">{noWebhooks}</p>}
+              <States states={foundStates.others} onChange={again} />
+            </>
+          )
+        }
       />
     </section>
   )
@@ -57,7 +64,7 @@ function States({ states, onChange }: StatesProps) {
   return (
     <ul class="plain">
       {states.map((state) => (
-        <li key={state.callback.id} class="webhook">
+        <li key={state.callback.id} class="webhook entry">
           <State state={state} onChange={onChange} />
         </li>
       ))}
@@ -72,25 +79,25 @@ function State({ state, onChange }: { readonly state: CallbackState; readonly on
   const retry = () => callbacks.update(callback.id, { enabled: true }).then(onChange)
   return (
     <>
-      <p>
+      <div class="actions">
         <strong class="as-written">{visible(callback.url)}</strong>
-      </p>
+        {may('write') && (
+          <span class="last actions">
+            <Action act={() => testOf(state).finally(onChange)}>{test}</Action>
+            {(!callback.enabled || callback.failing_since !== undefined) && (
+              <Action act={retry}>{callback.enabled ? tryNow : enable}</Action>
+            )}
+          </span>
+        )}
+      </div>
       <p class="quiet">
         <a href={addressOf('c', id)}>{short(title ?? untitled)}</a>
-        {user_id !== undefined && ` ${short(user_id)}`}
+        {user_id !== undefined && ` · ${short(user_id)}`}
+        {callback.next_attempt_at !== undefined && ` · ${nextAttempt(moment(callback.next_attempt_at))}`}
       </p>
-      {callback.failing_since !== undefined && <p class="fault">{failingSince(moment(callback.failing_since))}</p>}
-      {pending && <p>{whatFailed(pending)}</p>}
-      {callback.next_attempt_at !== undefined && <p>{nextAttempt(moment(callback.next_attempt_at))}</p>}
-      {!callback.enabled && <p class="fault">{disabled(visible(callback.disabled_reason ?? ''))}</p>}
-      {may('write') && (
-        <div class="actions">
-          <Action act={() => testOf(state).finally(onChange)}>{test}</Action>
-          {(!callback.enabled || callback.failing_since !== undefined) && (
-            <Action act={retry}>{callback.enabled ? tryNow : enable}</Action>
-          )}
-        </div>
-      )}
+      {callback.failing_since !== undefined && <Fault text={failingSince(moment(callback.failing_since))} />}
+      {!callback.enabled && <Fault text={disabled(visible(callback.disabled_reason ?? ''))} />}
+      {pending && <p class="quiet">{whatFailed(pending)}</p>}
       <FailedDeliveries
         failed={failed}
         redeliver={(seq) => callbacks.redeliver(callback.id, { from_seq: seq }).then(onChange)}
@@ -98,6 +105,15 @@ function State({ state, onChange }: { readonly state: CallbackState; readonly on
     </>
   )
 }
+
+const Fault = ({ text }: { readonly text: string }) => (
+  <p class="fault">
+    <span class="shape" aria-hidden="true">
+      ✕
+    </span>
+    {text}
+  </p>
+)
 
 type FailedProps = { readonly failed: readonly Delivery[]; readonly redeliver: (seq: number) => Promise<unknown> }
 

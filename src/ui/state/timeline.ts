@@ -115,7 +115,8 @@ export class FoldedAxis {
 }
 
 /** `share`: how much of the bucket is work. Time in which nothing works is a pause. */
-export type AxisBucket = { readonly kind: SpanKind; readonly share: number; readonly isFailed: boolean }
+/** `kind`: undefined where nothing happens, not even a wait. */
+export type AxisBucket = { readonly kind: SpanKind | undefined; readonly share: number; readonly isFailed: boolean }
 
 /** Returns what happens in each of so many equal parts of the axis. */
 export function bucketsOf(spans: readonly TimeSpan[], axis: FoldedAxis, count: number): AxisBucket[] {
@@ -134,8 +135,9 @@ export function bucketsOf(spans: readonly TimeSpan[], axis: FoldedAxis, count: n
       sum.isFailed ||= span.isFailed
     }
   }
-  return sums.map(({ model, tool, isFailed }) => {
+  return sums.map(({ model, tool, pause, isFailed }) => {
     const share = Math.min(1, model + tool)
-    return { kind: share === 0 ? 'pause' : model > tool ? 'model' : 'tool', share, isFailed }
+    const idle = pause > 0 ? 'pause' : undefined
+    return { kind: share === 0 ? idle : model > tool ? 'model' : 'tool', share, isFailed }
   })
 }
