@@ -2,7 +2,6 @@
 import { computed, effect, signal } from '@preact/signals'
 import type { Texts } from '../texts/english.ts'
 import { ENGLISH } from '../texts/english.ts'
-import { GERMAN } from '../texts/german.ts'
 import { onOtherTab, remember, rememberedValue } from './remembered.ts'
 
 export const LANGUAGES = { en: 'English', de: 'Deutsch' } as const
@@ -30,7 +29,15 @@ export const singleKeys = choice('single-keys', isOnOff, 'on')
 export const notifications = choice('notifications', isOnOff, 'off')
 export const hidesContent = choice('notifications-without-content', isOnOff, 'off')
 
-export const texts = computed<Texts>(() => (language.value === 'de' ? GERMAN : ENGLISH))
+/** Loaded where somebody wants it: the first screen is smaller without it. */
+const german = signal<Texts>()
+export const texts = computed<Texts>(() => (language.value === 'de' && german.value) || ENGLISH)
+
+effect(() => {
+  if (language.value !== 'de' || german.value) return
+  // Without it, as after an update of the server, the page speaks English until it is loaded again.
+  import('../texts/german.ts').then(({ GERMAN }) => (german.value = GERMAN)).catch(() => {})
+})
 
 effect(() => {
   document.documentElement.lang = language.value
