@@ -1,4 +1,4 @@
-/** Which conversations this version of the server can continue. */
+/** Tells conversations that this version of the server can continue from others. */
 import { EVENT_VERSION } from '../../contract/events/event.ts'
 
 /**

@@ -85,7 +85,8 @@ export class PostgresLog implements StoredLog {
 
   /** Call it when the database has fewer events than it had acknowledged. `foundHead`: undefined if it has no log. */
   lose(foundHead: number | undefined): void {
-    this.#failure ??= differs(this.#head, foundHead)
+    if (this.#over || this.#failure) return
+    this.#failure = differs(this.#head, foundHead)
     this.#losing.resolve()
   }
 

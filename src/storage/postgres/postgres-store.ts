@@ -37,7 +37,7 @@ export class PostgresStore implements EventStore, LogViews {
   readonly #current = new Map<string, PostgresLog>()
   // Opening a log takes it over from the previous holder, strictly in turn for each conversation.
   readonly #queue = new Queue({ perKey: 1 })
-  #comparing: Promise<void> | undefined
+  #isComparing = false
 
   constructor({ ownership, now = Date.now, onStored, onFenced }: PostgresStoreOptions) {
     this.#ownership = ownership
@@ -46,9 +46,7 @@ export class PostgresStore implements EventStore, LogViews {
     this.#lanes = new AppendLanes(ownership.database, ownership.incarnation, withoutUndefined({ onStored, onFenced }))
     ownership.database.onBroken = () => {
       // After an outage that is too long for it, it is called again.
-      this.#comparing ??= this.#compareHeads()
-        .catch(() => {})
-        .finally(() => (this.#comparing = undefined))
+      if (!this.#isComparing) this.#compareHeads().catch(() => {})
     }
   }
 
@@ -148,11 +146,16 @@ export class PostgresStore implements EventStore, LogViews {
 
   /** A failover to a standby that was behind loses events that were acknowledged. */
   async #compareHeads(): Promise<void> {
-    const heads = Array.from(this.#current, ([id, { head }]) => ({ id, head }))
-    if (heads.length === 0) return
-    const rows = await this.#database.read(HEADS, [heads.map(({ id }) => id)])
-    const found = new Map(rows.map((row) => [String(row['id']), Number(row['head'])]))
-    for (const { id, head } of heads) if ((found.get(id) ?? -1) < head) this.#current.get(id)?.lose(found.get(id))
+    const logs = Array.from(this.#current.values(), (log) => ({ log, id: log.conversationId, head: log.head }))
+    if (logs.length === 0) return
+    this.#isComparing = true
+    const reading = this.#database.read(HEADS, [logs.map(({ id }) => id)])
+    const rows = await reading.finally(() => (this.#isComparing = false))
+    const storedHeads = new Map(rows.map((row) => [String(row['id']), Number(row['head'])]))
+    for (const { log, id, head } of logs) {
+      const storedHead = storedHeads.get(id)
+      if (storedHead === undefined || storedHead < head) log.lose(storedHead)
+    }
   }
 
   async #whyNotOpened(id: string): Promise<Problem> {
