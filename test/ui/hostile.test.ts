@@ -117,7 +117,7 @@ test('messages, reasoning, inputs and outputs of tools', async () => {
   await goTo(page, `#/c/${id}`)
   await page.waitForSelector('.end')
   await page.click('.tool button')
-  await page.click('summary:has-text("Thinks")')
+  await page.click('summary:has-text("Thoughts")')
   await expectHarmless('.said.user')
   await expectHarmless('.said .markdown')
   await expectHarmless('.said details')
