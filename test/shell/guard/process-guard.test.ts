@@ -69,7 +69,11 @@ const processesWith = (word: string) =>
     .filter((entry) => commandLineOf(entry).includes(word))
 
 const untilFrozen = ({ processes }: Working) =>
-  until('frozen processes', () => Promise.resolve(processes().every(({ state }) => state === 'T')))
+  until('frozen processes', () => Promise.resolve(processes().every(isFrozen)))
+
+/** The kernel keeps a shell waiting for a child that was stopped between vfork and exec, and stops the shell after that. */
+const isFrozen = ({ pid, state }: ProcessEntry): boolean =>
+  state === 'T' || (state === 'D' && findDescendants(pid).some((child) => child.state === 'T'))
 
 const untilEnded = (left: readonly ProcessEntry[]) =>
   until('the end of the processes', () => Promise.resolve(!left.some(isAlive)))
