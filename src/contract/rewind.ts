@@ -72,7 +72,11 @@ export const RewindOutcome = z
           .nonnegative()
           .optional()
           .describe('Lines that the restore adds. Absent if counting takes longer than 10 seconds.'),
-        deletions: z.int().nonnegative().optional().describe('Lines that the restore removes; absent as these.'),
+        deletions: z
+          .int()
+          .nonnegative()
+          .optional()
+          .describe('Lines that the restore removes. Absent if counting takes longer than 10 seconds.'),
         changed_since: z.array(z.string()).describe('Paths that have changed since the last snapshot.'),
         left_out: z.array(LeftOutPath).describe('Paths that no restore touches.'),
         failed: z.array(z.object({ path: z.string(), reason: z.string() })).describe('Paths that stay as they are.'),

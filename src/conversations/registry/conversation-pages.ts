@@ -57,7 +57,7 @@ export class ConversationPages {
     return { items, next_page_id: nextPageId }
   }
 
-  /** Returns those of this instance whose run has ended, and whose subagents or tasks work. */
+  /** Returns the conversations of this instance whose run has ended while their subagents or tasks still work. */
   async inBackground(): Promise<ConversationView[]> {
     const { open } = this.#sources
     const conversations = await Promise.all([...open.openIds()].map(open.ifOpen))

@@ -58,7 +58,10 @@ export class Recovery {
     void conversation.log.whenFailed.then((why) => {
       if (why === 'taken_over') return drop(conversation)
       if (why === 'lost')
-        logger.error({ conversation_id: conversation.id }, 'the database has lost events: it is reopened')
+        logger.error(
+          { conversation_id: conversation.id },
+          'the database has lost events of this conversation, which is opened again',
+        )
       return this.#openAgain(conversation)
     })
   }

@@ -11,7 +11,7 @@ type Props = {
   readonly children: ComponentChildren
 }
 
-/** It is not `disabled` meanwhile: whoever uses the keyboard would lose their place. */
+/** The button is not `disabled` while the action runs: that would take the focus away from people who use the keyboard. */
 export function Action({ act, children, ...attributes }: Props) {
   const isActive = useRef(false)
   const [isBusy, setBusy] = useState(false)

@@ -128,7 +128,7 @@ export class WorkspaceSnapshots {
     return realPaths.map((path, index) => ({ key: keys[index] ?? path, shown: index === 0 ? '' : path }))
   }
 
-  /** Compares the last snapshot before this event with the newest one. Returns undefined if there is none, or that takes too long. */
+  /** Compares the last snapshot before this event with the newest one. Returns undefined if there is no snapshot, or if the comparison takes too long. */
   async changesSince(seq: number): Promise<Totals | undefined> {
     const keptSnapshots = await this.list()
     const [from, to] = [keptSnapshots.findLast(({ asOf }) => asOf < seq) ?? keptSnapshots[0], keptSnapshots.at(-1)]
