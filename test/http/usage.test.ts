@@ -1,7 +1,7 @@
 /** GET /usage: what answers took and cost, over all conversations, in days of any time zone. */
 import { readdir, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { afterAll, expect, test } from 'vitest'
+import { afterAll, expect, test, vi } from 'vitest'
 import { bucketEdges } from '../../src/conversations/usage/usage-buckets.ts'
 import { GetUsage } from '../../src/contract/usage.ts'
 import { say, setBench, until } from '../conversations/fixtures.ts'
@@ -139,6 +139,18 @@ test('days and hours are those of the zone, also when its clocks change', async 
   const { items } = await usage(`from=${day}&bucket=day&tz=UTC`)
   expect(items.map(({ start }: { start: string }) => start)).toEqual([`${day}T00:00:00.000Z`])
   expect((await usage('to=2020-01-01T00:00:00%2B02:00')).items).toEqual([])
+})
+
+test('without `to`, an answer counts in its own millisecond, and if its clock was ahead', async () => {
+  await using bench = await setBench({ script: () => ({ text: 'Hello.', usage: USAGE }) })
+  const conversation = await bench.converse()
+  const { timestamp } = await say(conversation)
+  for (const now of [Date.parse(timestamp) - 5000, Date.parse(timestamp)]) {
+    vi.spyOn(Date, 'now').mockReturnValue(now)
+    const { total, items } = await bench.manager.usage.report(GetUsage.parse({}), {}, new AbortController().signal)
+    vi.restoreAllMocks()
+    expect([total.answers, items[0]?.answers]).toEqual([1, 1])
+  }
 })
 
 test('what was counted before a restart is not read again, and a missing or damaged table is counted again', async () => {

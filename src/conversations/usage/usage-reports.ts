@@ -18,6 +18,9 @@ const CONCURRENCY = 8
 /** What is stored together: as many conversations, or a little more than as many answers. */
 const BATCH = { conversations: 256, answers: 2000 }
 
+/** Without `to`, answers of this millisecond count, and those of a clock that is ahead of this one. */
+const OPEN_END = Number.MAX_SAFE_INTEGER
+
 export type UsageReportsDeps = {
   readonly storage: Pick<Storage, 'usage' | 'view'>
   readonly registry: Pick<KnownConversations, 'all' | 'get' | 'upToDate'>
@@ -53,15 +56,16 @@ export class UsageReports {
   ): Promise<UsageReport> {
     await this.#deps.registry.upToDate()
     const edges = bucketEdges(query, Date.now())
-    const [from = 0, to = 0] = [edges[0], edges.at(-1)]
+    const from = edges[0] ?? 0
     await this.#countSince(from, isVisible, signal)
     const { usage } = this.#deps.storage
     // The table does not know profiles.
     const only = hasProfiles ? { ...givenFilter, conversations: this.#idsOf(isVisible) } : givenFilter
-    const [total] = await usage.sum({ edges: [from, to], by: undefined, only, limit: 1 })
-    const rows = await usage.sum({ edges, by: query.by, only, limit: query.limit })
+    const until = query.to === undefined ? OPEN_END : (edges.at(-1) ?? 0)
+    const [total] = await usage.sum({ edges: [from, until], by: undefined, only, limit: 1 })
+    const rows = await usage.sum({ edges: [...edges.slice(0, -1), until], by: query.by, only, limit: query.limit })
     const items = rows.map((row) => this.#rowOf(row, edges, { by: query.by, isVisible }))
-    return { from: isoOf(from), to: isoOf(to), total: amountsOf(total), items }
+    return { from: isoOf(from), to: isoOf(edges.at(-1) ?? 0), total: amountsOf(total), items }
   }
 
   /** Counts what is about to be deleted: what it cost stays known. */
