@@ -60,6 +60,8 @@ test(
     await stage.server.restart()
     await checker.run(random, false)
     const { directory } = checker
+    // What is no longer needed is removed after the run.
+    expect(await stage.server.stop()).toBe(0)
     execFileSync('git', ['--git-dir=.', 'fsck', '--full', '--strict'], { cwd: directory, stdio: 'pipe' })
     subject.expectUntouched(`the end, seed ${SEED}`)
   },
