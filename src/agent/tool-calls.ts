@@ -4,6 +4,7 @@
  */
 import type { EventDraft } from '../contract/events/event.ts'
 import type { ToolErrorType } from '../contract/events/status.ts'
+import { settlesWithin } from '../lib/bounded-wait.ts'
 import { Queue } from '../lib/queue.ts'
 import type { ModelTool } from '../llm/llm.ts'
 import type { ToolCall, ToolOutcome } from '../state/tool-call.ts'
@@ -211,10 +212,7 @@ export class ToolCalls {
 
 async function interruptAll(calls: readonly RunningCall[]): Promise<void> {
   for (const call of calls) call.abort.abort()
-  const { promise: late, resolve } = Promise.withResolvers<void>()
-  const timer = setTimeout(resolve, INTERRUPT_GRACE_MS)
-  await Promise.race([Promise.allSettled(calls.map((call) => call.promise)), late])
-  clearTimeout(timer)
+  await settlesWithin(INTERRUPT_GRACE_MS, Promise.allSettled(calls.map((call) => call.promise)))
 }
 
 /** Undefined if the call stays open. */

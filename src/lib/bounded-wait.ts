@@ -1,11 +1,17 @@
 /** Limits waits by a time or a signal. */
 import { setTimeout as delay } from 'node:timers/promises'
 
+/** A limit is waited for in so many parts, of which as many may be late. */
+const PARTS = 4
+
 /** The longest timer, in milliseconds: about 25 days. Node sets longer ones to a millisecond. */
 export const MAX_TIMER_MS = 2 ** 31 - 1
 
 /** Returns the duration of a timer for any number: a computed one may be negative, not a number, or too long. */
 export const timerMs = (ms: number): number => Math.min(Math.max(ms || 0, 0), MAX_TIMER_MS)
+
+/** Is never aborted. */
+export const NEVER: AbortSignal = new AbortController().signal
 
 /**
  * The signal that the work receives is aborted with the reason of `signal`, or with a `TimeoutError`. `AbortSignal.any`
@@ -20,13 +26,37 @@ export async function withinTime<T>(
   const controller = new AbortController()
   const onAbort = () => controller.abort(signal.reason)
   const end = () => controller.abort(new DOMException('It took too long.', 'TimeoutError'))
-  const timer = setTimeout(() => afterRead(end), ms)
+  const cancel = afterRunning(ms, end)
   signal.addEventListener('abort', onAbort, { once: true })
   try {
     return await work(controller.signal)
   } finally {
-    clearTimeout(timer)
+    cancel()
     signal.removeEventListener('abort', onAbort)
+  }
+}
+
+/**
+ * Calls `end` when this process has run for so many milliseconds, and has read what arrived by then. A part of the time that
+ * ends much too late does not count: the process was stopped, or the machine suspended, and could do nothing of what is waited
+ * for. Returns an idempotent function that cancels the call.
+ */
+export function afterRunning(ms: number, end: () => void): () => void {
+  const partMs = ms / PARTS
+  let [timer, punctual, late]: [NodeJS.Timeout | undefined, number, number] = [undefined, 0, 0]
+  const wait = () => {
+    const dueAt = performance.now() + partMs
+    timer = setTimeout(() => {
+      if (performance.now() - dueAt > partMs && late < PARTS) late++
+      else punctual++
+      if (punctual < PARTS) wait()
+      else afterRead(() => timer && end())
+    }, timerMs(partMs))
+  }
+  wait()
+  return () => {
+    clearTimeout(timer)
+    timer = undefined
   }
 }
 
@@ -65,14 +95,13 @@ export async function orAborted<T>(
 }
 
 /**
- * Ends only the wait. Returns true if the promise resolves within this many milliseconds; rejects if it rejects by
- * then.
+ * Ends only the wait. Returns true if the promise resolves while this process runs for so many milliseconds; rejects if
+ * it rejects by then.
  */
 export async function settlesWithin(ms: number, promise: Promise<unknown>): Promise<boolean> {
-  const timer = new AbortController()
-  const inTime = promise.then(() => true)
-  const tooLate = delay(ms, false, { signal: timer.signal }).catch(() => false)
-  return Promise.race([inTime, tooLate]).finally(() => timer.abort())
+  const tooLate = Promise.withResolvers<boolean>()
+  const cancel = afterRunning(ms, () => tooLate.resolve(false))
+  return Promise.race([promise.then(() => true), tooLate.promise]).finally(cancel)
 }
 
 /** Resolves after so many milliseconds, or as soon as the signal is aborted. The process does not stay alive for it. */

@@ -1,5 +1,5 @@
 /** Runs the program of a key command to its end, within its limits. It leaves no process of its group behind. */
-import { timerMs } from '../lib/bounded-wait.ts'
+import { afterRunning } from '../lib/bounded-wait.ts'
 import type { ChildProcess, HostEnvironment } from '../lib/start-process.ts'
 import { startProcess } from '../lib/start-process.ts'
 
@@ -28,7 +28,12 @@ export async function runKeyProgram(
   const stderr = new Tail()
   child.once('error', reject)
   child.once('close', (code, signal) => end(describe(code, signal)))
-  child.once('exit', (code, signal) => setTimeout(() => end(describe(code, signal)), LAST_OUTPUT_MS).unref())
+  child.once('exit', (code, signal) => {
+    child.once(
+      'close',
+      afterRunning(LAST_OUTPUT_MS, () => end(describe(code, signal))),
+    )
+  })
   child.stderr?.on('error', () => {}).on('data', (bytes: Buffer) => stderr.add(bytes))
   child.stdout
     ?.on('error', () => {})
@@ -36,12 +41,12 @@ export async function runKeyProgram(
       stdout.add(bytes)
       if (stdout.isCut) end(`it printed more than ${MAX_OUTPUT_BYTES / 1024} KiB`)
     })
-  const timer = setTimeout(() => end(`it took longer than ${TIMEOUT_MS / 1000} s`), timerMs(TIMEOUT_MS))
+  const cancel = afterRunning(TIMEOUT_MS, () => end(`it took longer than ${TIMEOUT_MS / 1000} s`))
   try {
     const why = await ending
     return { stdout: stdout.text, stderr: stderr.text, end: why }
   } finally {
-    clearTimeout(timer)
+    cancel()
     killGroup(child)
     child.stdout?.destroy()
     child.stderr?.destroy()

@@ -47,10 +47,11 @@ export async function* exchange(options: Exchange): AsyncGenerator<string, void>
   const line = new AbortController()
   const onAbort = () => line.abort(signal.reason)
   signal.addEventListener('abort', onAbort, { once: true })
-  const deadline = setTimeout(() => {
+  const giveUp = () => {
     const message = `The model did not finish within ${timeoutMs / 1000} s: raise llm_config.timeout if it needs longer.`
     line.abort(new OutOfTime(message))
-  }, timerMs(timeoutMs))
+  }
+  const deadline = setTimeout(() => afterRead(giveUp), timerMs(timeoutMs))
   const limitMs = () => (isOver() ? Math.min(idleMs, AFTERWORD_MS) : idleMs)
   const silence = createSilenceTimer(limitMs, () => {
     line.abort(new TimedOut(`The model's stream was silent for ${idleMs / 1000} s.`))
@@ -101,17 +102,24 @@ async function drain(chunks: AsyncIterator<Uint8Array>, line: AbortController): 
 
 /**
  * Runs while the model is awaited: not before its first chunk, which may take as long as the request may, and not while
- * the reader is busy. It checks at intervals, because most reads take a millisecond.
+ * the reader is busy. It checks at intervals, because most reads take a millisecond. A time in which the process was stopped
+ * counts as two intervals at most: what was sent meanwhile is still to come.
  */
 function createSilenceTimer(limitMs: () => number, onSilence: () => void) {
-  let waitingSince: number | undefined
+  const everyMs = timerMs(Math.min(limitMs() / 4, LOOK_EVERY_MS))
+  let [waitingSince, silentMs]: [number | undefined, number] = [undefined, 0]
   let hasBegun = false
   const look = () => {
-    if (waitingSince !== undefined && performance.now() - waitingSince >= limitMs()) onSilence()
+    if (waitingSince === undefined) return
+    const now = performance.now()
+    silentMs += Math.min(now - waitingSince, 2 * everyMs)
+    waitingSince = now
+    if (silentMs >= limitMs()) onSilence()
   }
-  const timer = setInterval(() => afterRead(look), timerMs(Math.min(limitMs(), LOOK_EVERY_MS)))
+  const timer = setInterval(() => afterRead(look), everyMs)
   return {
     async during<T>(read: Promise<T>): Promise<T> {
+      silentMs = 0
       if (hasBegun) waitingSince = performance.now()
       try {
         return await read

@@ -5,6 +5,7 @@
 import { randomBytes } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Readable, Writable } from 'node:stream'
+import { afterRunning } from '../lib/bounded-wait.ts'
 import { type HostEnvironment, startProcess, type ChildProcess } from '../lib/start-process.ts'
 import type { Launch } from '../sandbox/launch.ts'
 import { readReports, type Report } from './bash-report.ts'
@@ -116,7 +117,7 @@ export class BashProcess {
   /** Returns the last error output of bash or of the launcher. */
   async complaint(): Promise<string> {
     await this.ended.catch((error: unknown) => (this.#diagnostics += String(error)))
-    await delay(LINGER_MS)
+    await new Promise<void>((resolve) => void afterRunning(LINGER_MS, resolve))
     return this.#diagnostics.trim() || 'it gave no reason'
   }
 
@@ -199,12 +200,12 @@ export class BashProcess {
 
   /** Closes its input, like closing a terminal, and resolves when it is gone. */
   async end(): Promise<void> {
-    const timer = setTimeout(() => void this.kill(), HANG_UP_MS)
+    const cancel = afterRunning(HANG_UP_MS, () => void this.kill())
     // Reports from here on come after the state of the last command.
     await this.send('')
     this.#input.end()
     await this.ended
-    clearTimeout(timer)
+    cancel()
   }
 
   /**
@@ -212,21 +213,20 @@ export class BashProcess {
    * namespace, even if the kernel did not end it by then. Never rejects.
    */
   async kill(): Promise<void> {
-    const below = this.foreground()
     const { entry } = this
-    const all = [this.#init, entry, ...below].filter((each) => each !== undefined)
+    const all = [this.#init, entry, ...this.foreground()].filter((each) => each !== undefined)
     for (const each of all) signalProcess(each, 'SIGKILL')
     // While the sandbox is being set up, there may be no other process to end yet.
     if (!entry) this.#child.kill('SIGKILL')
-    const timer = setTimeout(() => this.#giveUp(), KILL_MS)
+    const cancel = afterRunning(KILL_MS, () => this.#giveUp())
     await this.ended.catch(() => {})
-    clearTimeout(timer)
+    cancel()
   }
 
   #giveUp(): void {
     this.#child.kill('SIGKILL')
     // An exit that is reported meanwhile has priority.
-    setTimeout(() => this.#settle({ code: null, signal: 'SIGKILL', isStuck: true }), LINGER_MS)
+    afterRunning(LINGER_MS, () => this.#settle({ code: null, signal: 'SIGKILL', isStuck: true }))
   }
 
   #watchEnd(): Promise<BashExit> {
@@ -267,7 +267,7 @@ export class BashProcess {
     for (const { resolve } of this.#pending.values()) resolve(undefined)
     this.#pending.clear()
     // Children may hold the other ends of these forever.
-    setTimeout(() => this.#child.stdio.forEach((stream) => stream?.destroy()), LINGER_MS).unref()
+    afterRunning(LINGER_MS, () => this.#child.stdio.forEach((stream) => stream?.destroy()))
   }
 
   #handleReport(report: Report, token: string): void {

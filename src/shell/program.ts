@@ -5,7 +5,7 @@
 import type { Readable, Writable } from 'node:stream'
 import { PassThrough, pipeline } from 'node:stream'
 import { makeDirectories } from '../files/make-directories.ts'
-import { settlesWithin } from '../lib/bounded-wait.ts'
+import { afterRunning, settlesWithin } from '../lib/bounded-wait.ts'
 import { type HostEnvironment, startProcess, type ChildProcess } from '../lib/start-process.ts'
 import type { Lease } from '../storage/lease/lease.ts'
 import type { Launch, ShellLauncher, ShellNetwork } from '../sandbox/launch.ts'
@@ -152,9 +152,9 @@ export class Program {
 
   #onExit(code: number | null, signal: NodeJS.Signals | null): void {
     const settle = () => this.#settle(signal === null ? `it ended with exit code ${code}` : `it was ended by ${signal}`)
-    const timer = setTimeout(settle, LAST_OUTPUT_MS)
+    const cancel = afterRunning(LAST_OUTPUT_MS, settle)
     this.#child.once('close', () => {
-      clearTimeout(timer)
+      cancel()
       settle()
     })
   }

@@ -1,4 +1,5 @@
 /** Starts the bash of a session: with its directory, sandbox, variables, set-up and restored state. */
+import { afterRunning } from '../lib/bounded-wait.ts'
 import { makeDirectories } from '../files/make-directories.ts'
 import type { HostEnvironment } from '../lib/start-process.ts'
 import { BashProcess } from './bash-process.ts'
@@ -41,12 +42,12 @@ export type StartedBash = {
 export async function startBash(plan: BashPlan, restoreScript: string, signal: AbortSignal): Promise<StartedBash> {
   const { bash, fixed, stale } = await launchBash(plan, signal)
   const kill = () => void bash.kill()
-  const timer = setTimeout(kill, plan.startMs)
+  const cancel = afterRunning(plan.startMs, kill)
   signal.addEventListener('abort', kill)
   if (signal.aborted) kill()
   const report = await bash.send(beginScript(plan.workdir) + restoreScript + setUpScript(plan.workdir, fixed, stale))
   signal.removeEventListener('abort', kill)
-  clearTimeout(timer)
+  cancel()
   return { bash, report }
 }
 
@@ -75,7 +76,7 @@ async function launchInTime(plan: BashPlan, signal: AbortSignal): Promise<Launch
   const onAbort = () => reject(new Error('The shell was not started: its session has ended.'))
   const onTimeout = () =>
     reject(new Error('The shell was not started: the file system of the workdir does not answer.'))
-  const timer = setTimeout(onTimeout, plan.startMs)
+  const cancel = afterRunning(plan.startMs, onTimeout)
   signal.addEventListener('abort', onAbort)
   if (signal.aborted) onAbort()
   const places = { workdir, additionalDirectories, visible: [...new Set([stateDir, keptDir, outputDir])], privateDir }
@@ -86,7 +87,7 @@ async function launchInTime(plan: BashPlan, signal: AbortSignal): Promise<Launch
     void launching.then((launch) => launch[Symbol.asyncDispose]()).catch(() => {}) // the failure is already reported
     throw error
   } finally {
-    clearTimeout(timer)
+    cancel()
     signal.removeEventListener('abort', onAbort)
   }
 }

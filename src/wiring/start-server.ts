@@ -21,7 +21,7 @@ import { keylessLimit } from '../http/guards/keyless-connections.ts'
 import type { RouteDeps } from '../http/register-routes.ts'
 import { createHttpServer, cutConnections } from '../http/server.ts'
 import { createFirehoseSlots, createStreamSlots } from '../http/streams/stream-slots.ts'
-import { untilAborted, orAborted, timerMs } from '../lib/bounded-wait.ts'
+import { afterRunning, untilAborted, orAborted, timerMs } from '../lib/bounded-wait.ts'
 import { PROTOCOL_ROUTES } from '../protocols/protocol-routes.ts'
 import { ReplayFiles } from '../replays/replay-files.ts'
 import { Replays } from '../replays/replays.ts'
@@ -136,9 +136,9 @@ export async function startServer(
     // closes.
     const draining = Promise.all([listening?.close(), local.close()])
     await startedParts.disposeAsync()
-    const timer = setTimeout(() => cutConnections(http), DRAIN_TIMEOUT_MS)
+    const cancel = afterRunning(DRAIN_TIMEOUT_MS, () => cutConnections(http))
     await draining
-    clearTimeout(timer)
+    cancel()
     return isComplete
   }
   let closing: Promise<boolean> | undefined

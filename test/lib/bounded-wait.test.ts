@@ -1,7 +1,15 @@
 import { spawn } from 'node:child_process'
 import { getEventListeners, once } from 'node:events'
+import { setImmediate as nextRound } from 'node:timers/promises'
 import { expect, test } from 'vitest'
-import { MAX_TIMER_MS, orAborted, sleepUnlessAborted, timerMs, withinTime } from '../../src/lib/bounded-wait.ts'
+import {
+  MAX_TIMER_MS,
+  orAborted,
+  settlesWithin,
+  sleepUnlessAborted,
+  timerMs,
+  withinTime,
+} from '../../src/lib/bounded-wait.ts'
 
 const untilAborted = (signal: AbortSignal) =>
   new Promise<never>((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)))
@@ -24,6 +32,18 @@ test('work whose result came while the whole process was stopped is not late', a
   // As SIGSTOP and SIGCONT do, and timers are next.
   setImmediate(() => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 300))
   expect(String(await result)).toBe('here\n')
+})
+
+test('work that needs a moment is not late because the whole process was stopped for longer than its time', async () => {
+  const work = async () => {
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 300)
+    for (let rounds = 0; rounds < 5; rounds++) await nextRound()
+    return 'done'
+  }
+  expect(await settlesWithin(100, nextRound().then(work))).toBe(true)
+  const bounded = withinTime(100, new AbortController().signal, (signal) => orAborted(nextRound().then(work), signal))
+  expect(await bounded).toBe('done')
+  expect(await settlesWithin(100, new Promise(() => {}))).toBe(false)
 })
 
 test('a sleep ends in time, or at once when its signal is aborted, and neither fails nor leaves a listener', async () => {

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import { keepBusy, takeTime } from '../support/take-time.ts'
 import { askScript, delta, event, rawTurn, shownText, stop, toolCalls } from './asking.ts'
 
 const call = (fields: object, fn: object = {}) => delta({ tool_calls: [{ ...fields, function: fn }] })
@@ -251,6 +252,23 @@ describe('the end of an answer', () => {
     const turn = { raw: [event(delta({ content: 'yes' }, 'stop'))], hang: true }
     const { answer } = await askScript([turn], {}, { idleTimeoutMs: 50 })
     expect(answer?.text).toBe('yes')
+  })
+
+  test('has the usage that follows when everything was stopped after the finish reason', async () => {
+    const pieces = [
+      event(delta({ content: 'yes' }, 'stop')),
+      '',
+      '',
+      event({ choices: [], usage: { prompt_tokens: 7 } }),
+    ]
+    const stopped = function* () {
+      yield pieces[0]
+      void takeTime(10).then(() => keepBusy(600))
+      yield* pieces.slice(1)
+    }
+    const raw = Object.assign([...pieces], { [Symbol.iterator]: stopped })
+    const { answer } = await askScript([{ raw, chunk_delay_ms: 30 }], {}, { idleTimeoutMs: 300 })
+    expect(answer).toMatchObject({ text: 'yes', usage: { input_tokens: 7 } })
   })
 })
 

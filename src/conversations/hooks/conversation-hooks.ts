@@ -12,6 +12,7 @@ import { Problem } from '../../contract/problem.ts'
 import type { HookAnswer } from '../../hooks/hook-answer.ts'
 import { NO_REASON } from '../../hooks/hook-answer.ts'
 import type { HookDraft, PromptHooks } from '../../state/hook-decisions.ts'
+import { NEVER, withinTime } from '../../lib/bounded-wait.ts'
 import { Queue } from '../../lib/queue.ts'
 import { closedProblem } from '../../events/closed-problem.ts'
 import type { BackgroundHooks } from './background-hooks.ts'
@@ -151,7 +152,7 @@ export class ConversationHooks {
     this.#deps.background.close()
     const call = { point: 'SessionEnd', names: ['other'], fields: { reason: 'other' } } as const
     if (this.#hasBegun && this.#caller.has('SessionEnd'))
-      await this.fire(call, AbortSignal.timeout(END_MS)).catch(() => {}) // nobody is left who could act on it
+      await withinTime(END_MS, NEVER, (signal) => this.fire(call, signal)).catch(() => {}) // nobody is left who could act on it
     this.#caller.close(closedProblem(outcome))
   }
 

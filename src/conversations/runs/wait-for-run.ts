@@ -4,6 +4,7 @@ import type { RunOutcome } from '../../contract/run.ts'
 import type { EventLog } from '../../events/event-log.ts'
 import { closedProblem } from '../../events/closed-problem.ts'
 import { readPages } from '../../events/read-pages.ts'
+import { afterRunning } from '../../lib/bounded-wait.ts'
 
 export type RunWait = {
   readonly runId: string
@@ -36,7 +37,7 @@ export async function waitForRun(log: Log, { runId, isOver, watch, timeoutMs, si
   })
   const unwatch = watch(look)
   signal.addEventListener('abort', giveUp, { once: true })
-  const timer = setTimeout(giveUp, timeoutMs)
+  const cancel = afterRunning(timeoutMs, giveUp)
   try {
     // The run may have ended before the subscription.
     if (isOver()) return await lastEnd(log, runId)
@@ -45,7 +46,7 @@ export async function waitForRun(log: Log, { runId, isOver, watch, timeoutMs, si
     if (log.ended === 'deleted') throw closedProblem('deleted')
     return end
   } finally {
-    clearTimeout(timer)
+    cancel()
     signal.removeEventListener('abort', giveUp)
     unwatch()
     unsubscribe()

@@ -13,6 +13,7 @@
  */
 import type { LoopEnd, LoopWait } from '../../agent/loop-end.ts'
 import type { Event } from '../../contract/events/event.ts'
+import { NEVER } from '../../lib/bounded-wait.ts'
 import type { Queue } from '../../lib/queue.ts'
 import { uuid7 } from '../../lib/uuid7.ts'
 import { Problem } from '../../contract/problem.ts'
@@ -295,5 +296,3 @@ export class Subagents {
     run?.parts.close().catch(this.#deps.onError)
   }
 }
-
-const NEVER = new AbortController().signal

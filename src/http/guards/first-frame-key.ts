@@ -7,6 +7,7 @@ import type { Socket } from 'node:net'
 import type { WebSocket } from 'ws'
 import { AUTH_TIMEOUT_MS, AuthFrame, MAX_AUTH_BYTES } from '../../contract/socket.ts'
 import { Problem } from '../../contract/problem.ts'
+import { afterRunning } from '../../lib/bounded-wait.ts'
 import { networkOf } from '../../security/client-network.ts'
 import { UnauthenticatedConnections } from './unauthenticated-connections.ts'
 
@@ -39,11 +40,11 @@ export function createFirstFrameKey(checkKey: CheckKey): FirstFrameKey {
     const { promise: tooLate, resolve: giveUp } = Promise.withResolvers<undefined>()
     const leave = room.enter(networkOf(ip), () => giveUp(undefined))
     const stopCounting = cutOffBeyond(MAX_AUTH_BYTES, ws, raw.socket)
-    const timer = setTimeout(() => giveUp(undefined), AUTH_TIMEOUT_MS)
+    const cancel = afterRunning(AUTH_TIMEOUT_MS, () => giveUp(undefined))
     try {
       return await Promise.race([frames.next(), tooLate])
     } finally {
-      clearTimeout(timer)
+      cancel()
       stopCounting()
       leave()
     }

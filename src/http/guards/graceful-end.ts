@@ -4,6 +4,7 @@
  */
 import type { Socket } from 'node:net'
 import type { FastifyInstance } from 'fastify'
+import { afterRunning } from '../../lib/bounded-wait.ts'
 
 /** How long to wait for the client to close its side, in milliseconds. */
 const LINGER_MS = 2000
@@ -25,8 +26,10 @@ export function endGracefully(socket: Socket, lastWords = ''): void {
   // The client may reset it now.
   socket.on('error', () => {})
   socket.resume()
-  const timer = setTimeout(() => socket.destroy(), LINGER_MS)
-  socket.once('close', () => clearTimeout(timer))
+  socket.once(
+    'close',
+    afterRunning(LINGER_MS, () => socket.destroy()),
+  )
 }
 
 /** Replaces the method by which Node ends a connection immediately after a response with `Connection: close`. */

@@ -1,7 +1,7 @@
 /** The authorization of one MCP server: who is asked for it, until when, and how it is completed. */
 import type { OAuthClientProvider } from '@modelcontextprotocol/client'
 import type { McpServer } from '../../contract/mcp/mcp-server.ts'
-import { withinTime } from '../../lib/bounded-wait.ts'
+import { NEVER, withinTime } from '../../lib/bounded-wait.ts'
 import type { Sdk } from '../load-sdk.ts'
 import type { ShowText } from '../tools/shown-text.ts'
 import type { TransportDeps } from '../transports/open-transport.ts'
@@ -61,7 +61,7 @@ export class ServerAuthorization {
     { server, deps }: { readonly server: McpServer; readonly deps: TransportDeps },
     { pending, answer }: { readonly pending: PendingAuthorization; readonly answer: URLSearchParams },
   ): Promise<void> {
-    await withinTime(FINISH_MS, new AbortController().signal, async (signal) => {
+    await withinTime(FINISH_MS, NEVER, async (signal) => {
       const { url } = server
       if (url !== pending.url) throw new Error('the address of the server has changed')
       const provider = this.#create(server, url, pending)

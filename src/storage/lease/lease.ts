@@ -2,7 +2,7 @@
  * The time for which an instance may act on its conversations while others could take them over. It ends by itself, before
  * others may take over, unless the storage renews it. Knows nothing about how it is renewed.
  */
-import { afterRead, orAborted, timerMs } from '../../lib/bounded-wait.ts'
+import { afterRead, NEVER, orAborted, timerMs } from '../../lib/bounded-wait.ts'
 
 /** Absent where no other instance can take over: nothing waits there. */
 export interface Lease {
@@ -77,8 +77,6 @@ export class RenewedLease implements Lease {
     this.#next.reject(error)
   }
 }
-
-const NEVER = new AbortController().signal
 
 function nextRenewal(): PromiseWithResolvers<void> {
   const next = Promise.withResolvers<void>()

@@ -4,6 +4,7 @@
  * name programs that git would execute.
  */
 import type { Readable } from 'node:stream'
+import { afterRunning } from '../../lib/bounded-wait.ts'
 import { Queue } from '../../lib/queue.ts'
 import { findProgram, HostEnvironment, startProcess } from '../../lib/start-process.ts'
 import type { ChildProcess } from '../../lib/start-process.ts'
@@ -76,7 +77,7 @@ async function runNow(
     })
   // A listener does not receive an abort that came meanwhile.
   call.signal.throwIfAborted()
-  return await outputOf(start(launch, limits), call, limits)
+  return await outputOf(start(launch), call, limits)
 }
 
 /** All variables that git has. See git(1). */
@@ -98,15 +99,13 @@ function variablesFor({ workdir, gitDir }: GitCall): string[] {
   }).map(([name, value]) => `${name}=${value}`)
 }
 
-function start(launch: Launch, { timeoutMs }: GitLimits): ChildProcess {
+function start(launch: Launch): ChildProcess {
   const [file = '', ...args] = launch.argv
   return startProcess(file, args, {
     env: HostEnvironment.plain,
     cwd: launch.cwd,
     // The fourth is where a shell reports; see `FIRST_EXTRA_DESCRIPTOR`.
     stdio: ['pipe', 'pipe', 'pipe', 'ignore', ...launch.descriptors],
-    timeout: timeoutMs,
-    killSignal: 'SIGKILL',
   })
 }
 
@@ -115,7 +114,9 @@ async function outputOf(child: ChildProcess, call: GitCall, { timeoutMs, outputB
   const ending = endOf(child)
   const kill = () => void child.kill('SIGKILL')
   signal.addEventListener('abort', kill)
-  using _ = { [Symbol.dispose]: () => signal.removeEventListener('abort', kill) }
+  using ends = new DisposableStack()
+  ends.defer(() => signal.removeEventListener('abort', kill))
+  ends.defer(afterRunning(timeoutMs, kill))
   // Git may end before it has read everything.
   child.stdin?.on('error', () => {}).end(input)
   // oxlint-disable typescript/no-non-null-assertion -- they are pipes

@@ -2,6 +2,7 @@
 import { opendir } from 'node:fs/promises'
 import { fuzzyFilter } from '@earendil-works/pi-tui'
 import type { ConversationHandle } from '../../../client/conversation/conversation-handle.ts'
+import { NEVER, withinTime } from '../../../lib/bounded-wait.ts'
 import { IgnoredFiles } from './ignored-files.ts'
 
 const FOUND_FILES = 20
@@ -51,7 +52,11 @@ export class FileCompletion {
   #indexOf(id: string, files: Files): Promise<Index> {
     const now = performance.now()
     if (this.#last?.id !== id || this.#last.until < now)
-      this.#last = { id, until: now + KEPT_MS, index: indexOf(files, AbortSignal.timeout(MAX_INDEX_MS)) }
+      this.#last = {
+        id,
+        until: now + KEPT_MS,
+        index: withinTime(MAX_INDEX_MS, NEVER, (ended) => indexOf(files, ended)),
+      }
     return this.#last.index
   }
 }
