@@ -229,7 +229,7 @@ export class Logins implements AsyncDisposable {
     const all = [...this.#credentials.all.values()]
     const lastUse = ({ id, created_at }: StoredLogin) => this.#credentials.usedAt(id) ?? created_at
     const own = all.filter((login) => isOfSameKey(login.origin, origin))
-    const [oldest] = own.toSorted((one, other) => (lastUse(one) < lastUse(other) ? -1 : 1))
+    const [oldest] = own.toSorted((one, other) => lastUse(one).localeCompare(lastUse(other)))
     if (oldest && own.length >= MAX_LOGINS_PER_KEY) return await this.#credentials.store(oldest.id, () => undefined)
     if (all.length < MAX_LOGINS) return
     throw new Problem('limit_reached', `There are already ${MAX_LOGINS} logins. End some with DELETE /logins/{id}.`)

@@ -82,5 +82,6 @@ export async function recentConversations(
 ): Promise<ConversationView[]> {
   const all: ConversationView[] = []
   for await (const view of client.conversations.list({ ...filter, limit: PAGE }, { signal })) all.push(view)
-  return all.toSorted((a, b) => (a.updated_at < b.updated_at ? 1 : -1))
+  // The list begins with what was created last, and what is equal keeps its place.
+  return all.toSorted((a, b) => b.updated_at.localeCompare(a.updated_at))
 }

@@ -7,12 +7,13 @@ const HOUR_MS = 3_600_000
 const DAY_MS = 24 * HOUR_MS
 const DEFAULT_DAYS = 30
 
-/** Unix times in milliseconds, ascending, at least two: the first is `from`, the last `to`. Throws a `Problem`. */
+/** Unix times in milliseconds, ascending, at least two: the first is `from`, the last `to`. Throws a `Problem`. Without `to`, `from` may be the time of an event of this millisecond, or of a clock that is ahead. */
 export function bucketEdges({ from, to, tz, bucket }: GetUsage, now: number): number[] {
   const zone = new Zone(tz)
-  const end = to === undefined ? now : timeOf(to, zone)
-  const start = from === undefined ? zone.startOfDay(end - DEFAULT_DAYS * DAY_MS) : timeOf(from, zone)
-  if (start >= end) throw new Problem('invalid_request', 'from must be before to.')
+  const last = to === undefined ? now : timeOf(to, zone)
+  const start = from === undefined ? zone.startOfDay(last - DEFAULT_DAYS * DAY_MS) : timeOf(from, zone)
+  const end = to === undefined ? Math.max(start, now) : last
+  if (start >= end && to !== undefined) throw new Problem('invalid_request', 'from must be before to.')
   if (!bucket) return [start, end]
   const bucketMs = bucket === 'day' ? DAY_MS : HOUR_MS
   if ((end - start) / bucketMs > MAX_BUCKETS)
