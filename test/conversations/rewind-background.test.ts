@@ -9,10 +9,12 @@ import { call, eventsOf, only, realShells, say, setBench, tool } from './fixture
 
 const AGENTS = { worker: { description: 'Works.', prompt: 'You are a worker.' } }
 
-/** The main agent starts a worker that writes `a`, and then works on until `release` is called. */
+/** The main agent starts a worker that writes `a` when the run has ended, and then works on until `release` is called. */
 async function setScene(fields: object = {}) {
+  const { promise: ended, resolve: end } = Promise.withResolvers<void>()
   const { promise: released, resolve: release } = Promise.withResolvers<void>()
   const write = tool('Write', async (_, { workdir, signal }) => {
+    await ended
     writeFileSync(`${workdir}/a`, 'by the worker')
     signal.addEventListener('abort', () => release(), { once: true })
     await released
@@ -35,6 +37,7 @@ async function setScene(fields: object = {}) {
   const { workdir } = conversation.state.settings
   writeFileSync(`${workdir}/kept`, 'before')
   await say(conversation, 'start it')
+  end()
   return {
     conversation,
     release,
