@@ -18,7 +18,7 @@ type OpenTasks = readonly OpenTask[]
 const TYPES = new Set(['TaskUpdate'])
 /** Events read at a time. */
 const PAGE = 1000
-/** Maximum time between the creation of a task's id and its event in the log, in milliseconds. */
+/** Maximum time between the creation of a task's id and its event in the log, in milliseconds. The clock may be set back in between. */
 const POSTED_WITHIN_MS = 60_000
 /** Maximum reads of the log per list request: its page is short then, and has a next one. */
 const MAX_LIST_READS = 16
@@ -47,7 +47,7 @@ export async function postedAt(log: Log, seq: number): Promise<PostedTask> {
 async function findPosted(log: Log, taskId: string): Promise<PostedTask | undefined> {
   const time = uuid7Time(taskId)
   if (time === undefined) return undefined
-  const [since, until] = [new Date(time).toISOString(), new Date(time + POSTED_WITHIN_MS).toISOString()]
+  const [since = '', until = ''] = [-1, 1].map((sign) => new Date(time + sign * POSTED_WITHIN_MS).toISOString())
   for await (const event of updates(log, { since, until }))
     if (isPosted(event) && event.task_id === taskId) return event
   return undefined

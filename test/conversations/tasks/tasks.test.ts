@@ -1,7 +1,7 @@
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import * as fc from 'fast-check'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import { ListConversations } from '../../../src/contract/conversation.ts'
 import type { Event, EventOf } from '../../../src/contract/events/event.ts'
 import type { Runnable, TaskStatus } from '../../../src/contract/values/task.ts'
@@ -289,6 +289,15 @@ describe('the list', () => {
     // The ticker goes on meanwhile.
     for (const { progress: _, ...task } of (await conversation.tasks.list(list())).items)
       expect(await conversation.tasks.get(task.id)).toMatchObject({ ...task, updated_at: expect.any(String) })
+  })
+
+  test('finds a task that ended, also if the clock was set back while it was posted', async () => {
+    await using bench = await setBench()
+    const conversation = await bench.converse()
+    let now = Date.now() + 1000
+    using _clock = vi.spyOn(Date, 'now').mockImplementation(() => now--)
+    const { id } = await conversation.tasks.post({ title: 'tick', runnable: ticker(1000) })
+    expect(await conversation.tasks.cancel(id)).toMatchObject({ id, status: 'cancelled' })
   })
 
   test('refuses a page that no page of this order gave', async () => {
