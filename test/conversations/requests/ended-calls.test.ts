@@ -109,7 +109,9 @@ test('a subagent that is rejected does not continue, and the call that a client 
   await expect.poll(() => openOf(conversation, 'client_tool').length).toBe(1)
   await conversation.pause({ interrupt: true })
   const events = await eventsOf(conversation)
-  expect(only(events, 'RequestOpened').map(({ kind }) => kind)).toEqual(['client_tool', 'permission', 'client_tool'])
+  // Of the first two, either subagent may be the faster one.
+  const kinds = only(events, 'RequestOpened').map(({ kind }) => kind)
+  expect([kinds.slice(0, 2).toSorted(), kinds.slice(2)]).toEqual([['client_tool', 'permission'], ['client_tool']])
   expect(only(events, 'ToolResult').map(({ error_type }) => error_type)).toContain('rejected')
 })
 
