@@ -402,8 +402,16 @@ export async function say(conversation: Conversation, text = 'go'): Promise<Even
   return await endOf(conversation, run_id!)
 }
 
+/** Throws, with the last events, if the run goes on for too long. */
 export async function endOf(conversation: Conversation, runId: string): Promise<EventOf<'Result'>> {
-  const { result } = await conversation.waitForRun(runId, PATIENCE_S, new AbortController().signal)
+  const { status, result } = await conversation.waitForRun(runId, PATIENCE_S, new AbortController().signal)
+  if (!result && status === 'running' && conversation.state.run?.id === runId) {
+    const last = (await eventsOf(conversation))
+      .slice(-10)
+      .map(({ seq, type, timestamp }) => `${timestamp} ${seq} ${type}`)
+    const resources = process.getActiveResourcesInfo().join(' ')
+    throw new Error(`the run does not end; its last events: ${last.join(', ')}; what is awaited: ${resources}`)
+  }
   return result!
 }
 
