@@ -1,5 +1,6 @@
 /** The agents of a server that this process reaches by its API. */
 import type { ConversationHandle } from '../../client/conversation/conversation-handle.ts'
+import { NEVER, withinTime } from '../../lib/bounded-wait.ts'
 import type { AgentSource, FoundAgent } from '../../protocols/mcp/agents.ts'
 import type { ProtocolHost } from '../protocol/protocol-host.ts'
 
@@ -16,8 +17,8 @@ export function clientAgents({ client, create }: ProtocolHost, directory: string
   }
 }
 
-/** How long the end of a run that has ended is looked for, in milliseconds. */
-const ANSWER_MS = 1000
+/** How long the end of a run that has ended is looked for, in milliseconds: another run may have begun. */
+const ANSWER_MS = 5000
 const NOTHING = { result: undefined, error: undefined }
 
 function agentOf(conversation: ConversationHandle): FoundAgent {
@@ -27,8 +28,8 @@ function agentOf(conversation: ConversationHandle): FoundAgent {
       const { status, last_seq: lastSeq } = await conversation.get()
       const { items: requests } = await conversation.requests.list()
       const isOver = status !== 'running'
-      const signal = AbortSignal.timeout(ANSWER_MS)
-      const { result, error } = isOver ? await conversation.wait({ signal }).catch(() => NOTHING) : NOTHING
+      const look = (signal: AbortSignal) => conversation.wait({ signal })
+      const { result, error } = isOver ? await withinTime(ANSWER_MS, NEVER, look).catch(() => NOTHING) : NOTHING
       return { status, lastSeq, requests, ...(result && { result }), ...(error && { error }) }
     },
     events: (after, signal) => conversation.events({ after, signal }),

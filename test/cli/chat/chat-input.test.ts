@@ -16,7 +16,7 @@ import {
 } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { createTheme } from '../../../src/cli/chat/render/theme.ts'
 import { FileCompletion } from '../../../src/cli/chat/input/file-completion.ts'
 import { HistorySearch } from '../../../src/cli/chat/input/history-search.ts'
@@ -129,6 +129,9 @@ describe('files after @', () => {
   const find = (part: string) => completion.find({ id: 'a', files } as never, part, new AbortController().signal) // what it uses
 
   test('are found by some of their letters, without those of git and those that it ignores', async () => {
+    // An index is used for some seconds, however long the machine takes for this.
+    vi.useFakeTimers({ toFake: ['performance'] })
+    onTestFinished(() => void vi.useRealTimers())
     expect(await find('sam')).toEqual(['src/app/main.ts'])
     expect(await find('main')).toEqual(['src/app/main.ts'])
     expect((await find('log')).toSorted()).toEqual(['keep.log', 'src/app/b.log'])
