@@ -16,8 +16,11 @@ const PERIOD_US = 100_000
 const WEIGHT = 25
 /** The processor weight in version 1, where a process outside all groups has 1024. */
 const SHARES = 256
-/** Processes end soon after SIGKILL; a process that is blocked in the kernel is not waited for. */
-const END_TIMEOUT_MS = 1000
+/**
+ * Processes end soon after SIGKILL; one that is blocked in the kernel is not waited for. A number of looks and not a time,
+ * which passes also while this process is stopped.
+ */
+const LOOKS = 100
 const LOOK_MS = 10
 
 /** Event counters since its creation. */
@@ -98,7 +101,7 @@ export class Cgroup {
     // A frozen process cannot start another.
     if (pids) this.#set(pids, 'pids.max', '0', true)
     const unifiedRoot = this.#places.find(({ version }) => version === 2)
-    for (const deadline = performance.now() + END_TIMEOUT_MS; performance.now() < deadline; await delay(LOOK_MS)) {
+    for (let look = 0; look < LOOKS; look++, await delay(LOOK_MS)) {
       const alive = this.pids
       if (alive.length === 0) break
       if (unifiedRoot) this.#set(unifiedRoot, 'cgroup.kill', '1', true)
@@ -113,8 +116,7 @@ export class Cgroup {
    */
   async end(): Promise<void> {
     await this.killAll()
-    for (const deadline = performance.now() + END_TIMEOUT_MS; !this.#removeNow(); await delay(LOOK_MS))
-      if (performance.now() > deadline) return
+    for (let look = 0; look < LOOKS && !this.#removeNow(); look++) await delay(LOOK_MS)
   }
 
   #find(controller: 'memory' | 'pids'): CgroupRoot | undefined {

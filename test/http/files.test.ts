@@ -564,7 +564,7 @@ describe('a file that comes slowly', () => {
     `PUT ${base}/files/${name} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${KEY}\r\nContent-Type: application/json\r\n${length}\r\n\r\n`
 
   test('may take its time as long as it comes, also when it calls itself JSON', async () => {
-    await using files = await setFiles({}, { http: { times: { ...times, silenceMs: 8000 } } })
+    await using files = await setFiles({}, { http: { times: { ...times, jsonMs: 4000, silenceMs: 8000 } } })
     const url = new URL(await files.http.listen())
     const socket = connect(Number(url.port), url.hostname)
     socket.write(headOf(files.base, 'Transfer-Encoding: chunked'))

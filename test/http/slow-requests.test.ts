@@ -49,7 +49,7 @@ test('a request that comes in time is not ended for those that do not', async ()
 })
 
 test('a large body may take its time as long as it comes, and is ended when nothing of it does', async () => {
-  await using http = await setHttp({ http: { times: { ...TIMES, headersMs: 60_000, silenceMs: 8000 } } })
+  await using http = await setHttp({ http: { times: { ...TIMES, headersMs: 60_000, jsonMs: 4000, silenceMs: 8000 } } })
   http.app.addContentTypeParser('application/octet-stream', async (_request: unknown, payload: Readable) =>
     text(payload),
   )

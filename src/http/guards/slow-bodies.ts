@@ -5,6 +5,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { FastifyInstance } from 'fastify'
+import { afterRead } from '../../lib/bounded-wait.ts'
 import { answerAndClose, tooSlow } from './client-error.ts'
 import { endGracefully } from './graceful-end.ts'
 
@@ -50,7 +51,7 @@ class SlowBody {
     this.#socket = request.socket
     this.#response = response
     this.#times = times
-    this.#timer = setTimeout(() => this.#look(), times.jsonMs)
+    this.#timer = setTimeout(this.#onTime, times.jsonMs)
     request.once('close', () => clearTimeout(this.#timer))
     response.once('finish', () => {
       // The rest is not needed, and cannot be distinguished from what follows on this connection.
@@ -63,8 +64,10 @@ class SlowBody {
     this.#isSlowAllowed = true
     this.#received = this.#socket.bytesRead
     clearTimeout(this.#timer)
-    this.#timer = setTimeout(() => this.#look(), this.#times.silenceMs)
+    this.#timer = setTimeout(this.#onTime, this.#times.silenceMs)
   }
+
+  readonly #onTime = () => afterRead(() => this.#look())
 
   #look(): void {
     const socket = this.#socket
