@@ -103,7 +103,7 @@ async function drain(chunks: AsyncIterator<Uint8Array>, line: AbortController): 
 /**
  * Runs while the model is awaited: not before its first chunk, which may take as long as the request may, and not while
  * the reader is busy. It checks at intervals, because most reads take a millisecond. A time in which the process was stopped
- * counts as two intervals at most: what was sent meanwhile is still to come.
+ * counts as one interval at most: what was sent meanwhile is still to come.
  */
 function createSilenceTimer(limitMs: () => number, onSilence: () => void) {
   const everyMs = timerMs(Math.min(limitMs() / 4, LOOK_EVERY_MS))
@@ -112,7 +112,7 @@ function createSilenceTimer(limitMs: () => number, onSilence: () => void) {
   const look = () => {
     if (waitingSince === undefined) return
     const now = performance.now()
-    silentMs += Math.min(now - waitingSince, 2 * everyMs)
+    silentMs += Math.min(now - waitingSince, everyMs)
     waitingSince = now
     if (silentMs >= limitMs()) onSilence()
   }

@@ -263,11 +263,11 @@ describe('the end of an answer', () => {
     ]
     const stopped = function* () {
       yield pieces[0]
-      void takeTime(10).then(() => keepBusy(600))
+      void takeTime(10).then(() => keepBusy(1500))
       yield* pieces.slice(1)
     }
     const raw = Object.assign([...pieces], { [Symbol.iterator]: stopped })
-    const { answer } = await askScript([{ raw, chunk_delay_ms: 30 }], {}, { idleTimeoutMs: 300 })
+    const { answer } = await askScript([{ raw, chunk_delay_ms: 30 }], {}, { idleTimeoutMs: 1200 })
     expect(answer).toMatchObject({ text: 'yes', usage: { input_tokens: 7 } })
   })
 })
