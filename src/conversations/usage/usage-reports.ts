@@ -18,7 +18,7 @@ const CONCURRENCY = 8
 /** What is stored together: as many conversations, or a little more than as many answers. */
 const BATCH = { conversations: 256, answers: 2000 }
 
-/** Without `to`, answers of this millisecond count, and those of a clock that is ahead of this one. */
+/** The end of a report without `to`: answers of this millisecond count, and those of a clock that is ahead of this one. */
 const OPEN_END = Number.MAX_SAFE_INTEGER
 
 export type UsageReportsDeps = {

@@ -55,7 +55,7 @@ export class FileCompletion {
       this.#last = {
         id,
         until: now + KEPT_MS,
-        index: withinTime(MAX_INDEX_MS, NEVER, (ended) => indexOf(files, ended)),
+        index: withinTime(MAX_INDEX_MS, NEVER, (inTime) => indexOf(files, inTime)),
       }
     return this.#last.index
   }
