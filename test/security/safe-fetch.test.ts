@@ -267,9 +267,11 @@ test('the signal ends it at any point; closing ends requests in progress', async
   const { url, requests } = await listen(() => {})
   const { post, fetch } = fetchWith({ allow: ['127.0.0.1'] })
   await expect(post(url, AbortSignal.timeout(50))).rejects.toMatchObject({ name: 'TimeoutError' })
+  // On a slow machine the first one has ended before it arrived.
+  const before = requests.length
   const going = post(url)
   going.catch(() => {})
-  await expect.poll(() => requests.length).toBe(2)
+  await expect.poll(() => requests.length).toBeGreaterThan(before)
   await fetch.close()
   await expect(going).rejects.toThrow()
 })
