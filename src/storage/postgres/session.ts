@@ -1,6 +1,7 @@
 /** One connection to PostgreSQL, for one statement at a time. The only file that knows the driver. */
 import { Socket } from 'node:net'
 import { Client, escapeLiteral, types } from 'pg'
+import { afterRunning } from '../../lib/bounded-wait.ts'
 import { DatabaseError, LostStatement, endsSession, isReadOnly } from './database-errors.ts'
 
 export type PostgresRow = Readonly<Record<string, unknown>>
@@ -99,7 +100,7 @@ export class PostgresSession {
    */
   async run(text: string, values: readonly unknown[], timeoutMs: number): Promise<PostgresRow[]> {
     if (this.#fault) throw this.#fault
-    const timer = setTimeout(() => this.#socket.destroy(), timeoutMs)
+    const cancel = afterRunning(timeoutMs, () => this.#socket.destroy())
     try {
       // It may be several statements if there are no values.
       const result = await this.#client.query<PostgresRow>(values.length > 0 ? { text, values: [...values] } : text)
@@ -110,7 +111,7 @@ export class PostgresSession {
       this.#break(error)
       throw new LostStatement('The connection to the database broke.', { cause: error })
     } finally {
-      clearTimeout(timer)
+      cancel()
     }
   }
 
@@ -126,9 +127,9 @@ export class PostgresSession {
   async end(): Promise<void> {
     if (this.#fault) return
     this.#fault = new Error('This connection was closed.')
-    const timer = setTimeout(() => this.#socket.destroy(), CONNECT_MS)
+    const cancel = afterRunning(CONNECT_MS, () => this.#socket.destroy())
     await this.#client.end().catch(() => {}) // the connection is gone, too
-    clearTimeout(timer)
+    cancel()
   }
 
   async #begin(parameters: Readonly<Record<string, string>> | undefined): Promise<void> {
