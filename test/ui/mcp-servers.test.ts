@@ -1,5 +1,5 @@
 /** The MCP servers of a conversation in its settings: each state, and what a person can do about it. */
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Browser, Page } from 'playwright-core'
@@ -7,6 +7,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { OauthServer } from '../mcp/children/oauth-server.ts'
 import type { Stage } from '../support/agent.ts'
 import { setStage } from '../support/agent.ts'
+import { until } from '../support/until.ts'
 import { accessibilityFaults, openBrowser, openTab } from './browser.ts'
 
 const ROOT = join(import.meta.dirname, '../..')
@@ -14,6 +15,8 @@ const CHILDREN = join(ROOT, 'test/mcp/children')
 const ODD_SERVER = join(CHILDREN, 'odd-server.ts')
 /** It starts when there is a file `ready`. */
 const LATE_SERVER = `test -e ready || { printf '<img src=x>'; exit 1; } >&2; exec "$@"`
+/** It fails twice in the same way, the second time when there is a file `again`. */
+const FAILING_SERVER = `if test -e tried; then until test -e again; do sleep 0.05; done; fi; touch tried; echo same >&2; exit 1`
 
 let browser: Browser
 let stage: Stage
@@ -82,6 +85,22 @@ test('the servers of a conversation are shown as they are, connect again, and ar
   await server(page, 'late').locator('code:text-is("mcp__late__echo")').waitFor()
   expect(await accessibilityFaults(page)).toEqual([])
   expect(misdeeds).toEqual([])
+  await page.context().close()
+})
+
+test('a server that fails again as before is not shown as one that still connects', async () => {
+  const failingServer = { command: 'bash', args: ['-c', FAILING_SERVER] }
+  const id = await stage.create({ title: 'failing', workdir, mcp: { mcpServers: { failing: failingServer } } })
+  await stage.say(id, 'hello')
+  await until('the second attempt', async () => {
+    const { body } = await stage.server.call('GET', `/conversations/${id}/mcp`)
+    return existsSync(join(workdir, 'tried')) && body.items[0].status === 'connecting'
+  })
+  const { page } = await openTab(browser, stage.server.url, { hash: `#/c/${id}/settings` })
+  await server(page, 'failing').locator('.status:has-text("connecting")').waitFor()
+  writeFileSync(join(workdir, 'again'), '')
+  await server(page, 'failing').locator('.status:has-text("failed")').waitFor()
+  expect(await server(page, 'failing').locator('.fault').innerText()).toContain('same')
   await page.context().close()
 })
 

@@ -3,6 +3,7 @@ import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Stage } from '../support/agent.ts'
 import { bash, setStage } from '../support/agent.ts'
+import { until } from '../support/until.ts'
 import { goTo, openBrowser, openTab } from './browser.ts'
 
 const DAY_MS = 86_400_000
@@ -123,6 +124,52 @@ test('a double click starts one thing', async () => {
   await page.waitForSelector('.notice:has-text("paused")')
   expect(changes).toEqual([`/conversations/${id}/fork`, '/keys'])
   expect((await stage.server.call('GET', '/keys')).body.items).toHaveLength(1)
+  await page.context().close()
+})
+
+test('a page shows the last status, whichever of its requests is answered last', async () => {
+  const id = await stage.create({ title: 'answered late', permission_mode: 'bypass' })
+  const path = `/conversations/${id}`
+  await stage.server.call('POST', `${path}/messages`, { message: 'work', run: true })
+  const { page } = await openTab(browser, stage.server.url)
+  // The events are read when the status has changed, after the conversation was read.
+  const isPaused = Promise.withResolvers<void>()
+  const first = page.waitForResponse((response) => new URL(response.url()).pathname === path)
+  await page.route(`**${path}/events?*`, async (route) => {
+    await isPaused.promise
+    await route.continue()
+  })
+  await goTo(page, `#/c/${id}`)
+  expect(await (await first).json()).toMatchObject({ status: 'running' })
+  await stage.server.call('POST', `${path}/pause`, { interrupt: true })
+  await until('the pause', async () => (await stage.server.call('GET', path)).body.status === 'paused')
+  isPaused.resolve()
+  await page.waitForSelector('button:has-text("Continue")')
+
+  // A later change asks again before the first answer has arrived.
+  const held = Promise.withResolvers<void>()
+  const isHeld = Promise.withResolvers<void>()
+  let isFirst = true
+  await page.route(`**${path}`, async (route) => {
+    const isOld = isFirst && route.request().method() === 'GET'
+    if (isOld) isFirst = false
+    const response = await route.fetch()
+    if (isOld) {
+      isHeld.resolve()
+      await held.promise
+    }
+    await route.fulfill({ response })
+  })
+  await stage.server.call('PUT', `${path}/config`, { title: 'named once' })
+  await isHeld.promise
+  await stage.server.call('PUT', `${path}/config`, { title: 'named twice' })
+  await page.waitForSelector('h1:has-text("named twice")')
+  const old = page.waitForResponse((response) => new URL(response.url()).pathname === path)
+  held.resolve()
+  await (await old).finished()
+  await goTo(page, `#/c/${id}/settings`)
+  expect(await page.inputValue('[name=title]')).toBe('named twice')
+  expect(await page.locator('h1').innerText()).toBe('named twice')
   await page.context().close()
 })
 

@@ -18,7 +18,7 @@ export function useLoaded<T>(read: (signal: AbortSignal) => Promise<T>, keys: re
     )
     return () => abort.abort()
   }, [...keys, attempt])
-  return { ...reading, again: () => setAttempt(attempt + 1) }
+  return { ...reading, again: () => setAttempt((before) => before + 1) }
 }
 
 type Props<T> = {

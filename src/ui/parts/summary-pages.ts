@@ -77,5 +77,5 @@ export function useSummaries(filter: SummaryFilter, firstRows: number) {
       isReading.current = false
     }
   }
-  return { rows, fault, more, again: () => setRound(round + 1) }
+  return { rows, fault, more, again: () => setRound((before) => before + 1) }
 }

@@ -43,7 +43,7 @@ export function Commands({ open }: { readonly open: OpenConversation }) {
         </button>
       </form>
       {outcome !== undefined && <Output text={outcome} />}
-      <Running open={open} version={version} changed={() => setVersion(version + 1)} />
+      <Running open={open} version={version} changed={() => setVersion((before) => before + 1)} />
       <Earlier open={open} version={version} />
     </div>
   )

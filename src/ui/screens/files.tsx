@@ -34,7 +34,7 @@ export function Files({ open }: { readonly open: OpenConversation }) {
       { path: folder },
     )
     notify(texts.value.uploaded(files.length))
-    setVersion(version + 1)
+    setVersion((before) => before + 1)
   }
   const drop = (event: DragEvent) => {
     event.preventDefault()

@@ -1,5 +1,5 @@
 /** The MCP servers of a conversation: whether each is connected, why it is not, and what it offers. */
-import { useState } from 'preact/hooks'
+import { useEffect, useState } from 'preact/hooks'
 import type { McpServerView, McpStatus } from '../../contract/mcp/mcp-status.ts'
 import { WhenLoaded, useLoaded } from '../parts/loaded.tsx'
 import { attempt } from '../parts/notices.tsx'
@@ -18,11 +18,19 @@ const LOOKS: Readonly<Record<McpStatus, readonly [shape: string, colour: string]
   needs_auth: ['◆', 'waiting_for_input'],
 }
 
+/** A server that fails as before, or is connected as before, does so without an event: it is read again after so long. */
+const CONNECTING_MS = 1000
+
 export function McpServers({ open }: { readonly open: OpenConversation }) {
   const servers = useLoaded(
     (signal) => open.handle.mcp.list({ signal }).then(({ items }) => items),
     [open.id, open.mcpVersion.value],
   )
+  useEffect(() => {
+    if (!servers.value?.some(({ status }) => status === 'connecting')) return undefined
+    const timer = setTimeout(servers.again, CONNECTING_MS)
+    return () => clearTimeout(timer)
+  }, [servers.value, servers.fault])
   return (
     <WhenLoaded
       of={servers}

@@ -106,11 +106,11 @@ function Keys() {
   const remove = async (id: string, name: string) => {
     if (!confirm(revokeSure(visible(name)))) return
     await client().keys.delete(id)
-    setVersion(version + 1)
+    setVersion((before) => before + 1)
   }
   const onAdded = (key: string) => {
     setMade(key)
-    setVersion(version + 1)
+    setVersion((before) => before + 1)
   }
   return (
     <>
@@ -194,7 +194,7 @@ function Logins() {
   )
   const remove = async (id: string) => {
     await client().logins.delete(id)
-    setVersion(version + 1)
+    setVersion((before) => before + 1)
   }
   return (
     <>

@@ -82,6 +82,8 @@ export class OpenConversation {
       this.hasOlder.value = this.#firstSeq > 1
       document.addEventListener('visibilitychange', this.#onVisibility)
       void this.#follow()
+      // The events may be newer, and nothing would say again what they have changed.
+      if (view.last_seq < this.#lastSeq) await this.refresh()
     } catch (error) {
       this.#fail(error)
     }
@@ -195,7 +197,9 @@ export class OpenConversation {
   }
 
   async refresh(): Promise<void> {
-    this.view.value = await this.handle.get({ signal: this.#end.signal })
+    const view = await this.handle.get({ signal: this.#end.signal })
+    // Of two requests, the first one may be answered last.
+    if (view.last_seq >= (this.view.peek()?.last_seq ?? 0)) this.view.value = view
   }
 
   async #follow(): Promise<void> {
