@@ -13,7 +13,7 @@ import { Server } from './screens/server.tsx'
 import { Webhooks } from './screens/webhooks.tsx'
 import { callForAttention } from './state/attention.ts'
 import { dialog, listenToKeys } from './state/keys.ts'
-import { announcement, followServer, forPeople } from './state/live.ts'
+import { announcement, followServer, howManyWait } from './state/live.ts'
 import { isOutdated, watchVersion } from './state/page-version.ts'
 import { texts } from './state/preferences.ts'
 import { addressOf, route } from './state/route.ts'
@@ -123,22 +123,21 @@ type Place = {
   readonly path: string
   readonly name: string
   readonly icon: IconName
-  readonly badge: number
+  readonly badge: string
   readonly isWide: boolean
 }
 
 function Navigation() {
   const { inbox, jump, conversations, newConversation, costs, webhooks, server, settings } = texts.value
   const first = route.value.path[0] ?? ''
-  const waiting = forPeople.value?.length ?? 0
   const places: Place[] = [
-    { path: '', name: inbox, icon: 'inbox', badge: waiting, isWide: false },
-    { path: 'conversations', name: conversations, icon: 'list', badge: 0, isWide: false },
-    { path: 'new', name: newConversation, icon: 'plus', badge: 0, isWide: false },
-    { path: 'costs', name: costs, icon: 'bars', badge: 0, isWide: true },
-    { path: 'webhooks', name: webhooks, icon: 'arrow', badge: 0, isWide: true },
-    { path: 'server', name: server, icon: 'server', badge: 0, isWide: false },
-    { path: 'settings', name: settings, icon: 'sliders', badge: 0, isWide: false },
+    { path: '', name: inbox, icon: 'inbox', badge: howManyWait.value, isWide: false },
+    { path: 'conversations', name: conversations, icon: 'list', badge: '', isWide: false },
+    { path: 'new', name: newConversation, icon: 'plus', badge: '', isWide: false },
+    { path: 'costs', name: costs, icon: 'bars', badge: '', isWide: true },
+    { path: 'webhooks', name: webhooks, icon: 'arrow', badge: '', isWide: true },
+    { path: 'server', name: server, icon: 'server', badge: '', isWide: false },
+    { path: 'settings', name: settings, icon: 'sliders', badge: '', isWide: false },
   ]
   return (
     <nav class="places" aria-label="agent-server">
@@ -158,7 +157,7 @@ function Navigation() {
           >
             <Icon name={icon} />
             <span class="place">{name}</span>
-            {badge > 0 && <span class="badge wants">{badge}</span>}
+            {badge && <span class="badge wants">{badge}</span>}
           </a>
         ))}
     </nav>

@@ -3,7 +3,7 @@ import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Stage } from '../support/agent.ts'
 import { bash, setStage } from '../support/agent.ts'
-import { openBrowser, openTab } from './browser.ts'
+import { goTo, openBrowser, openTab } from './browser.ts'
 
 const LONG = Array.from({ length: 150 }, (_, line) => `touch made-${line}`).join('\n')
 
@@ -20,6 +20,7 @@ beforeAll(async () => {
         { text: 'They are made.' },
       ],
     },
+    { when: 'program', turns: [{ calls: [{ name: 'press', arguments: {} }] }, { text: 'It is pressed.' }] },
     { when: 'long', turns: [bash(LONG), { text: 'It has run.' }] },
   ]
   stage = await setStage({ replies }, {})
@@ -37,6 +38,9 @@ async function ask(message: string): Promise<string> {
 }
 
 const statusOf = async (id: string) => (await stage.server.call('GET', `/conversations/${id}`)).body.status as string
+
+const openRequests = async (id: string): Promise<number> =>
+  (await stage.server.call('GET', `/conversations/${id}/requests`)).body.items.length
 
 async function deny(id: string, place = 0): Promise<void> {
   const { items } = (await stage.server.call('GET', `/conversations/${id}/requests`)).body
@@ -142,5 +146,30 @@ test('a request with several calls marks those that others have decided', async 
   await page.waitForSelector('.asked:has-text("touch one") .badge:has-text("already denied")')
   expect(await page.locator('.asked:has-text("touch two") .badge').count()).toBe(0)
   await deny(id, 1)
+  await page.context().close()
+})
+
+test('requests that programs answer are not in the way of those for people, and more than are read are counted as such', async () => {
+  const press = { name: 'press', description: 'Presses.', input_schema: { type: 'object' } }
+  const id = await stage.create({ permission_mode: 'bypass', client_tools: [press] })
+  await stage.server.call('POST', `/conversations/${id}/messages`, { message: 'program', run: true })
+  await expect.poll(() => openRequests(id)).toBe(1)
+  const ids = [await ask('short'), await ask('short')]
+  const { page } = await openTab(browser, stage.server.url, { hash: '#/settings' })
+  // Instead of some hundred requests, the page reads one.
+  await page.route('**/requests?*', (route) =>
+    route.continue({ url: route.request().url().replace('limit=200', 'limit=1') }),
+  )
+  await goTo(page, '#/')
+  await page.reload()
+  await page.waitForSelector('p:has-text("1+ requests need you")')
+  expect(await page.locator('nav .badge').innerText()).toBe('1+')
+  expect(await page.title()).toBe('(1+) agent-server')
+  await deny(ids[0]!)
+  await page.waitForSelector('p:has-text("1 request needs you")')
+  expect(await page.locator('[data-request]').count()).toBe(1)
+  await deny(ids[1]!)
+  await page.waitForSelector('text=No agent needs you.')
+  expect(await openRequests(id)).toBe(1)
   await page.context().close()
 })

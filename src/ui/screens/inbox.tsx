@@ -5,7 +5,7 @@ import { cost } from '../parts/amounts.ts'
 import { RequestCard } from '../parts/request-card.tsx'
 import { useSummaries } from '../parts/summary-pages.ts'
 import { SummaryRow } from '../parts/summary-row.tsx'
-import { countVersion, forPeople } from '../state/live.ts'
+import { countVersion, forPeople, howManyWait } from '../state/live.ts'
 import { costsOf } from '../state/costs.ts'
 import { texts } from '../state/preferences.ts'
 import { addressOf } from '../state/route.ts'
@@ -19,7 +19,7 @@ export function Inbox() {
     <section class="page">
       <h1>{inbox}</h1>
       {requests === undefined && <p class="quiet loading">{loading}</p>}
-      {requests && requests.length > 0 && <p class="quiet">{needYou(requests.length)}</p>}
+      {requests && requests.length > 0 && <p class="quiet">{needYou(howManyWait.value)}</p>}
       {requests?.length === 0 && (
         <Blank text={nobodyWaits}>
           <Today />

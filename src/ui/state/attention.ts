@@ -2,7 +2,7 @@
 import { effect, untracked } from '@preact/signals'
 import type { WaitingRequest } from '../../contract/request.ts'
 import { short, visible } from '../text/visible.ts'
-import { forPeople, onRunEnd } from './live.ts'
+import { forPeople, howManyWait, onRunEnd } from './live.ts'
 import type { EndedRun } from './live.ts'
 import { mutedConversations } from './muted.ts'
 import { hidesContent, notifications, texts } from './preferences.ts'
@@ -20,7 +20,7 @@ export function callForAttention(): () => void {
   let seenIds: ReadonlySet<string> | undefined
   const stopRequests = effect(() => {
     const requests = forPeople.value
-    document.title = requests && requests.length > 0 ? `(${requests.length}) ${NAME}` : NAME
+    document.title = howManyWait.value === '' ? NAME : `(${howManyWait.value}) ${NAME}`
     if (!requests) return
     const before = seenIds
     seenIds = new Set(requests.map(({ request }) => request.request_id))

@@ -1,19 +1,28 @@
 /** What happens in all conversations: one connection to the firehose, and the lists that it keeps up to date. */
 import { computed, effect, signal } from '@preact/signals'
 import type { EventOf, EventType } from '../../contract/events/event.ts'
-import type { WaitingRequest } from '../../contract/request.ts'
+import type { RequestKind } from '../../contract/events/request-kinds.ts'
+import type { WaitingRequest, WaitingRequests } from '../../contract/request.ts'
 import { texts } from './preferences.ts'
 import { serverNow } from './server-time.ts'
 import type { SummaryChange } from './summary-rows.ts'
 import { client, connections, lostSince, messageOf } from './session.ts'
 
-/** What waits in all conversations, the oldest first. Undefined until it has been read. */
-const waiting = signal<readonly WaitingRequest[] | undefined>(undefined)
+/** A client tool and a hook wait for a program. */
+const OF_PEOPLE = ['permission', 'question', 'elicitation', 'network'] as const satisfies RequestKind[]
+/** The requests that are read: more of them are read when these are answered. */
+const MOST = 200
 
-/** Requests that a person can answer: a client tool and a hook wait for a program. */
-export const forPeople = computed(() =>
-  waiting.value?.filter(({ request }) => request.kind !== 'client_tool' && request.kind !== 'hook'),
-)
+const waiting = signal<WaitingRequests | undefined>(undefined)
+
+/** What waits for a person in all conversations, the oldest first. Undefined until it has been read. */
+export const forPeople = computed<readonly WaitingRequest[] | undefined>(() => waiting.value?.items)
+
+/** How many these are, such as `200+`; empty if there are none. */
+export const howManyWait = computed(() => {
+  const { items = [], next_page_id = null } = waiting.value ?? {}
+  return items.length === 0 ? '' : `${items.length}${next_page_id === null ? '' : '+'}`
+})
 
 /** Grows with each event that changes how many conversations have a status. */
 export const countVersion = signal(0)
@@ -106,9 +115,7 @@ async function followFirehose(signal: AbortSignal, readRequests: () => void, rea
 }
 
 export async function refreshRequests(): Promise<void> {
-  waiting.value = await client()
-    .conversations.requests({ limit: 200 })
-    .then((page) => page.items)
+  waiting.value = await client().conversations.requests({ kinds: [...OF_PEOPLE], limit: MOST })
 }
 
 /** Calls at once, and again when it was called meanwhile: never two at a time. */

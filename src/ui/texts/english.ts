@@ -35,7 +35,7 @@ export const ENGLISH = {
   todayCosts: (amount: string) => `Today costs ${amount} so far`,
   nobodyWaits: 'No agent needs you.',
   running: (count: number) => (count === 1 ? '1 agent is at work' : `${count} agents are at work`),
-  needYou: (count: number) => (count === 1 ? '1 request needs you' : `${count} requests need you`),
+  needYou: (count: string) => (count === '1' ? '1 request needs you' : `${count} requests need you`),
   allow: 'Allow',
   allowAlways: 'Always allow',
   deny: 'Deny',

@@ -39,7 +39,7 @@ export const GERMAN: Texts = {
   todayCosts: (amount) => `Heute kostet bisher ${amount}`,
   nobodyWaits: 'Kein Agent braucht Sie.',
   running: (count) => (count === 1 ? '1 Agent arbeitet' : `${count} Agenten arbeiten`),
-  needYou: (count) => (count === 1 ? '1 Anfrage braucht Sie' : `${count} Anfragen brauchen Sie`),
+  needYou: (count) => (count === '1' ? '1 Anfrage braucht Sie' : `${count} Anfragen brauchen Sie`),
   allow: 'Erlauben',
   allowAlways: 'Immer erlauben',
   deny: 'Ablehnen',
