@@ -1,6 +1,8 @@
 /** A conversation as Markdown. */
+import { marked } from 'marked'
 import { expect, test } from 'vitest'
 import { exportOf } from '../../src/ui/state/export.ts'
+import { createRandom } from '../support/random.ts'
 
 const exported = async (...given: Parameters<typeof exportOf>) => await (await exportOf(...given)).text()
 
@@ -57,4 +59,105 @@ test('a conversation that does not fit into one part of memory is whole, and in 
   })
   expect([...document.matchAll(/> (\d+) x{10000}\n/g)].map(([, place]) => Number(place))).toEqual(seqs)
   expect(seqs.length).toBe(400)
+})
+
+/** What a viewer makes of a document with this answer: the names of all elements that Markdown alone does not make. */
+async function elementsIn(text: string): Promise<string[]> {
+  const title = '<svg onload=alert(1)> ![a](http://x.test/y)'
+  const document = await exported(
+    handle([
+      { type: 'AssistantMessage', text },
+      { type: 'ToolUse', name: '<img src=x>', input: { command: 'echo' } },
+      { type: 'ErrorEvent', message: '<script>alert(1)</script>' },
+    ]),
+    title,
+  )
+  const html = await marked.parse(document)
+  expect(html).toContain('<h2>Agent</h2>')
+  return [...html.matchAll(/<([a-z!?][^\s>/]*)/gi)].flatMap(([, name = '']) => (OF_MARKDOWN.test(name) ? [] : [name]))
+}
+
+const OF_MARKDOWN = /^(?:h\d|p|blockquote|ul|ol|li|code|pre|em|strong|del|a|hr|br|table|thead|tbody|tr|th|td|input)$/
+
+test('a viewer of the document loads no image and finds no HTML, and code is whole', async () => {
+  const text = [
+    'See `a < b`, `Array<string>` and <b>this</b>: ![pixel](http://x.test/?secret) <!-- -->',
+    '```ts',
+    'const a: Array<string> = [] // ![no](image)',
+    '```',
+    '```mermaid',
+    'A@{ img: "http://x.test/y" }',
+    '```',
+  ]
+  expect(await elementsIn(text.join('\n'))).toEqual([])
+  const document = await exported(handle([{ type: 'AssistantMessage', text: text.join('\n') }]), 'code')
+  expect(document).toContain('> See `a < b`, Array&lt;string> and &lt;b>this&lt;/b>: &#33;[pixel](')
+  expect(document).toContain('> ```ts\n> const a: Array<string> = [] // ![no](image)\n> ```')
+  expect(document).toContain('> ```\n> A@{ img')
+  const others = [
+    '- a\n\n   ```\n<img src=x>\n```\n<img src=x>',
+    '```\nnever closed\n<img src=x>',
+    '`one\n` <img src=x> `two`',
+    '|a|b|\n|-|-|\n| ` | <img src=x> ` |',
+    '[^1]: \n```\n\n<img src=x>',
+    '[b]: http://x.test "\n```\n\n"\n<img src=x>\n```',
+    '[[|![a](http://x.test/y)](http://x.test)',
+    '[a\nb]: http://x.test/y\n\n![c][a\nb]',
+  ]
+  for (const other of others) expect([other, await elementsIn(other)]).toEqual([other, []])
+})
+
+test('a viewer finds no HTML in what random marks of Markdown make of it', async () => {
+  const marks = [
+    '`',
+    '``',
+    '```',
+    '````',
+    '~~~',
+    '```js',
+    '<img src=x>',
+    '![a](http://x.test)',
+    '![a][b]',
+    '<!-- ',
+    '-->',
+  ]
+  const around = [
+    '\n',
+    '\n',
+    '\n\n',
+    '\r',
+    '- ',
+    '1. ',
+    '> ',
+    '   ',
+    '    ',
+    '\t',
+    '\\',
+    '|',
+    '|-|-|\n',
+    '# ',
+    '===\n',
+    '*',
+  ]
+  const others = [
+    '[b]: http://x.test "',
+    '[^1]: ',
+    '"',
+    '<pre>',
+    '</pre>',
+    '<details>',
+    '[a](',
+    '<b',
+    '>',
+    ')',
+    '!',
+    '[',
+    'a',
+  ]
+  const all = [...marks, ...around, ...others]
+  const random = createRandom(7)
+  for (let round = 0; round < 3000; round++) {
+    const text = Array.from({ length: 2 + random.below(22) }, () => random.pick(all)).join('')
+    expect([text, await elementsIn(text)]).toEqual([text, []])
+  }
 })

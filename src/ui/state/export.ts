@@ -2,6 +2,7 @@
 import { titleOf } from '../../contract/events/call-title.ts'
 import { outputText } from '../../contract/events/output-text.ts'
 import { ansiRuns } from '../text/ansi.ts'
+import { fenceText, inertMarkdown } from '../text/inert-markdown.ts'
 import { short, visible, visibleProse } from '../text/visible.ts'
 import type { Event, EventOf } from '../../contract/events/event.ts'
 import type { ConversationHandle } from '../../client/client.ts'
@@ -44,7 +45,7 @@ async function* markdownOf(
   title: string,
   onEvent: ((seq: number) => void) | undefined,
 ): AsyncGenerator<string> {
-  yield `# ${short(title)}\n`
+  yield `# ${inertMarkdown(short(title))}\n`
   const query = { active: true, limit: 500, max_text: MAX_TEXT, types: TYPES }
   for await (const event of conversation.listEvents(query)) {
     onEvent?.(event.seq)
@@ -64,18 +65,18 @@ function partOf(event: EventOf<(typeof TYPES)[number]>): string | undefined {
     case 'AssistantMessage':
       return event.text === '' ? undefined : `## Agent\n\n${quote(event.text)}${cutNote(event)}`
     case 'ToolUse':
-      return `**${short(event.name)}**\n\n${fenceText(visible(titleOf(event.name, event.input)))}`
+      return `**${inertMarkdown(short(event.name))}**\n\n${fenceText(visible(titleOf(event.name, event.input)))}`
     case 'ToolResult':
       return fenceOutput(event.error_message ?? outputText(event.output))
     case 'ErrorEvent':
-      return `Error: ${short(event.message)}`
+      return `Error: ${inertMarkdown(short(event.message))}`
   }
 }
 
-/** What was said cannot look like a heading of the document. In Markdown, a carriage return alone ends a line, too. */
+/** What was said cannot look like a heading of the document. */
 const quote = (text: string): string =>
-  withoutEscapes(text)
-    .split(/\r\n?|\n/)
+  inertMarkdown(withoutEscapes(text))
+    .split('\n')
     .map((line) => `> ${line}`)
     .join('\n')
 
@@ -95,11 +96,4 @@ function fenceOutput(output: string): string {
     .map((run) => run.text)
     .join('')
   return `${fenceText(text)}${output.length > MAX_OUTPUT_CHARS ? `\n\n[${output.length} characters in all]` : ''}`
-}
-
-/** A fence that is longer than any in the text. */
-function fenceText(text: string): string {
-  const longest = Math.max(2, ...[...text.matchAll(/`+/g)].map(([ticks]) => ticks.length))
-  const fence = '`'.repeat(longest + 1)
-  return `${fence}\n${text}\n${fence}`
 }
