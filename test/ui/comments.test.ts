@@ -9,6 +9,7 @@ import { messageOfComments } from '../../src/ui/state/line-comment.ts'
 import { rowsOfFile } from '../../src/ui/state/diff-lines.ts'
 import type { Stage } from '../support/agent.ts'
 import { bash, setStage } from '../support/agent.ts'
+import { until } from '../support/until.ts'
 import { openBrowser, openTab } from './browser.ts'
 
 let browser: Browser
@@ -58,6 +59,13 @@ async function openChanges(fields: object = {}): Promise<{ id: string; page: Pag
   return { id, ...tab }
 }
 
+/** An answer is on the page before its run has ended. A message that is sent then does not begin another run. */
+const runEnded = (id: string) =>
+  until(
+    'the end of the run',
+    async () => (await stage.server.call('GET', `/conversations/${id}`)).body.status === 'idle',
+  )
+
 const lastMessage = async (id: string): Promise<string> => {
   const events = await stage.events(id, 'types=UserMessage')
   return events.at(-1).content[0].text
@@ -91,6 +99,7 @@ test('a comment stays with its line when the diff is read again, and one whose l
     ].join('\n\n'),
   )
   expect(misdeeds).toEqual([])
+  await runEnded(id)
   await page.context().close()
 })
 
@@ -117,6 +126,7 @@ test('comments that are written or changed while others are sent stay', async ()
   await page.waitForSelector('.composer')
   expect(await lastMessage(id)).toContain('b.txt:2\n> TWO\n\nchanged meanwhile')
   expect(await page.evaluate(`Object.keys(localStorage).filter((name) => name.startsWith('draft'))`)).toEqual([])
+  await runEnded(id)
   await page.context().close()
 })
 
@@ -159,6 +169,7 @@ test('the lines of a file that git does not know take comments, which stay with 
       '\n\n',
     ),
   )
+  await runEnded(id)
   // Snapshots know a file that git does not know: it is there once.
   await stage.say(id, 'insert')
   writeFileSync(join(workdir, 'late.txt'), 'late\n')

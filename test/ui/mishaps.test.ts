@@ -117,6 +117,9 @@ test('a double click starts one thing', async () => {
   await page.locator('text=Fork from here').first().dblclick()
   await page.waitForSelector('.notice')
   await goTo(page, '#/server')
+  // What is still loading moves the buttons below it, away from a click that has begun.
+  await page.waitForSelector('.sums')
+  await expect.poll(() => page.locator('.loading').count()).toBe(0)
   await page.fill('[name=name]', 'one')
   await page.locator('text=Make a key').dblclick()
   await page.waitForSelector('code.secret')
