@@ -42,6 +42,8 @@ test('costs are shown by model, user and label, in a chart and a table, and the 
   await page.waitForSelector('h1:has-text("Costs")')
   await page.waitForSelector('.sums >> text=$6.00')
   expect(await page.locator('.cost-bars rect').count()).toBe(2)
+  expect(await page.locator('.cost-bars title').count()).toBe(30)
+  expect(await page.locator('.cost-bars title').last().textContent()).toMatch(/\d{4}: \$6\.00$/)
   expect(await page.locator(`a[href="#/c/${first}"]`).innerText()).toBe('dear ⟦U+202E⟧work')
   await page.waitForSelector(`li:has-text("${gone}"):has-text("deleted") >> text=$2.00`)
 

@@ -115,6 +115,32 @@ describe('an open list', () => {
     await page.context().close()
   })
 
+  test('has no rows of former filters, which arrive late', async () => {
+    const ids: string[] = []
+    for (const title of ['odd 1', 'even 2', 'odd 3', 'even 4', 'odd 5']) ids.push(await stage.create({ title }))
+    const { page } = await openTab(browser, stage.server.url)
+    const isLate = Promise.withResolvers<void>()
+    const further = /summaries\?.*page_id=/
+    // Instead of a hundred, the first page has two.
+    await page.route('**/conversations/summaries?*', async (route) => {
+      const url = route.request().url()
+      if (further.test(url)) await isLate.promise
+      await route.continue({ url: url.replace('limit=100', 'limit=2') })
+    })
+    const asked = page.waitForRequest(further)
+    await goTo(page, '#/conversations')
+    const answered = (await asked).response()
+    await page.fill('[data-search]', 'odd')
+    const names = () => page.locator('.summary strong').allTextContents()
+    await expect.poll(names).toEqual(['odd 5', 'odd 3'])
+    isLate.resolve()
+    await (await answered)?.finished()
+    await page.evaluate(`new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn)))`)
+    expect((await names()).filter((name) => name.startsWith('even'))).toEqual([])
+    for (const id of ids) await stage.server.call('DELETE', `/conversations/${id}`)
+    await page.context().close()
+  })
+
   test('of what runs has what an agent does now, and loses it at the end', async () => {
     const id = await stage.create({ title: 'works' })
     const { page } = await openTab(browser, stage.server.url)

@@ -176,6 +176,34 @@ test('a page shows the last status, whichever of its requests is answered last',
   await page.context().close()
 })
 
+test('a message that is being sent cannot be sent again from another screen', async () => {
+  const id = await stage.create({ title: 'sent slowly' })
+  const { page } = await openTab(browser, stage.server.url, { hash: `#/c/${id}` })
+  const isSent = Promise.withResolvers<void>()
+  await page.route('**/messages', async (route) => {
+    await isSent.promise
+    await route.continue()
+  })
+  await page.fill('.composer textarea', 'hello')
+  await page.click('.composer button')
+  for (const between of [`#/c/${id}/files`, '#/conversations']) {
+    await goTo(page, between)
+    await page.waitForSelector('.composer', { state: 'detached' })
+    await goTo(page, `#/c/${id}`)
+    await page.waitForSelector('.composer button:disabled')
+    expect(await page.inputValue('.composer textarea')).toBe('hello')
+  }
+  await page.locator('.composer textarea').pressSequentially(' and more')
+  isSent.resolve()
+  await page.waitForSelector('.said:has-text("Hello there.")')
+  expect(await page.inputValue('.composer textarea')).toBe(' and more')
+  await page.reload()
+  await page.waitForSelector('.said:has-text("Hello there.")')
+  expect(await page.inputValue('.composer textarea')).toBe(' and more')
+  expect(await stage.events(id, 'types=UserMessage')).toHaveLength(1)
+  await page.context().close()
+})
+
 test('Escape in a field is meant for the field, and elsewhere it pauses the agent', async () => {
   const id = await stage.create({ title: 'escape', permission_mode: 'bypass' })
   await stage.server.call('POST', `/conversations/${id}/messages`, { message: 'work', run: true })

@@ -51,20 +51,27 @@ export function CostBars(props: Props) {
       >
         {starts.map((start, at) => {
           let top = HEIGHT
-          return partsOf(start).map(({ place, share }) => {
-            const height = share * HEIGHT
-            top -= height
-            return (
-              <rect
-                key={place}
-                class={`part-${place}`}
-                x={at * WIDTH + GAP / 2}
-                y={top}
-                width={WIDTH - GAP}
-                height={height}
-              />
-            )
-          })
+          return (
+            <g key={start}>
+              <title>{`${nameOf(start, props.isHourly)}: ${cost(sumOf(byStart.get(start)))}`}</title>
+              {/* The whole height, where somebody points at it. */}
+              <path d={`M${at * WIDTH} 0h${WIDTH}v${HEIGHT}h-${WIDTH}z`} fill="none" pointer-events="all" />
+              {partsOf(start).map(({ place, share }) => {
+                const height = share * HEIGHT
+                top -= height
+                return (
+                  <rect
+                    key={place}
+                    class={`part-${place}`}
+                    x={at * WIDTH + GAP / 2}
+                    y={top}
+                    width={WIDTH - GAP}
+                    height={height}
+                  />
+                )
+              })}
+            </g>
+          )
         })}
       </svg>
       <p class="quiet pair" aria-hidden="true">

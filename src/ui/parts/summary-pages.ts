@@ -19,6 +19,7 @@ export function useSummaries(filter: SummaryFilter, firstRows: number) {
   /** What changes while the first page is read, which may not know it yet. */
   const changes = useRef<SummaryChange[] | undefined>(undefined)
   const shownKey = useRef(key)
+  const firstPage = useRef<unknown>(undefined)
   const read = async (limit: number, signal?: AbortSignal) => {
     const query = {
       ...filter,
@@ -49,6 +50,7 @@ export function useSummaries(filter: SummaryFilter, firstRows: number) {
       changes.current = undefined
       const isSame = shownKey.current === key
       shownKey.current = key
+      firstPage.current = page
       setFault(undefined)
       setRows((before = []) => {
         const isLonger = isSame && before.length > firstRows && page.next_page_id !== null
@@ -64,8 +66,11 @@ export function useSummaries(filter: SummaryFilter, firstRows: number) {
   const more = async () => {
     if (next.current === undefined || isReading.current) return
     isReading.current = true
+    const first = firstPage.current
     try {
       const page = await read(FURTHER)
+      // These rows follow those of another list, with other filters.
+      if (firstPage.current !== first) return
       next.current = page.next_page_id ?? undefined
       setRows((before = []) => {
         const knownIds = new Set(before.map(({ id }) => id))

@@ -12,9 +12,9 @@ import { ToolCard } from '../parts/tool-card.tsx'
 import { VirtualRows } from '../parts/virtual-rows.tsx'
 import type { OpenConversation } from '../state/conversation.ts'
 import type { RequestItem, ChatRow } from '../state/items.ts'
+import { messageDraftOf } from '../state/message-draft.ts'
 import { texts } from '../state/preferences.ts'
 import { route } from '../state/route.ts'
-import { draftOf, remember, rememberedValue } from '../state/remembered.ts'
 import { may } from '../state/session.ts'
 import { waitingSeqs } from '../state/unread.ts'
 import { Markdown } from '../text/markdown.tsx'
@@ -172,36 +172,13 @@ function fitToText(area: HTMLTextAreaElement): void {
 
 function Composer({ open }: { readonly open: OpenConversation }) {
   const { message, send } = texts.value
-  const draft = draftOf(open.id)
-  const [text, setText] = useState(rememberedValue(draft) ?? '')
-  const [isBusy, setBusy] = useState(false)
+  const draft = messageDraftOf(open.id)
+  const text = draft.text.value
   const area = useRef<HTMLTextAreaElement>(null)
   useEffect(() => {
     if (area.current) fitToText(area.current)
   }, [text])
-  const write = (value: string) => {
-    setText(value)
-    remember(draft, value)
-  }
-  const post = async () => {
-    setBusy(true)
-    try {
-      await open.handle.send(text)
-      // What was typed meanwhile belongs to the next message.
-      const typedText = area.current?.value ?? ''
-      write(typedText.startsWith(text) ? typedText.slice(text.length) : typedText)
-    } finally {
-      setBusy(false)
-      area.current?.focus()
-    }
-  }
-  const takenText = open.returned.value
-  useEffect(() => {
-    if (takenText === undefined) return
-    open.returned.value = undefined
-    write(text === '' ? takenText : `${takenText}\n\n${text}`)
-    area.current?.focus()
-  }, [takenText])
+  const post = () => draft.send(open.handle).finally(() => area.current?.focus())
   return (
     <form class="composer column" onSubmit={(event) => (event.preventDefault(), attempt(post))}>
       <textarea
@@ -210,10 +187,10 @@ function Composer({ open }: { readonly open: OpenConversation }) {
         value={text}
         placeholder={message}
         aria-label={message}
-        onInput={({ currentTarget }) => write(currentTarget.value)}
+        onInput={({ currentTarget }) => draft.write(currentTarget.value)}
         onKeyDown={submitOnEnter}
       />
-      <button type="submit" class="primary" disabled={isBusy || !/\S/.test(text)}>
+      <button type="submit" class="primary" disabled={draft.isSending.value || !/\S/.test(text)}>
         {send}
       </button>
     </form>

@@ -6,9 +6,10 @@ import { Blank } from '../parts/blank.tsx'
 import type { CostGroup } from '../parts/cost-bars.tsx'
 import { CostBars, keyOfRow } from '../parts/cost-bars.tsx'
 import { WhenLoaded, useLoaded } from '../parts/loaded.tsx'
-import { costsOf, startsOf } from '../state/costs.ts'
+import { costsOf } from '../state/costs.ts'
 import { texts } from '../state/preferences.ts'
 import { addressOf } from '../state/route.ts'
+import { startsOf } from '../state/server-time.ts'
 import { short, visible } from '../text/visible.ts'
 
 const DAYS = [1, 7, 30, 90, 365] as const

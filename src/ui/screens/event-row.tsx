@@ -6,6 +6,7 @@ import { CutTexts } from '../parts/cut-texts.tsx'
 import { Picture } from '../parts/output.tsx'
 import { attempt, notify } from '../parts/notices.tsx'
 import type { OpenConversation } from '../state/conversation.ts'
+import { messageDraftOf } from '../state/message-draft.ts'
 import { texts } from '../state/preferences.ts'
 import { addressOf, show } from '../state/route.ts'
 import { may, mayCreate } from '../state/session.ts'
@@ -103,10 +104,12 @@ function Message({ event, who, open, isWaiting }: MessageProps) {
   const withdraw = async () => {
     const { message } = await open.handle.withdrawMessage(event.id)
     const content = message?.content ?? []
-    open.returned.value =
+    messageDraftOf(open.id).prepend(
       typeof content === 'string'
         ? content
-        : content.flatMap((part) => (part.type === 'text' ? [part.text] : [])).join('\n\n')
+        : content.flatMap((part) => (part.type === 'text' ? [part.text] : [])).join('\n\n'),
+    )
+    document.querySelector<HTMLElement>('.composer textarea')?.focus()
   }
   return (
     <div class="said user">

@@ -37,8 +37,6 @@ export class OpenConversation {
   /** Grows when an MCP server connects or fails. */
   readonly mcpVersion = signal(0)
   readonly isDeleted = signal(false)
-  /** A message that was taken back, to be edited. */
-  readonly returned = signal<string | undefined>(undefined)
   #items = new Items()
   #live = new Live()
   #arrived: Event[] = []

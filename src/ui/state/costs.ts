@@ -10,20 +10,6 @@ export function costsOf(days: number, query: QueryFor<'getUsage'>, signal: Abort
   return client().usage({ ...query, tz, from: dateOf(startOf(days)) }, { signal })
 }
 
-/** Returns the times at which the days of this time begin, or the hours, RFC 3339. */
-export function startsOf({ from, to }: UsageReport, isHourly: boolean): string[] {
-  const starts: string[] = []
-  const start = new Date(from)
-  while (start < new Date(to)) {
-    starts.push(start.toISOString())
-    if (isHourly) start.setTime(start.getTime() + HOUR_MS)
-    else start.setDate(start.getDate() + 1)
-  }
-  return starts
-}
-
-const HOUR_MS = 3_600_000
-
 function startOf(days: number): Date {
   const start = new Date(serverNow())
   start.setDate(start.getDate() - days + 1)

@@ -1,0 +1,50 @@
+/** Messages that are being written, one for each conversation: they stay while other screens are shown, and while they are sent. */
+import { signal } from '@preact/signals'
+import type { ConversationHandle } from '../../client/client.ts'
+import { draftOf, remember, rememberedValue } from './remembered.ts'
+import { session } from './session.ts'
+
+const drafts = new Map<string, MessageDraft>()
+
+// Those of a login are not shown to another one. Who has written them finds them in the browser.
+session.subscribe(() => drafts.clear())
+
+export function messageDraftOf(conversationId: string): MessageDraft {
+  const draft = drafts.get(conversationId) ?? new MessageDraft(conversationId)
+  drafts.set(conversationId, draft)
+  return draft
+}
+
+class MessageDraft {
+  readonly text
+  readonly isSending = signal(false)
+  readonly #id: string
+
+  constructor(id: string) {
+    this.#id = id
+    this.text = signal(rememberedValue(draftOf(id)) ?? '')
+  }
+
+  write(text: string): void {
+    this.text.value = text
+    if (drafts.get(this.#id) === this) remember(draftOf(this.#id), text)
+  }
+
+  /** Puts a message that was taken back before what is written, to be edited. */
+  prepend(text: string): void {
+    this.write([text, this.text.peek()].filter(Boolean).join('\n\n'))
+  }
+
+  async send(handle: ConversationHandle): Promise<void> {
+    const sentText = this.text.peek()
+    this.isSending.value = true
+    try {
+      await handle.send(sentText)
+      // What was typed meanwhile belongs to the next message.
+      const text = this.text.peek()
+      this.write(text.startsWith(sentText) ? text.slice(sentText.length) : text)
+    } finally {
+      this.isSending.value = false
+    }
+  }
+}
