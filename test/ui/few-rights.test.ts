@@ -126,3 +126,47 @@ test('a page without a network says so, and misses, doubles and forgets nothing 
   expect(await page.inputValue('.composer textarea')).toBe('a draft')
   await page.context().close()
 })
+
+test('what is sent again because its answer was lost has its effect once', async () => {
+  const id = await stage.create({ title: 'lost answers' })
+  const { page } = await openTab(browser, stage.server.url, { hash: `#/c/${id}` })
+  let isCut = true
+  let lost = 0
+  // The server gets the request, and the page no answer.
+  await page.route(/\/(?:messages|conversations)$/, async (route) => {
+    if (!isCut || route.request().method() !== 'POST') return await route.continue()
+    await route.fetch()
+    lost += 1
+    return await route.abort()
+  })
+  await page.fill('.composer textarea', 'hello')
+  await page.keyboard.press('Control+Enter')
+  await page.waitForSelector('.notice.fault')
+  expect(lost).toBeGreaterThan(0)
+  expect(await page.inputValue('.composer textarea')).toBe('hello')
+  isCut = false
+  await page.keyboard.press('Control+Enter')
+  await expect.poll(() => page.inputValue('.composer textarea')).toBe('')
+  expect(await stage.events(id, 'types=UserMessage')).toHaveLength(1)
+
+  isCut = true
+  const keys: (string | undefined)[] = []
+  page.on('request', (request) => {
+    if (request.url().endsWith('/conversations')) keys.push(request.headers()['idempotency-key'])
+  })
+  await goTo(page, '#/new')
+  await page.fill('[name=message]', 'a new one')
+  await page.keyboard.press('Control+Enter')
+  await page.waitForSelector('form .fault')
+  isCut = false
+  for (const message of ['a new one', 'another one']) {
+    await page.fill('[name=message]', message)
+    const answered = page.waitForResponse('**/conversations')
+    await page.keyboard.press('Control+Enter')
+    await answered
+    await page.waitForSelector('form .fault')
+  }
+  expect(new Set(keys.slice(0, -1)).size).toBe(1)
+  expect(keys.at(-1)).not.toBe(keys[0])
+  await page.context().close()
+})

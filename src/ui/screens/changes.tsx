@@ -15,6 +15,7 @@ import { keyOfAnchor, rowsOfFile } from '../state/diff-lines.ts'
 import type { ChatRow } from '../state/items.ts'
 import { texts } from '../state/preferences.ts'
 import { show } from '../state/route.ts'
+import { SameRequest } from '../state/same-request.ts'
 import { client } from '../state/session.ts'
 import { DiffLine, LostComment } from './diff-line.tsx'
 import { isUnknown, useNewFiles } from './new-files.ts'
@@ -96,12 +97,14 @@ type SendProps = {
 
 function SendComments({ open, comments, isOutdated }: SendProps) {
   const [isBusy, setBusy] = useState(false)
+  const [request] = useState(() => new SameRequest())
   const all = comments.all.value
   if (all.length === 0) return null
   const send = async () => {
     setBusy(true)
     try {
-      await open.handle.send(messageOfComments(all, isOutdated))
+      const message = messageOfComments(all, isOutdated)
+      await request.send(message, (options) => open.handle.send(message, options))
       comments.remove(all)
       // Who has written another comment meanwhile stays.
       if (comments.all.peek().length === 0) show('c', open.id)

@@ -186,7 +186,7 @@ export function Origin({ event, open, name, children }: OriginProps) {
         {clock(event.timestamp)}
       </a>
       {children}
-      <details class="more">
+      <details class="more" name="more">
         <summary aria-label={actions}>⋯</summary>
         {/* Over http from another machine, a browser has none. */}
         {'clipboard' in navigator && (

@@ -7,6 +7,7 @@ import { WhenLoaded, useLoaded } from '../parts/loaded.tsx'
 import { texts } from '../state/preferences.ts'
 import { remember, rememberedValue } from '../state/remembered.ts'
 import { show } from '../state/route.ts'
+import { SameRequest } from '../state/same-request.ts'
 import { client, messageOf, ownProfiles, seesAll } from '../state/session.ts'
 import { visible } from '../text/visible.ts'
 
@@ -17,11 +18,13 @@ export function New() {
   const profiles = ownProfiles()
   const [fault, setFault] = useState<string>()
   const [isBusy, setBusy] = useState(false)
+  const [request] = useState(() => new SameRequest())
   const create = async (form: HTMLFormElement) => {
     setBusy(true)
     setFault(undefined)
     try {
-      const { id } = await client().conversations.create(bodyOf(new FormData(form)))
+      const body = bodyOf(new FormData(form))
+      const { id } = await request.send(JSON.stringify(body), (options) => client().conversations.create(body, options))
       show('c', id)
     } catch (error) {
       setFault(messageOf(error))

@@ -20,7 +20,7 @@ export function listenToKeys(): () => void {
       return
     }
     if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing || dialog.value !== undefined) return
-    if (event.key === 'Escape') return isOfField(event.target) ? undefined : press('[data-escape]')
+    if (event.key === 'Escape') return closeMenu() || isOfField(event.target) ? undefined : press('[data-escape]')
     if (singleKeys.value === 'off' || isTyping(event.target)) return
     const isChord = event.timeStamp < chordEnds
     chordEnds = event.key === 'g' ? event.timeStamp + CHORD_MS : 0
@@ -41,6 +41,15 @@ function isTyping(target: EventTarget | null): boolean {
 /** Escape empties a search, closes a list, and is meant for no agent where somebody writes something else than a message. */
 const isOfField = (target: EventTarget | null): boolean =>
   isTyping(target) && target instanceof HTMLElement && target.closest('.composer') === null
+
+/** Returns whether there was one. Escape closes it, and is not meant for the agent. */
+function closeMenu(): boolean {
+  const menu = document.querySelector<HTMLDetailsElement>('details.more[open]')
+  if (!menu) return false
+  menu.open = false
+  menu.querySelector('summary')?.focus()
+  return true
+}
 
 function singleKey({ key, repeat }: KeyboardEvent): boolean {
   if (key === '?') dialog.value = 'help'

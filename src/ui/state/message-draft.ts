@@ -2,6 +2,7 @@
 import { signal } from '@preact/signals'
 import type { ConversationHandle } from '../../client/client.ts'
 import { draftOf, remember, rememberedValue } from './remembered.ts'
+import { SameRequest } from './same-request.ts'
 import { session } from './session.ts'
 
 const drafts = new Map<string, MessageDraft>()
@@ -19,6 +20,7 @@ class MessageDraft {
   readonly text
   readonly isSending = signal(false)
   readonly #id: string
+  readonly #request = new SameRequest()
 
   constructor(id: string) {
     this.#id = id
@@ -39,7 +41,7 @@ class MessageDraft {
     const sentText = this.text.peek()
     this.isSending.value = true
     try {
-      await handle.send(sentText)
+      await this.#request.send(sentText, (options) => handle.send(sentText, options))
       // What was typed meanwhile belongs to the next message.
       const text = this.text.peek()
       this.write(text.startsWith(sentText) ? text.slice(sentText.length) : text)
