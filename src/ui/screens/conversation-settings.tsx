@@ -6,7 +6,6 @@ import { ModeField, modeIn } from '../parts/mode-field.tsx'
 import { attempt, notify } from '../parts/notices.tsx'
 import { saveBlob } from '../parts/save.ts'
 import type { OpenConversation } from '../state/conversation.ts'
-import { exportOf } from '../state/export.ts'
 import { count } from '../parts/amounts.ts'
 import { mute, mutedConversations } from '../state/muted.ts'
 import { texts } from '../state/preferences.ts'
@@ -102,6 +101,8 @@ function ExportButton({ open, title }: { readonly open: OpenConversation; readon
     setProgress(0)
     try {
       const onEvent = (seq: number) => seq % PROGRESS_EVENTS === 0 && setProgress(seq)
+      // The first screen is smaller without it.
+      const { exportOf } = await import('../state/export.ts')
       saveBlob(await exportOf(open.handle, title, { onEvent }), `${open.id}.md`)
     } finally {
       setProgress(undefined)
