@@ -201,6 +201,14 @@ test('a message that is being sent cannot be sent again from another screen', as
   await page.waitForSelector('.said:has-text("Hello there.")')
   expect(await page.inputValue('.composer textarea')).toBe(' and more')
   expect(await stage.events(id, 'types=UserMessage')).toHaveLength(1)
+  // Another tab continues it.
+  const other = await page.context().newPage()
+  await other.goto(`${stage.server.url}/ui/#/c/${id}`)
+  await other.locator('.composer textarea').fill('more')
+  await goTo(page, '#/conversations')
+  await page.waitForSelector('.composer', { state: 'detached' })
+  await goTo(page, `#/c/${id}`)
+  await expect.poll(() => page.inputValue('.composer textarea')).toBe('more')
   await page.context().close()
 })
 

@@ -7,7 +7,7 @@ import { session } from './session.ts'
 
 const drafts = new Map<string, MessageDraft>()
 
-// Those of a login are not shown to another one. Who has written them finds them in the browser.
+// Those of a login are not shown to another one. The browser keeps them for the person who has written them.
 session.subscribe(() => drafts.clear())
 
 export function messageDraftOf(conversationId: string): MessageDraft {
@@ -17,14 +17,19 @@ export function messageDraftOf(conversationId: string): MessageDraft {
 }
 
 class MessageDraft {
-  readonly text
+  readonly text = signal('')
   readonly isSending = signal(false)
   readonly #id: string
   readonly #request = new SameRequest()
 
   constructor(id: string) {
     this.#id = id
-    this.text = signal(rememberedValue(draftOf(id)) ?? '')
+    this.read()
+  }
+
+  /** Another tab may have continued it, or sent it. */
+  read(): void {
+    if (!this.isSending.peek()) this.text.value = rememberedValue(draftOf(this.#id)) ?? ''
   }
 
   write(text: string): void {
