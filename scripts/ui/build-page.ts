@@ -14,6 +14,7 @@ import {
 import { dirname, join } from 'node:path'
 import { brotliCompressSync, constants, gzipSync } from 'node:zlib'
 import { rolldown } from 'rolldown'
+import { REQUESTS } from '../../src/contract/requests/request-kinds.ts'
 import { pageFolder } from '../../src/http/assets.ts'
 
 const ROOT = join(import.meta.dirname, '../..')
@@ -61,6 +62,7 @@ async function bundle(write: Write): Promise<{ readonly script: string; readonly
     platform: 'browser',
     tsconfig: join(ROOT, 'src/ui/tsconfig.json'),
     transform: { target: 'es2022', jsx: { runtime: 'automatic' } },
+    plugins: [formsAlone],
     // A package that is missing would otherwise become an import that fails in the browser.
     onLog: (level, log, fallback) => (log.code === 'UNRESOLVED_IMPORT' ? fallback('error', log) : fallback(level, log)),
   })
@@ -74,6 +76,16 @@ async function bundle(write: Write): Promise<{ readonly script: string; readonly
   const modules = output.flatMap((file) => (file.type === 'chunk' ? file.moduleIds : []))
   for (const file of output) if (file.type === 'chunk') write({ name: file.fileName, content: Buffer.from(file.code) })
   return { script: output.find((file) => file.type === 'chunk' && file.isEntry)?.fileName ?? '', modules }
+}
+
+/** The page knows how requests are shown, and has none of the schemas that the forms are next to. */
+const formsAlone = {
+  name: 'forms-alone',
+  load(id: string): string | null {
+    if (!id.endsWith('/src/contract/requests/request-kinds.ts')) return null
+    const forms = Object.entries(REQUESTS).map(([kind, { form }]) => [kind, { form }])
+    return `export const REQUESTS = ${JSON.stringify(Object.fromEntries(forms))}`
+  },
 }
 
 /** Returns the style without comments and indentation, which browsers would load for nothing. */

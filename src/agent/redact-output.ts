@@ -1,6 +1,6 @@
 /** Redacts the output of a tool: its texts, and images whose data has a secret. */
 import type { UserPart } from '../contract/values/message.ts'
-import { partsOfOutput } from '../contract/events/output-text.ts'
+import { partsOfOutput } from '../contract/values/output-text.ts'
 import { mapStrings } from '../lib/json/map-strings.ts'
 
 /** An image that contains a secret is left out: redacting inside it would break it. */

@@ -1,8 +1,8 @@
 /** Requests to the outside on the wire: what waits for a user or a program, and how it is answered. */
 import { z } from 'zod'
 import { InSubagent } from './events/envelope.ts'
-import type { OneOf, RequestKind } from './events/request-kinds.ts'
-import { OfRequest, partOf, REQUEST_KINDS, RequestKindName, REQUESTS } from './events/request-kinds.ts'
+import type { OneOf, RequestKind } from './requests/request-kinds.ts'
+import { OfRequest, partOf, REQUEST_KINDS, RequestKindName, REQUESTS } from './requests/request-kinds.ts'
 import { Status } from './events/status.ts'
 import { HookClientName } from './hooks/client-hooks.ts'
 import { listOf, PageLimit } from './values/page.ts'

@@ -91,9 +91,9 @@ export function buildConversation(deps: ConversationDeps, source: ConversationSo
   const mcp = buildMcp(deps, { ...base, ...execution, secrets, redactor })
   const ending = new EndingRequests(base)
   const handedOver = new HandedOverCalls({ ...base, ending, ...deps.clientTools })
-  const elicitations = new HeldRequests({ ...base, rests: () => agents.subagents.rests })
+  const heldRequests = new HeldRequests({ ...base, rests: () => agents.subagents.rests })
   const changing = new ConversationTools(state, { mcp, declared: new DeclaredTools(state, handedOver) })
-  const parts = { ...base, ...execution, redactor, project, changing, hooks, homes, elicitations, ending }
+  const parts = { ...base, ...execution, redactor, project, changing, hooks, homes, heldRequests, ending }
   const agents = buildAgents(deps, parts, { secrets, actor: () => actor })
   const { toolCalls, createLlm, catalog } = agents
   const files = buildFiles(deps, { ...base, redact, hooks })
@@ -125,7 +125,7 @@ export function buildConversation(deps: ConversationDeps, source: ConversationSo
       files,
       exec: execution,
       webhooks: new Webhooks({ conversationId: id, set: base.deliveries, log, dispatcher: deps.dispatcher, redact }),
-      ...buildRequests({ ...own, ...base, ...execution, toolCalls, ending, elicitations }),
+      ...buildRequests({ ...own, ...base, ...execution, toolCalls, ending, heldRequests }),
       clientHooks: new ClientHooks({ ...own, waiting: base.waitingHooks }),
       secrets: new ClientSecrets(secrets, actor),
       rules: new ConversationRules(own),

@@ -7,7 +7,7 @@ import type { ForkedFiles } from '../contract/events/forked-files.ts'
 import type { EventLog } from '../events/event-log.ts'
 import { readPages } from '../events/read-pages.ts'
 import { answerOpenCalls, endBackground, isWaiting, result, toStatus } from '../state/drafts.ts'
-import { closeHosts, closePermission } from '../state/request-drafts.ts'
+import { closeWithoutCall, closePermission } from '../state/request-drafts.ts'
 import type { Settings } from '../state/settings.ts'
 import type { State } from '../state/state.ts'
 import { EMPTY_STATE, fold } from '../state/state.ts'
@@ -115,7 +115,7 @@ function endingOf(state: State, plan: ForkPlan, lastResultOf: string | undefined
     ...answerOpenCalls(state, { type: 'interrupted', why: 'forked', message: FORKED }),
     ...endBackground(state, [], 'cancelled', FORKED),
   ]
-  const atRest = [forkedFrom, ...answers, ...leaveTasks(state), ...closeHosts(state, 'forked')]
+  const atRest = [forkedFrom, ...answers, ...leaveTasks(state), ...closeWithoutCall(state, 'forked')]
   if (state.status !== 'running' && !isWaiting(state.status)) return atRest
   const hasResult = lastResultOf === state.run?.id
   return [...atRest, ...(hasResult ? [] : [result(state, 'paused', plan.now)]), toStatus(state, 'paused', 'forked')]

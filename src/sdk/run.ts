@@ -3,7 +3,7 @@ import { addCost, addUsage } from '../contract/values/message.ts'
 import type { UsageByModel } from '../contract/values/message.ts'
 import type { Event, EventOf } from '../contract/events/event.ts'
 import type { ErrorType, Status, StopReason } from '../contract/events/status.ts'
-import type { RequestKind } from '../contract/events/request-kinds.ts'
+import { restOf } from '../contract/requests/request-kinds.ts'
 import { invalid } from './errors/invalid.ts'
 import type { QueryRequest } from './query.ts'
 import { query } from './query.ts'
@@ -60,15 +60,9 @@ function outputOf(events: readonly Event[]): QueryOutcome {
 
 const isWaiting = (status: Status): status is Extract<Status, `waiting_${string}`> => status.startsWith('waiting_')
 
-const STATUS_OF: Readonly<Partial<Record<RequestKind, QueryOutcome['stopReason']>>> = {
-  permission: 'waiting_for_confirmation',
-  question: 'waiting_for_input',
-  client_tool: 'waiting_for_client',
-}
-
 /** The status of a session that still waits, from its last request. */
 function openRequestIn(events: readonly Event[]): QueryOutcome['stopReason'] | undefined {
-  const statuses = events.flatMap((event) => (event.type === 'RequestOpened' ? STATUS_OF[event.kind] : undefined) ?? [])
+  const statuses = events.flatMap((event) => (event.type === 'RequestOpened' ? restOf(event.kind) : undefined) ?? [])
   return statuses.at(-1)
 }
 

@@ -1,6 +1,6 @@
 /** Turns what a client sent into the outcome of a call: bounded, with a message if the call failed. Pure. */
 import type { ClientResult, ToolOutcome } from './tool-call.ts'
-import { partsOfOutput, textOfParts } from '../contract/events/output-text.ts'
+import { partsOfOutput, textOfParts } from '../contract/values/output-text.ts'
 
 /** Characters of text that the model reads. The `RequestAnswered` event has all of it. */
 const MAX_SHOWN_CHARS = 100_000

@@ -1,7 +1,7 @@
 /** Decides what is stored when this process leaves a conversation to another one, which continues it. Pure. */
 import type { EventDraft } from '../contract/events/event.ts'
 import { answerCall, inSubagent } from './drafts.ts'
-import { closeHosts } from './request-drafts.ts'
+import { closeWithoutCall } from './request-drafts.ts'
 import type { State } from './state-shape.ts'
 import { stateOf } from './subagents.ts'
 import { endOfLostJobs } from './task-intents.ts'
@@ -18,7 +18,7 @@ export function decideHandOver(state: State, { begun, running }: HandOverIntent)
   const waits = state.status === 'running' ? waitOutside(state) : []
   return [
     ...endOfLostJobs(state),
-    ...closeHosts(state, 'interrupted'),
+    ...closeWithoutCall(state, 'interrupted'),
     ...ofSubagents,
     ...endBegun(state, begun),
     ...endOfProcesses(running),

@@ -1,5 +1,6 @@
 /** Decides the events of answers to requests of a call that has begun, and of their deadlines. Pure. */
 import type { EventDraft, EventOf } from '../contract/events/event.ts'
+import type { HeldKind, StoredKind } from '../contract/requests/request-kinds.ts'
 import type { Problem } from '../contract/problem.ts'
 import { inRun, inSubagent } from './drafts.ts'
 import { clientCallsOf } from './open-requests.ts'
@@ -9,15 +10,18 @@ import type { State } from './state.ts'
 import { callerOf } from './subagents.ts'
 import { afterAnswerTo } from './waits.ts'
 
-type HeldAnswer = Extract<EventOf<'RequestAnswered'>, { kind: 'client_tool' | 'elicitation' }>
+/** What the log has of an answer to a request of this kind. */
+export type StoredAnswerOf<K extends StoredKind> = Extract<EventOf<'RequestAnswered'>, { kind: K }>['answer']
+
+type AnswerIn = {
+  [K in HeldKind | 'client_tool']: { readonly kind: K; readonly answer: StoredAnswerOf<K> }
+}[HeldKind | 'client_tool']
 
 /** The answer fits the request, and is redacted. */
 export type AnswerHeldIntent = {
   kind: 'answer_held'
   requestId: string
-  answer:
-    | Pick<Extract<HeldAnswer, { kind: 'client_tool' }>, 'kind' | 'answer'>
-    | Pick<Extract<HeldAnswer, { kind: 'elicitation' }>, 'kind' | 'answer'>
+  answer: AnswerIn
   /** The name of the API key of the client. */
   keyName?: string | undefined
 }

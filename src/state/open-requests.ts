@@ -2,6 +2,7 @@
 import type { EventOf } from '../contract/events/event.ts'
 import { requestOf } from '../contract/events/opened-request.ts'
 import type { OpenRequest, OpenRequestOf } from '../contract/request.ts'
+import { restOf } from '../contract/requests/request-kinds.ts'
 import type { OpenPermission } from './open-permission.ts'
 import type { State, StoredRequest } from './state-shape.ts'
 import { openPermissions } from './subagents.ts'
@@ -35,25 +36,15 @@ type Waiting = Pick<State, 'request' | 'requests' | 'subagents'>
 export const clientCallsOf = ({ requests }: Pick<State, 'requests'>): OpenRequestOf<'client_tool'>[] =>
   requests.filter((request) => request.kind === 'client_tool')
 
-/** Returns those that wait although the conversation is not open: the others end with the call that holds them. */
-export const restingRequests = (state: Waiting) => [
-  ...permissionRequests(state),
-  ...questionsOf(state),
-  ...clientCallsOf(state),
-]
+/** Returns those that wait although the conversation is not open: the others end with what holds them. */
+export const restingRequests = (state: Waiting): OpenRequest[] =>
+  openRequests(state).filter(({ kind }) => restOf(kind) !== undefined)
 
 /** All that wait while the conversation is open somewhere, as its log shows them. */
-export const openRequests = (state: Waiting): OpenRequest[] => [
-  ...permissionRequests(state),
-  ...state.requests.map(withoutHookInput),
-]
+export const openRequests = (state: Waiting): OpenRequest[] => [...permissionRequests(state), ...state.requests]
 
-/** The input of a hook is shown to its client only. */
-export function withoutHookInput(request: OpenRequest): OpenRequest {
-  if (request.kind !== 'hook') return request
-  const { input: _, ...payload } = request.payload
-  return { ...request, payload }
-}
+/** True if it ends with the results of its calls. What belongs to no call outlives the turn, and ends with the server. */
+export const isOfCall = ({ tool_use_ids }: StoredRequest): boolean => tool_use_ids.length > 0
 
 /** Returns the times when the resting requests are closed without an answer, in milliseconds since 1970. */
 export const deadlinesOf = (state: Pick<State, 'requests'>): number[] =>

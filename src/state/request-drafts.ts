@@ -3,6 +3,7 @@ import type { EventDraft } from '../contract/events/event.ts'
 import type { CloseReason } from '../contract/events/request-events.ts'
 import type { StoredDecision } from './open-permission.ts'
 import { undecidedCalls } from './open-permission.ts'
+import { isOfCall } from './open-requests.ts'
 import type { State, StoredRequest } from './state-shape.ts'
 
 const inRun = ({ run }: Pick<State, 'run'>) => (run ? { run_id: run.id } : {})
@@ -61,9 +62,9 @@ export const byKey = (keyName: string | undefined) => ({
   ...(keyName !== undefined && { key_name: keyName }),
 })
 
-/** Closes what waits for a host: its connection ended with the server, or belongs to another conversation. */
-export const closeHosts = ({ requests }: Pick<State, 'requests'>, reason: CloseReason): EventDraft[] =>
-  requests.filter(({ kind }) => kind === 'network').map((request) => closing(request, reason))
+/** Closes what belongs to no call: what held it ended with the server, or belongs to another conversation. */
+export const closeWithoutCall = ({ requests }: Pick<State, 'requests'>, reason: CloseReason): EventDraft[] =>
+  requests.filter((request) => !isOfCall(request)).map((request) => closing(request, reason))
 
 export const closing = (
   { kind, request_id, tool_use_ids }: Pick<StoredRequest, 'kind' | 'request_id' | 'tool_use_ids'>,

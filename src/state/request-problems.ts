@@ -1,6 +1,6 @@
 /** What is wrong with an answer to a request: the same for every kind. */
 import { Problem } from '../contract/problem.ts'
-import type { RequestKind } from '../contract/events/request-kinds.ts'
+import type { RequestKind } from '../contract/requests/request-kinds.ts'
 
 export const requestNotFound = () =>
   new Problem('request_not_found', 'There is no request with this id here; GET requests lists those that wait.')

@@ -3,6 +3,7 @@ import type { EventDraft } from '../contract/events/event.ts'
 import type { ClosedByRewind } from '../contract/events/rewound.ts'
 import { answerOpenCalls, BEFORE_REWIND, endBackground, keyOf, toStatus } from './drafts.ts'
 import type { Idempotency } from './idempotency.ts'
+import { isOfCall } from './open-requests.ts'
 import { closePermission } from './request-drafts.ts'
 import type { AgentState, State } from './state-shape.ts'
 import { openPermissions } from './subagents.ts'
@@ -78,7 +79,7 @@ export function decideRewind(state: State, intent: RewindIntent): EventDraft[] {
 
 /** Returns what ends with a rewind. What waits for a host ends with the process that wants to reach it. */
 export function closedByRewind(state: State, toSeq: number): ClosedByRewind {
-  const waiting = state.requests.filter(({ kind }) => kind !== 'network').map(({ request_id }) => request_id)
+  const waiting = state.requests.filter(isOfCall).map(({ request_id }) => request_id)
   return {
     requests: [...openPermissions(state).map(({ id }) => id), ...waiting],
     tasks: tasksBeyond(state, toSeq).map(({ id }) => id),

@@ -3,6 +3,7 @@ import type { EventOf } from '../contract/events/event.ts'
 import type { RewoundSpan } from '../contract/events/rewound.ts'
 import { withRewind } from '../contract/events/rewound.ts'
 import { withPostedKey } from './idempotency.ts'
+import { isOfCall } from './open-requests.ts'
 import { NO_REPEATS } from './repeats/repeats.ts'
 import type { State } from './state-shape.ts'
 
@@ -19,7 +20,7 @@ export function afterRewind(state: State, event: EventOf<'Rewound'>): State {
     openCalls: [],
     subagents: [],
     request: undefined,
-    requests: state.requests.filter(({ kind }) => kind === 'network'),
+    requests: state.requests.filter((request) => !isOfCall(request)),
     holdsCalls: false,
     lastOutputs,
     granted: undefined,

@@ -19,7 +19,7 @@ import { isHandedOver, waitsForClient } from './client-result.ts'
 import { CUT_OFF, endCutOff, hasResting, isLostWorkReason, type LostWorkReason, waitingOn } from './cut-off.ts'
 import { waitOutside } from './waits.ts'
 import { areInBackground, canWorkInBackground, findSubagent, rests } from './subagents.ts'
-import { closeHosts } from './request-drafts.ts'
+import { closeWithoutCall } from './request-drafts.ts'
 import { STATUS_AFTER } from './run-state.ts'
 import type { State } from './state.ts'
 
@@ -134,7 +134,7 @@ export function decideRecover(state: State, intent: RecoverIntent): EventDraft[]
   const { why, now } = intent
   const stopReason = why === 'log_failed' ? 'server_restart' : why
   const cutOff = endCutOff(state, stopReason)
-  const endsOfLost = [...endOfLostJobs(state), ...closeHosts(state, 'server_restart'), ...cutOff]
+  const endsOfLost = [...endOfLostJobs(state), ...closeWithoutCall(state, 'server_restart'), ...cutOff]
   if (isWaiting(state.status) || isUndecided(state) || hasResting(state) || isHeldBack(state)) {
     if (state.status !== 'running') return endsOfLost
     const waits = waitOutside(waitingOn(state))

@@ -1,16 +1,18 @@
 /** The interface of a tool (MCP form): its description, its input, and its outcomes. */
 import type { z } from 'zod'
 import type { EventDraft } from '../contract/events/event.ts'
-import type { Answers, AskedQuestion } from '../contract/values/question.ts'
+import type { OpenRequestOf } from '../contract/request.ts'
+import type { HeldKind } from '../contract/requests/request-kinds.ts'
+import type { AskedQuestion } from '../contract/values/question.ts'
+import type { StoredAnswerOf } from '../state/held-intents.ts'
 import type { ToolOutcome } from '../state/tool-call.ts'
 import type { ToolAccess } from '../policy/tool-access.ts'
 
-/** What an MCP server asks the user while a call of its tool runs. */
-export type Elicitation = {
+/** What a call asks somebody outside while it runs. Questions of one request have different texts. */
+export type OutsideRequest<K extends HeldKind> = {
+  readonly kind: K
   readonly toolUseId: string
-  readonly server: string
-  /** The texts of the questions are different. */
-  readonly questions: readonly AskedQuestion[]
+  readonly payload: OpenRequestOf<K>['payload']
   readonly signal: AbortSignal
 }
 
@@ -32,10 +34,10 @@ export type ToolContext = {
   /** Aborted when the call must end now; the tool then ends everything it started and returns `interrupted`. */
   readonly signal: AbortSignal
   /**
-   * Asks the user on behalf of an MCP server. The status stays `running`. Resolves to undefined when nobody will answer
-   * any more: the signal was aborted, or the conversation ends.
+   * Opens a request of a kind that calls hold. The status stays `running`. Resolves to undefined when nobody will answer any
+   * more: the signal was aborted, or the conversation ends.
    */
-  readonly elicit: (asked: Elicitation) => Promise<Answers | undefined>
+  readonly openRequest: <K extends HeldKind>(request: OutsideRequest<K>) => Promise<StoredAnswerOf<K> | undefined>
   /** Shows output while the tool is still running, piece by piece; transient. */
   readonly onOutput: (stream: 'stdout' | 'stderr', text: string) => void
 }

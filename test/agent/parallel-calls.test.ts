@@ -157,7 +157,7 @@ test('when a result cannot be stored, those behind it wait, and none runs a seco
   const [a, b] = [reading('A'), reading('B')]
   const toolCalls = new ToolCalls({
     tools: [a.tool, b.tool] satisfies Tool[],
-    context: () => ({ conversationId: 'c', workdir: '/work', elicit: async () => undefined }),
+    context: () => ({ conversationId: 'c', workdir: '/work', openRequest: async () => undefined }),
     redactor: createRedactor(),
     emit: async (drafts) => {
       if (fails) throw new Error('there is no room')

@@ -19,7 +19,7 @@ function setUp(...tools: Tool[]) {
   const storage = { fails: false }
   const toolCalls = new ToolCalls({
     tools,
-    context: () => ({ conversationId: 'c', workdir: '/work', elicit: async () => undefined }),
+    context: () => ({ conversationId: 'c', workdir: '/work', openRequest: async () => undefined }),
     redactor,
     emit: async (drafts) => {
       if (storage.fails) throw new Error('there is no room')

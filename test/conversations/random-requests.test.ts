@@ -134,8 +134,10 @@ async function play(plan: readonly Step[]): Promise<Outcome> {
     await takeTime(Number(input['ms']), signal)
     return { output: 'acted' }
   })
-  const form = tool('Form', async (_, { elicit, toolUseId, signal }) => {
-    const answers = await elicit({ toolUseId, server: 'forms', questions: [QUESTION], signal })
+  const form = tool('Form', async (_, { openRequest, toolUseId, signal }) => {
+    const answers = (
+      await openRequest({ kind: 'elicitation', toolUseId, payload: { server: 'forms', questions: [QUESTION] }, signal })
+    )?.answers
     return { output: answers ? 'filled' : 'nobody answered' }
   })
   const store = mortalStore()

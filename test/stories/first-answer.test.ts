@@ -11,7 +11,7 @@ import type { CommandOptions } from '../support/command.ts'
 import { runCommand, startCommand } from '../support/command.ts'
 import { commandLine, KEY } from '../support/server.ts'
 import { LineProcess } from '../support/story/line-process.ts'
-import type { RequestKind } from '../../src/contract/events/request-kinds.ts'
+import type { RequestKind } from '../../src/contract/requests/request-kinds.ts'
 import { answer, approve, requestsOf } from './requests.ts'
 
 const option = (label: string) => ({ label, description: `About ${label}.` })

@@ -1,5 +1,5 @@
 /** What stories do with the requests of a conversation, over HTTP. */
-import type { RequestKind } from '../../src/contract/events/request-kinds.ts'
+import type { RequestKind } from '../../src/contract/requests/request-kinds.ts'
 import type { RequestAccepted } from '../../src/contract/request.ts'
 import { decisionsFor } from '../support/answering-over-http.ts'
 import type { Answer, TestServer } from '../support/server.ts'

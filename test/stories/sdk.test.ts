@@ -10,7 +10,7 @@ import type { ScriptedQuestion } from '../../src/llm/scripted/script.ts'
 import { KEY } from '../support/server.ts'
 import { setStage } from '../support/agent.ts'
 import { comparable } from '../support/same-events.ts'
-import type { RequestKind } from '../../src/contract/events/request-kinds.ts'
+import type { RequestKind } from '../../src/contract/requests/request-kinds.ts'
 import { answer, requestsOf } from './requests.ts'
 
 /** An estimate would depend on the length of paths. */

@@ -1,8 +1,8 @@
 /** What tests do with the requests of an open conversation, as clients do it over HTTP. */
 import { expect } from 'vitest'
 import type { Event, EventOf } from '../../src/contract/events/event.ts'
-import type { StoredKind } from '../../src/contract/events/request-kinds.ts'
-import type { RequestKind } from '../../src/contract/events/request-kinds.ts'
+import type { StoredKind } from '../../src/contract/requests/request-kinds.ts'
+import type { RequestKind } from '../../src/contract/requests/request-kinds.ts'
 import type { AnswerOf, OpenRequestOf } from '../../src/contract/request.ts'
 import type { ToolDecision } from '../../src/contract/values/permission.ts'
 import type { Conversation } from '../../src/conversations/conversation.ts'

@@ -21,7 +21,7 @@ async function openTool(overrides: Partial<ShellsOptions> = {}) {
     toolUseId: randomUUID(),
     workdir,
     signal: new AbortController().signal,
-    elicit: async () => undefined,
+    openRequest: async () => undefined,
     onOutput: () => {},
   }
   const call = (input: z.input<typeof tool.input>, more: Partial<ToolContext> = {}): Promise<ToolOutcome> =>

@@ -8,7 +8,7 @@ export function contextIn(workdir: string, more: Partial<ToolContext> = {}): Too
     toolUseId: randomUUID(),
     workdir,
     signal: new AbortController().signal,
-    elicit: async () => undefined,
+    openRequest: async () => undefined,
     onOutput: () => {},
     ...more,
   }

@@ -40,7 +40,7 @@ const ATTEMPTS: Readonly<Record<string, Attempt>> = {
   async 'a tool call'(lease, effect) {
     const calls = new ToolCalls({
       tools: [tool('Act', () => (effect(), { output: 'done' }))],
-      context: () => ({ conversationId: 'c', workdir: '/work', elicit: async () => undefined }),
+      context: () => ({ conversationId: 'c', workdir: '/work', openRequest: async () => undefined }),
       redactor: createRedactor(),
       emit: async () => {},
       adviceFor: () => undefined,

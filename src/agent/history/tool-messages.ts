@@ -1,7 +1,7 @@
 /** The messages of tool calls and their results, as the model reads them. */
 import type { EventDraft, EventOf } from '../../contract/events/event.ts'
 import type { ImagePart } from '../../contract/values/message.ts'
-import { partsOfOutput, textOfParts } from '../../contract/events/output-text.ts'
+import { partsOfOutput, textOfParts } from '../../contract/values/output-text.ts'
 import type { ModelMessage, ModelToolCall } from '../../llm/llm.ts'
 
 /** Renders a tool's stored output for the model, by the tool's name. */

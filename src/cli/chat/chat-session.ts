@@ -5,7 +5,7 @@ import type { ConversationHandle } from '../../client/conversation/conversation-
 import type { ConversationView } from '../../contract/conversation.ts'
 import type { UserInput } from '../../contract/values/message.ts'
 import { partsOf } from '../../contract/values/message.ts'
-import { textOfParts } from '../../contract/events/output-text.ts'
+import { textOfParts } from '../../contract/values/output-text.ts'
 import { basename } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { GivenNames } from '../settings/setting-names.ts'
@@ -15,7 +15,7 @@ import type { ChatState } from './state/chat-state.ts'
 import { EMPTY_STATE, isBusy } from './state/chat-state.ts'
 import { nameOfMessage } from './state/conversation-name.ts'
 import type { ShownRequest } from './state/chat-state.ts'
-import { isShown, SHOWN_KINDS } from './state/chat-state.ts'
+import { isForPeople, KINDS_FOR_PEOPLE } from '../../contract/requests/request-forms.ts'
 import type { UnreadMessage } from './state/unread.ts'
 import type { ChatEvent } from './state/reduce.ts'
 import { reduce } from './state/reduce.ts'
@@ -185,8 +185,8 @@ export class ChatSession {
 
   /** What waits may have been asked long ago. */
   async #readRequests(): Promise<ShownRequest[]> {
-    const { items } = await this.conversation.requests.list({ kinds: [...SHOWN_KINDS] })
-    return items.filter(isShown)
+    const { items } = await this.conversation.requests.list({ kinds: KINDS_FOR_PEOPLE })
+    return items.filter(isForPeople)
   }
 
   /** Returns why the connection was lost; undefined if the conversation was deleted. */

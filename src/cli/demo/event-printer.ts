@@ -2,7 +2,7 @@
 import { describeEvent } from '../../contract/events/describe-event.ts'
 import type { Event, EventOf } from '../../contract/events/event.ts'
 import type { TransientEvent } from '../../contract/events/transient-event.ts'
-import { inputText, partsOfOutput, textOfParts } from '../../contract/events/output-text.ts'
+import { inputText, partsOfOutput, textOfParts } from '../../contract/values/output-text.ts'
 import { plainText } from '../../telemetry/plain-text.ts'
 
 export type EventPrinter = {
@@ -80,12 +80,12 @@ export function createEventPrinter({ write, color }: { write: (text: string) => 
         event satisfies never
     }
   }
-  const showRequest = ({ kind, payload }: EventOf<'RequestOpened'>) => {
-    if (kind === 'permission')
+  const showRequest = ({ payload }: EventOf<'RequestOpened'>) => {
+    if ('tool_uses' in payload)
       write(
         `${style('bold', 'Waits for a decision:')} ${plainText(payload.tool_uses.map((use) => inputText(use.input)).join('; '))}\n`,
       )
-    if (kind === 'question' || kind === 'elicitation')
+    if ('questions' in payload)
       write(
         `${style('bold', 'Waits for an answer:')} ${plainText(payload.questions.map(({ question }) => question).join('; '))}\n`,
       )

@@ -2,10 +2,11 @@
 import { AgentServerError } from '../../client/request/agent-server-error.ts'
 import type { ConversationHandle } from '../../client/conversation/conversation-handle.ts'
 import type { Event, EventOf } from '../../contract/events/event.ts'
-import { DECLINE } from '../../contract/values/question.ts'
+import type { KindOfForm } from '../../contract/requests/request-forms.ts'
+import { decide, decisionOf, hasForm, questionForm } from '../../contract/requests/request-forms.ts'
 
 export type DeniedCall = {
-  /** Name of the tool, or `network`. */
+  /** Name of the tool, or the kind of the request. */
   readonly tool: string
   /** The call, or host and port. */
   readonly input: unknown
@@ -22,29 +23,23 @@ const NO_ANSWER =
 const NOT_PENDING: ReadonlySet<string> = new Set(['already_answered', 'request_not_found', 'request_closed'])
 
 /** What nobody else answers. */
-export type Wait = Exclude<EventOf<'RequestOpened'>, { kind: 'client_tool' }>
+export type Wait = Exclude<EventOf<'RequestOpened'>, { kind: KindOfForm<'program'> }>
 
-export const isWait = (event: Event): event is Wait => event.type === 'RequestOpened' && event.kind !== 'client_tool'
+export const isWait = (event: Event): event is Wait => event.type === 'RequestOpened' && !hasForm(event, 'program')
 
 /** Returns what it has denied: nothing if another client has answered. */
 export async function answerWait({ requests }: ConversationHandle, event: Wait): Promise<readonly DeniedCall[]> {
-  const { request_id: id, kind, payload } = event
-  switch (kind) {
-    case 'permission':
-      return await denyLeft(requests, id)
-    case 'network':
-      return (await wasFirst(requests.answer(id, { kind, behavior: 'deny' })))
-        ? [{ tool: 'network', input: `${payload.host}:${payload.port}`, reason: 'The host is not listed.', rules: [] }]
-        : []
-    case 'question': {
-      const answers = Object.fromEntries(payload.questions.map((_, at) => [String(at), NO_ANSWER]))
-      await wasFirst(requests.answer(id, { kind, answers }))
-      return []
-    }
-    case 'elicitation':
-      await wasFirst(requests.answer(id, { kind, answers: { '0': DECLINE } }))
-      return []
+  const { request_id: id } = event
+  if (event.kind === 'permission') return await denyLeft(requests, id)
+  if (hasForm(event, 'decision')) {
+    const { subject, refusal } = decisionOf(event)
+    const isDenied = await wasFirst(requests.answer(id, decide(event.kind, 'deny')))
+    return isDenied ? [{ tool: event.kind, input: subject, reason: refusal, rules: [] }] : []
   }
+  const { kind, payload } = event
+  const noAnswers = Object.fromEntries(payload.questions.map((_, at) => [String(at), NO_ANSWER]))
+  await wasFirst(requests.answer(id, { kind, ...(questionForm(kind).unanswered ?? { answers: noAnswers }) }))
+  return []
 }
 
 /** Hooks, or another client, may have decided some of the calls. */

@@ -1,5 +1,5 @@
 /** The short text that says best what a tool call does. */
-import { textOf } from './output-text.ts'
+import { textOf } from '../values/output-text.ts'
 
 /** What these tools read: the agent can send other fields, too, which have no effect. */
 const OWN_FIELDS: ReadonlyMap<string, readonly string[]> = new Map([

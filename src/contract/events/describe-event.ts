@@ -1,7 +1,7 @@
 /** Describes an event in one line, for the terminal and the server's log. */
 import type { Event, EventOf } from './event.ts'
-import { inputText, outputText, textOf } from './output-text.ts'
-import { lineOfAnswer, lineOfRequest } from './request-kinds.ts'
+import { inputText, outputText, textOf } from '../values/output-text.ts'
+import { lineOfAnswer, lineOfRequest } from '../requests/request-kinds.ts'
 
 /** Longer lines are cut: the log has the rest. */
 const MAX_CHARS = 200

@@ -1,6 +1,6 @@
 /** The request that a `RequestOpened` event opens, in the form of lists. */
 import type { EventOf } from './event.ts'
-import type { StoredKind } from './request-kinds.ts'
+import type { StoredKind } from '../requests/request-kinds.ts'
 import type { OpenRequestOf } from '../request.ts'
 
 export function requestOf(event: EventOf<'RequestOpened'>): OpenRequestOf<StoredKind> {

@@ -1,7 +1,7 @@
 /** The events of requests to the outside: what waits for a user or a program, the answer, or the end without one. */
 import { z } from 'zod'
-import type { OneOf, StoredKind } from './request-kinds.ts'
-import { OfRequest, partOf, REQUESTS, STORED_KINDS } from './request-kinds.ts'
+import type { OneOf, StoredKind } from '../requests/request-kinds.ts'
+import { OfRequest, partOf, REQUESTS, STORED_KINDS } from '../requests/request-kinds.ts'
 import { byEnvironment, Envelope, InRun, InSubagent } from './envelope.ts'
 
 const openedOf = <K extends StoredKind>(kind: K) =>

@@ -22,7 +22,7 @@ import type { Tool } from '../../tools/tool.ts'
 import type { WebAccess } from '../../tools/web/web-access.ts'
 import type { ShellsOfAgent } from '../../workspace/exec/conversation-shells.ts'
 import type { ConversationNetwork } from '../../workspace/network.ts'
-import { createElicit } from '../requests/elicitations.ts'
+import { createOpenRequest } from '../requests/held-handler.ts'
 import type { HeldRequests } from '../requests/held-requests.ts'
 import type { CallResults } from '../live/call-results.ts'
 import type { AgentView } from '../live/live-state.ts'
@@ -66,14 +66,14 @@ export type ToolParts = {
   readonly project: ProjectAccess
   readonly changing: ChangingTools
   readonly subagents: TaskAccess
-  readonly elicitations: HeldRequests
+  readonly heldRequests: HeldRequests
   readonly hooks: () => CallHooks | undefined
 }
 
 export function buildToolCalls(deps: SharedToolDeps, parts: ToolParts): ToolCalls {
   const { id, own, directory, logger, log, state, results, rules, limits, workdir, redactor } = parts
   const { shells, network, project, changing, hooks, additionalDirectories } = parts
-  const elicit = createElicit(parts.elicitations, redactor.redact)
+  const openRequest = createOpenRequest(parts.heldRequests, redactor.redact)
   return new ToolCalls({
     tools: deps.exec.createTools(state.current.settings.tools, {
       shells,
@@ -98,7 +98,7 @@ export function buildToolCalls(deps: SharedToolDeps, parts: ToolParts): ToolCall
     changing,
     lease: deps.storage.availability.lease,
     settings: () => state.current.settings,
-    context: () => ({ conversationId: id, workdir: workdir(), elicit }),
+    context: () => ({ conversationId: id, workdir: workdir(), openRequest }),
     redactor,
     emit: async (drafts) => void (await results.store(drafts, (each) => log.append(each))),
     adviceFor: (result) => adviceFor(state.current.repeats, result, state.current.openCalls),

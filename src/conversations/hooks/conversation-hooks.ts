@@ -6,7 +6,7 @@ import type { CompactionAdvice, CompactionCall, CompactionDone } from '../../age
 import type { LoopHooks } from '../../agent/loop-hooks.ts'
 import { adviceOnTexts } from '../../agent/repeats/habits.ts'
 import type { UserPart } from '../../contract/values/message.ts'
-import { textOfParts } from '../../contract/events/output-text.ts'
+import { textOfParts } from '../../contract/values/output-text.ts'
 import type { AskedToolUse } from '../../contract/values/permission.ts'
 import { Problem } from '../../contract/problem.ts'
 import type { HookAnswer } from '../../hooks/hook-answer.ts'

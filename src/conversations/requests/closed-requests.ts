@@ -1,6 +1,6 @@
 /** Requests that do not wait any more: how they ended is only in the log. */
 import type { Event, EventOf } from '../../contract/events/event.ts'
-import type { StoredKind } from '../../contract/events/request-kinds.ts'
+import type { StoredKind } from '../../contract/requests/request-kinds.ts'
 import type { EventLog } from '../../events/event-log.ts'
 import { readPages } from '../../events/read-pages.ts'
 import { isOfAnotherKind } from '../../state/request-problems.ts'

@@ -1,23 +1,26 @@
 /**
- * The forms of MCP servers that a running call holds open, from their `RequestOpened` to their end: an answer, or an
- * interruption. A restart of the server ends them, as it ends all calls.
+ * The requests that a running call holds open, from their `RequestOpened` to their end: an answer, or an interruption. A
+ * restart of the server ends them, as it ends all calls.
  */
-import type { EventDraft, EventOf } from '../../contract/events/event.ts'
+import type { EventDraft } from '../../contract/events/event.ts'
 import type { OpenRequestOf } from '../../contract/request.ts'
+import type { HeldKind } from '../../contract/requests/request-kinds.ts'
 import type { EventLog } from '../../events/event-log.ts'
 import { uuid7 } from '../../lib/uuid7.ts'
 import { inRun, inSubagent } from '../../state/drafts.ts'
+import type { StoredAnswerOf } from '../../state/held-intents.ts'
 import { closing } from '../../state/request-drafts.ts'
 import type { State, Subagent } from '../../state/state-shape.ts'
 import { callerOf } from '../../state/subagents.ts'
+import type { OutsideRequest } from '../../tools/tool.ts'
 
-type Form = OpenRequestOf<'elicitation'>
-
-/** An answer as it is stored. */
-type HeldAnswer = Extract<EventOf<'RequestAnswered'>, { kind: 'elicitation' }>['answer']
+type HeldView = OpenRequestOf<HeldKind>
+type HeldAnswer = StoredAnswerOf<HeldKind>
 
 /** How a request ended. */
 type HeldEnd = { readonly by: 'answer'; readonly answer: HeldAnswer } | { readonly by: 'interrupted' }
+
+type RequestOfCall = { readonly kind: HeldKind; readonly toolUseId: string; readonly payload: object }
 
 type SlotRests = {
   begin(toolUseId: string): void
@@ -32,12 +35,6 @@ export type HeldRequestsDeps = {
   readonly rests: () => SlotRests
 }
 
-type WaitingCall = {
-  readonly toolUseId: string
-  readonly payload: Form['payload']
-  readonly signal: AbortSignal
-}
-
 export class HeldRequests {
   readonly #deps: HeldRequestsDeps
   readonly #held = new Map<string, HeldRequest>()
@@ -47,23 +44,24 @@ export class HeldRequests {
   }
 
   /** Returns the request if it can still be answered. */
-  get(requestId: string): HeldRequest | undefined {
+  get(kind: HeldKind, requestId: string): HeldRequest | undefined {
     const request = this.#held.get(requestId)
-    return request?.isOver === false ? request : undefined
+    return request?.view.kind === kind && !request.isOver ? request : undefined
   }
 
-  /** Returns the forms in the order of the calls. */
-  views(): Form[] {
-    return [...this.#held.values()].filter(({ isOver }) => !isOver).map(({ view }) => view)
+  /** Returns those of a kind in the order of the calls. */
+  views(kind: HeldKind): HeldView[] {
+    return [...this.#held.values()].flatMap(({ isOver, view }) => (view.kind === kind && !isOver ? [view] : []))
   }
 
   /**
    * Opens a request and waits for its end, and then for the slot that the agent has given back meanwhile. Rejects if the
    * request could not be stored.
    */
-  async hold({ toolUseId, payload, signal }: WaitingCall): Promise<HeldEnd> {
+  async hold({ signal, ...askedRequest }: OutsideRequest<HeldKind>): Promise<HeldEnd> {
+    const { toolUseId } = askedRequest
     const id = uuid7()
-    const request = new HeldRequest(this.#view(id, { toolUseId, payload }))
+    const request = new HeldRequest(this.#view(id, askedRequest))
     const interrupt = () => request.interrupt()
     // It is held before it is stored: a client may answer at once.
     this.#held.set(id, request)
@@ -85,19 +83,15 @@ export class HeldRequests {
     }
   }
 
-  #view(request_id: string, { toolUseId, payload }: Omit<WaitingCall, 'signal'>): Form {
-    return {
-      kind: 'elicitation',
-      request_id,
-      opened_at: new Date().toISOString(),
-      tool_use_ids: [toolUseId],
-      ...agentOf(callerOf(this.#deps.state.current, toolUseId)),
-      payload,
-    }
+  #view(request_id: string, { kind, toolUseId, payload }: RequestOfCall): HeldView {
+    const request = { request_id, opened_at: new Date().toISOString(), tool_use_ids: [toolUseId] }
+    const caller = callerOf(this.#deps.state.current, toolUseId)
+    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- kind and payload belong together
+    return { kind, ...request, ...agentOf(caller), payload } as HeldView
   }
 
   /** Ignores a failed append: the result of the call ends the request, too, and the log may be closed already. */
-  async #close(toolUseId: string, view: Form): Promise<void> {
+  async #close(toolUseId: string, view: HeldView): Promise<void> {
     await this.#deps.log.append(this.#ofCall(toolUseId, closing(view, 'interrupted'))).catch(() => {})
   }
 
@@ -112,7 +106,7 @@ export class HeldRequests {
 
 /** One request that a call holds open. */
 export class HeldRequest {
-  readonly view: Form
+  readonly view: HeldView
   readonly end: Promise<HeldEnd>
   readonly #resolve: (end: HeldEnd) => void
   #announced: Promise<unknown> = Promise.resolve()
@@ -121,7 +115,7 @@ export class HeldRequest {
   #isLate = false
   #isOver = false
 
-  constructor(view: Form) {
+  constructor(view: HeldView) {
     this.view = view
     const { promise, resolve } = Promise.withResolvers<HeldEnd>()
     this.end = promise
@@ -166,7 +160,7 @@ export class HeldRequest {
   }
 }
 
-function opening(view: Form): EventDraft {
+function opening(view: HeldView): EventDraft {
   const { opened_at: _, parent_tool_use_id: __, agent_name: ___, ...request } = view
   return { type: 'RequestOpened', source: 'environment', ...request }
 }

@@ -18,16 +18,18 @@ export class HookRequests implements RequestHandler<'hook'> {
     this.#waiting = waiting
   }
 
-  open(): OpenRequestOf<'hook'>[] {
+  /** The input of a hook is shown to its client only. */
+  open(reader?: string): OpenRequestOf<'hook'>[] {
     return this.#waiting
       .requests()
+      .filter(({ client }) => reader === undefined || client === reader)
       .map(({ request_id, timestamp, deadline, client, hook_id, hook_point, payload: input }) => ({
         kind: 'hook',
         request_id,
         opened_at: timestamp,
         deadline,
         tool_use_ids: [input['tool_use_id']].filter((id) => typeof id === 'string'),
-        payload: { client, hook_id, hook_point, input },
+        payload: { client, hook_id, hook_point, ...(reader !== undefined && { input }) },
       }))
   }
 

@@ -1,13 +1,16 @@
 /** What each kind of request provides. */
-import type { RequestKind } from '../../contract/events/request-kinds.ts'
+import type { RequestKind } from '../../contract/requests/request-kinds.ts'
 import type { AnswerOf, OpenRequestOf } from '../../contract/request.ts'
 
 /** How an answer compares with what the log, or the memory, has of a request that is not open any more. */
 export type EarlierAnswer = 'same' | 'other' | 'none' | 'unknown'
 
 export interface RequestHandler<K extends RequestKind> {
-  /** The open requests, in the order in which they were opened. */
-  open(): OpenRequestOf<K>[]
+  /**
+   * The open requests, in the order in which they were opened. `client`: the name of the client of hooks that reads them, and
+   * gets those alone that it may answer, whole.
+   */
+  open(client?: string): OpenRequestOf<K>[]
   /** Returns the answer without secrets, as it is stored and compared. */
   redact(answer: AnswerOf<K>): AnswerOf<K>
   /** Throws the `Problem` of an answer that is not possible. Changes nothing. */

@@ -2,10 +2,9 @@
  * The requests of one conversation to the outside: which wait for a user or a program, and how they are answered. The
  * first answer counts; the same one again changes nothing, even long afterwards.
  */
-import type { RequestKind } from '../../contract/events/request-kinds.ts'
-import { REQUEST_KINDS } from '../../contract/events/request-kinds.ts'
+import type { RequestKind } from '../../contract/requests/request-kinds.ts'
+import { REQUEST_KINDS } from '../../contract/requests/request-kinds.ts'
 import type { AnswerOf, AnswerRequest, ListOpenRequests, OpenRequest, RequestAccepted } from '../../contract/request.ts'
-import { withoutHookInput } from '../../state/open-requests.ts'
 import { answeredBefore, isOfAnotherKind, requestClosed, requestNotFound } from '../../state/request-problems.ts'
 import type { ClientCalls } from './client-calls.ts'
 import type { LiveState } from '../live/live-state.ts'
@@ -22,24 +21,18 @@ export class Requests {
     this.#state = state
   }
 
-  /** The oldest first. The input of a hook is shown to its client only. */
+  /** The oldest first. `client`: see `RequestHandler.open`. */
   list({ kinds, client }: ListOpenRequests = {}): OpenRequest[] {
-    const isWanted = (kind: RequestKind) => kinds === undefined || kinds.has(kind)
-    const isTo = (request: OpenRequest) =>
-      client === undefined || request.kind !== 'hook' || request.payload.client === client
-    return REQUEST_KINDS.filter(isWanted)
-      .flatMap((kind): OpenRequest[] => this.#kinds[kind].open())
-      .filter(isTo)
-      .map((request) => (client === undefined ? withoutHookInput(request) : request))
+    return REQUEST_KINDS.filter((kind) => kinds === undefined || kinds.has(kind))
+      .flatMap((kind): OpenRequest[] => this.#kinds[kind].open(client))
       .sort(compareRequests)
   }
 
   /** Throws `request_not_found` for a request that does not wait. */
   get(requestId: string, client?: string): OpenRequest {
-    const request = this.#find(requestId)
+    const request = this.#find(requestId, client) ?? this.#find(requestId)
     if (!request) throw requestNotFound()
-    const isTo = request.kind === 'hook' && request.payload.client === client
-    return isTo ? request : withoutHookInput(request)
+    return request
   }
 
   /** Throws the `Problem` of an answer that does not fit what waits. Changes nothing. */
@@ -60,9 +53,9 @@ export class Requests {
     await this.#kinds.client_tool.expire()
   }
 
-  #find(requestId: string): OpenRequest | undefined {
+  #find(requestId: string, client?: string): OpenRequest | undefined {
     for (const kind of REQUEST_KINDS) {
-      const openRequest = this.#kinds[kind].open().find(({ request_id }) => request_id === requestId)
+      const openRequest = this.#kinds[kind].open(client).find(({ request_id }) => request_id === requestId)
       if (openRequest) return openRequest
     }
     return undefined

@@ -153,8 +153,8 @@ function choosesRights({ run_options: options }: PostMessage): boolean {
 }
 
 function isRemembered(answer: AnswerRequest): boolean {
-  if (answer.kind === 'permission') return answer.decisions.some(({ remember }) => remember)
-  return answer.kind === 'network' && answer.remember
+  if ('decisions' in answer) return answer.decisions.some(({ remember }) => remember)
+  return 'remember' in answer && answer.remember
 }
 
 const isHarmless = (limit: ProfileLimit | Harmless): limit is Harmless => limit !== 'free' && 'harmless' in limit

@@ -2,7 +2,7 @@
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { ConversationId } from '../../contract/conversation.ts'
-import { REQUESTS } from '../../contract/events/request-kinds.ts'
+import { REQUESTS } from '../../contract/requests/request-kinds.ts'
 import {
   AnswerRequest,
   ListAllRequests,

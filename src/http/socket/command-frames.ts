@@ -3,7 +3,7 @@
  */
 import type { z } from 'zod'
 import type { Access } from '../../access/access.ts'
-import { REQUESTS } from '../../contract/events/request-kinds.ts'
+import { REQUESTS } from '../../contract/requests/request-kinds.ts'
 import { describeIssue, Problem } from '../../contract/problem.ts'
 import type { AckFrame, ProblemFrame } from '../../contract/socket.ts'
 import { CommandFrame } from '../../contract/socket.ts'

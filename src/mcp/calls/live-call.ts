@@ -1,6 +1,6 @@
 /** A call to an MCP server while it runs: its time limit, which questions to the user suspend, and its progress. */
 import type { Progress } from '@modelcontextprotocol/client'
-import type { Elicitation, ToolContext } from '../../tools/tool.ts'
+import type { OutsideRequest, ToolContext } from '../../tools/tool.ts'
 import type { ShowText } from '../tools/shown-text.ts'
 import { timerMs } from '../../lib/bounded-wait.ts'
 
@@ -12,7 +12,7 @@ const MAX_LINE_CHARS = 500
 /** Forms that one call may show to the user; each is an event in the log. */
 const MAX_FORMS = 20
 
-export type LiveCallContext = Pick<ToolContext, 'toolUseId' | 'signal' | 'elicit' | 'onOutput'>
+export type LiveCallContext = Pick<ToolContext, 'toolUseId' | 'signal' | 'openRequest' | 'onOutput'>
 
 export class LiveCall implements AsyncDisposable {
   readonly #context: LiveCallContext
@@ -63,14 +63,15 @@ export class LiveCall implements AsyncDisposable {
 
   /** The time of the call does not run meanwhile. */
   async elicit(
-    elicitation: Pick<Elicitation, 'server' | 'questions'>,
+    payload: OutsideRequest<'elicitation'>['payload'],
     signal: AbortSignal,
   ): Promise<Record<string, string[]> | undefined> {
     clearTimeout(this.#timer)
     this.#leftMs -= performance.now() - this.#since
     const either = AbortSignal.any([this.signal, this.#over.signal, signal])
     try {
-      return await this.#context.elicit({ toolUseId: this.#context.toolUseId, ...elicitation, signal: either })
+      const { toolUseId, openRequest } = this.#context
+      return (await openRequest({ kind: 'elicitation', toolUseId, payload, signal: either }))?.answers
     } finally {
       if (!this.#isOver) this.#watch()
     }

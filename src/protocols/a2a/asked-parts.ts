@@ -1,6 +1,6 @@
 /** What a task waits for, as parts of its status: words for people, and data that an answer repeats. */
 import type { EventOf } from '../../contract/events/event.ts'
-import { lineOfRequest } from '../../contract/events/request-kinds.ts'
+import { lineOfRequest } from '../../contract/requests/request-kinds.ts'
 import type { WaitingCalls } from '../items/turn-requests.ts'
 import type { A2aPart } from './a2a-objects.ts'
 

@@ -8,8 +8,9 @@ import type { ConversationHandle } from '../../client/conversation/conversation-
 import type { Event } from '../../contract/events/event.ts'
 import { requestOf } from '../../contract/events/opened-request.ts'
 import type { AnswerRequest, OpenRequest, OpenRequestOf } from '../../contract/request.ts'
+import type { KindOfForm } from '../../contract/requests/request-forms.ts'
+import { decide, decisionOf, hasForm, questionForm } from '../../contract/requests/request-forms.ts'
 import type { AskedToolUse } from '../../contract/values/permission.ts'
-import { DECLINE } from '../../contract/values/question.ts'
 import { showHidden } from '../../contract/values/show-hidden.ts'
 import { formOfCall, wholeCall } from './call-form.ts'
 import type { AskedDecision, EditorEdge } from './editor-edge.ts'
@@ -52,15 +53,16 @@ export class EditorRequests {
       for (const call of request.payload.tool_uses)
         if (!('decision' in call && call.decision)) this.#begin(this.#askPermission(request, call))
     }
-    if (request.kind === 'network') this.#begin(this.#askNetwork(request))
-    if (request.kind !== 'question' && request.kind !== 'elicitation') return
+    if (hasForm(request, 'decision')) this.#begin(this.#askDecision(request))
+    if (!hasForm(request, 'questions')) return
     const { edge } = this.#options
     if (edge.showsForms) return this.#begin(this.#askQuestions(request))
     await edge.tell(textOfQuestions(request.payload.questions))
-    if (request.kind !== 'elicitation') return
+    const { unanswered } = questionForm(request.kind)
+    if (!unanswered) return
     // Its call keeps the run active, so that the next prompt could not be the answer, as it is to a question.
     await edge.tell('This form is declined, because the editor shows no forms.')
-    this.#begin(this.#answer(request.request_id, { kind: 'elicitation', answers: { '0': DECLINE } }))
+    this.#begin(this.#answer(request.request_id, { kind: request.kind, ...unanswered }))
   }
 
   /** What cannot be shown waits for another client. */
@@ -102,13 +104,16 @@ export class EditorRequests {
     })
   }
 
-  async #askNetwork({ request_id, payload, tool_use_ids }: OpenRequestOf<'network'>): Promise<void> {
-    const place = showHidden(`${payload.host}:${payload.port}`)
-    const toolCall = { toolCallId: request_id, title: `Connect to ${place}`, kind: 'fetch', status: 'pending' } as const
-    const always: Choice[] = [{ kind: 'allow_always', name: `Always allow ${place}` }]
+  async #askDecision(request: OpenRequestOf<KindOfForm<'decision'>>): Promise<void> {
+    const { kind: requestKind, request_id, tool_use_ids } = request
+    const { subject, action, editorKind, remembered } = decisionOf(request)
+    const title = showHidden(action)
+    const toolCall = { toolCallId: request_id, title, kind: editorKind, status: 'pending' } as const
+    const always: Choice[] =
+      remembered === undefined ? [] : [{ kind: 'allow_always', name: `Always allow ${showHidden(subject)}` }]
     await this.#decide(request_id, tool_use_ids, { toolCall, always }, async (kind) => {
       const behavior = kind === 'reject_once' ? 'deny' : 'allow'
-      await this.#answer(request_id, { kind: 'network', behavior, remember: kind === 'allow_always' })
+      await this.#answer(request_id, decide(requestKind, behavior, kind === 'allow_always'))
     })
     const update = { sessionUpdate: 'tool_call_update', toolCallId: request_id, status: 'completed' } as const
     await this.#options.edge.send([update]).catch(() => {}) // the editor is gone
@@ -133,21 +138,20 @@ export class EditorRequests {
     })
   }
 
-  async #askQuestions({ kind, request_id, payload, tool_use_ids }: OpenRequestOf<'question' | 'elicitation'>) {
+  async #askQuestions({ kind, request_id, payload, tool_use_ids }: OpenRequestOf<KindOfForm<'questions'>>) {
     await this.#request(request_id, tool_use_ids, async (cancellationSignal) => {
-      const questionForm = {
+      const form = {
         toolCallId: tool_use_ids[0],
         message: textOfQuestions(payload.questions),
         requestedSchema: formOf(payload.questions),
       }
-      const isForm = kind === 'elicitation'
-      const content = await this.#options.edge.fillIn(questionForm, cancellationSignal).catch((error: unknown) => {
-        if (!isForm || cancellationSignal.aborted) throw error
+      // The call of a form keeps the run active until it has an answer; a question rests.
+      const { unanswered } = questionForm(kind)
+      const content = await this.#options.edge.fillIn(form, cancellationSignal).catch((error: unknown) => {
+        if (!unanswered || cancellationSignal.aborted) throw error
       })
-      // The call of a server's form keeps the run active until it has an answer; a question rests.
-      const noAnswer = isForm ? { '0': DECLINE } : undefined
-      const answers = (content && answersIn(payload.questions, content)) ?? noAnswer
-      if (answers && !cancellationSignal.aborted) await this.#answer(request_id, { kind, answers })
+      const answers = (content && answersIn(payload.questions, content)) ?? unanswered?.answers
+      if (answers && !cancellationSignal.aborted) await this.#answer(request_id, { kind, answers: { ...answers } })
     })
   }
 

@@ -1,7 +1,7 @@
 /** Events and messages of AG-UI 1.0 as they are sent, and the ids in them, which follow from the log. */
 import type { Event, EventOf } from '../../contract/events/event.ts'
 import type { UserPart } from '../../contract/values/message.ts'
-import { textOf } from '../../contract/events/output-text.ts'
+import { textOf } from '../../contract/values/output-text.ts'
 import { uuid7 } from '../../lib/uuid7.ts'
 
 export const AG_UI_VERSION = '1.0'

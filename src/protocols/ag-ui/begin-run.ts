@@ -1,4 +1,5 @@
 /** Begins what a request asks for: answers what waits and posts new messages, or finds the turn to show. */
+import { isForPeople } from '../../contract/requests/request-forms.ts'
 import { Problem } from '../../contract/problem.ts'
 import type { OpenRequest } from '../../contract/request.ts'
 import { AnswerRequest } from '../../contract/request.ts'
@@ -15,7 +16,7 @@ import { ensureRun } from '../shared/ensure-run.ts'
 import { beginAlone } from '../shared/begin-alone.ts'
 import { optionsForTools, toolsUpdate, useTools } from '../shared/use-tools.ts'
 import { keyOfMessage } from './ag-ui-event.ts'
-import { answersToInterrupts, isInterrupt } from './interrupts.ts'
+import { answersToInterrupts } from './interrupts.ts'
 import { lastTurnStart } from './last-turn.ts'
 import type { NewMessages } from './new-messages.ts'
 import { newMessagesOf } from './new-messages.ts'
@@ -69,7 +70,7 @@ function answersOf(conversation: Conversation, input: RunInput, { toPost }: NewM
   })
   const namedIds = new Set((input.resume ?? []).map(({ interruptId }) => interruptId.split(':')[0]))
   const interrupts = open
-    .filter(isInterrupt)
+    .filter(isForPeople)
     .filter((request) => namedIds.has(request.request_id) || isAwaited(conversation, request))
   const ids = new Set(interrupts.map(({ request_id: id }) => id))
   const entries = (input.resume ?? []).filter(({ interruptId }) => ids.has(interruptId.split(':')[0] ?? ''))

@@ -4,7 +4,8 @@ import type { EventOf } from '../../contract/events/event.ts'
 import type { OpenRequest } from '../../contract/request.ts'
 import { AnswerRequest } from '../../contract/request.ts'
 import type { AskedQuestion } from '../../contract/values/question.ts'
-import { DECLINE } from '../../contract/values/question.ts'
+import type { KindOfForm } from '../../contract/requests/request-forms.ts'
+import { decide, decisionOf, hasForm, questionForm } from '../../contract/requests/request-forms.ts'
 import { argumentsOf } from './ag-ui-event.ts'
 import type { ResumeEntry } from './run-input.ts'
 import type { GivenAnswer } from '../shared/answer-as.ts'
@@ -13,14 +14,9 @@ import { invalid, parseField } from '../shared/fields.ts'
 export type AgUiInterrupt = { readonly id: string; readonly reason: string; readonly [field: string]: unknown }
 
 /** Hooks and results of tools are answered elsewhere. */
-const INTERRUPT_KINDS = ['permission', 'question', 'elicitation', 'network'] as const
-type InterruptKind = (typeof INTERRUPT_KINDS)[number]
 type OpenInterrupt = Extract<OpenRequest, { kind: InterruptKind }>
+type InterruptKind = KindOfForm<'calls' | 'questions' | 'decision'>
 type OpenedEvent = Extract<EventOf<'RequestOpened'>, { kind: InterruptKind }>
-
-export const isInterrupt = <T extends { readonly kind: string }>(
-  request: T,
-): request is Extract<T, { readonly kind: InterruptKind }> => INTERRUPT_KINDS.some((kind) => kind === request.kind)
 
 /** `callIds`: those of its calls that still wait. */
 export function interruptsOf(
@@ -46,9 +42,9 @@ export function interruptsOf(
       }))
   const [toolCallId] = request.tool_use_ids
   const of = { id: interruptId(request, toolCallId), ...(toolCallId !== undefined && { toolCallId }), ...more }
-  if (request.kind === 'network') {
-    const message = `A command wants to reach ${argumentsOf(request.payload)}`
-    return [{ reason: 'network_approval', message, responseSchema: APPROVAL_SCHEMA, ...of }]
+  if (hasForm(request, 'decision')) {
+    const message = `${decisionOf(request).opening} ${argumentsOf(request.payload)}`
+    return [{ reason: `${request.kind}_approval`, message, responseSchema: APPROVAL_SCHEMA, ...of }]
   }
   const { questions } = request.payload
   return [{ reason: 'question', message: wordsOf(questions), responseSchema: schemaOf(questions), ...of }]
@@ -111,8 +107,7 @@ function answerTo(request: OpenInterrupt, entryFor: FindEntry): AnswerRequest {
     return parseField(AnswerRequest, { kind: 'permission', decisions })
   }
   const entry = entryFor(request, request.tool_use_ids[0])
-  if (request.kind === 'network')
-    return parseField(AnswerRequest, { kind: 'network', behavior: decisionIn(entry).behavior })
+  if (hasForm(request, 'decision')) return decide(request.kind, decisionIn(entry).behavior)
   return parseField(AnswerRequest, { kind: request.kind, answers: answersIn(entry, request.kind) })
 }
 
@@ -139,12 +134,9 @@ function decisionIn({ status, payload }: ResumeEntry): InterruptDecision {
     : { behavior: 'deny', ...(typeof message === 'string' && { message }) }
 }
 
-/** A form of an MCP server is declined: any other text would be the value of its first field. */
-const NO_ANSWER = { question: { '0': 'The user has not answered.' }, elicitation: { '0': DECLINE } }
-
-/** A text answers the first question. */
-function answersIn({ status, payload }: ResumeEntry, kind: keyof typeof NO_ANSWER): unknown {
-  if (status === 'cancelled') return NO_ANSWER[kind]
+/** A form that is held is declined: any other text would be the value of its first field. A text answers the first question. */
+function answersIn({ status, payload }: ResumeEntry, kind: KindOfForm<'questions'>): unknown {
+  if (status === 'cancelled') return questionForm(kind).unanswered?.answers ?? { '0': 'The user has not answered.' }
   if (typeof payload === 'string') return { '0': payload }
   return Object(payload)['answers']
 }

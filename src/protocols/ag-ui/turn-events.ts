@@ -1,7 +1,8 @@
 /** Turns the steps of a turn into the events of a run. Pure. */
+import { isForPeople } from '../../contract/requests/request-forms.ts'
 import type { Event, EventOf } from '../../contract/events/event.ts'
 import type { TransientEvent } from '../../contract/events/transient-event.ts'
-import { outputText } from '../../contract/events/output-text.ts'
+import { outputText } from '../../contract/values/output-text.ts'
 import type { TurnStep } from '../items/follow-turn.ts'
 import { TurnRequests } from '../items/turn-requests.ts'
 import type { TextKind, TurnChange } from '../items/turn-changes.ts'
@@ -12,7 +13,7 @@ import { Invocations } from './invocations.ts'
 import { endEvents } from './run-end.ts'
 import { TokenUsage } from './token-usage.ts'
 import type { AgUiInterrupt } from './interrupts.ts'
-import { interruptsOf, isInterrupt } from './interrupts.ts'
+import { interruptsOf } from './interrupts.ts'
 
 type TurnEventsOptions = {
   readonly threadId: string
@@ -197,7 +198,7 @@ function openInterrupts(waiting: TurnRequests, subagentOf: (parent: string) => s
   return waiting.list().flatMap(({ request, calls }) => {
     const { parent_tool_use_id: parent } = request
     const subagentRunId = parent === undefined ? undefined : subagentOf(parent)
-    return isInterrupt(request) ? interruptsOf(request, calls, subagentRunId) : []
+    return isForPeople(request) ? interruptsOf(request, calls, subagentRunId) : []
   })
 }
 

@@ -3,6 +3,7 @@ import type { Access } from '../../access/access.ts'
 import { Problem } from '../../contract/problem.ts'
 import type { OpenRequest } from '../../contract/request.ts'
 import { AnswerRequest } from '../../contract/request.ts'
+import { hasForm } from '../../contract/requests/request-forms.ts'
 import { AnswerQuestion } from '../../contract/values/question.ts'
 import type { Conversation } from '../../conversations/conversation.ts'
 import { matchOrThrow } from '../../conversations/requests/match-answers.ts'
@@ -48,7 +49,7 @@ export async function answerQuestions(
   const open = conversation.requests.list()
   const answers = questionAnswers.flatMap(({ requestId, answers: values }): GivenAnswer[] => {
     const request = open.find(({ request_id: id }) => id === requestId)
-    if (request?.kind !== 'question' && request?.kind !== 'elicitation') return []
+    if (!request || !hasForm(request, 'questions')) return []
     const answer = parseField(AnswerQuestion, { answers: values })
     // None is stored if another one is wrong.
     matchOrThrow(request.payload.questions, answer.answers)

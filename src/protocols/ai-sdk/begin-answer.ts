@@ -3,6 +3,8 @@ import { isDeepStrictEqual } from 'node:util'
 import type { Access } from '../../access/access.ts'
 import { Problem } from '../../contract/problem.ts'
 import type { EventOf } from '../../contract/events/event.ts'
+import { hasForm } from '../../contract/requests/request-forms.ts'
+import { REQUESTS } from '../../contract/requests/request-kinds.ts'
 import type { RewindRequest } from '../../contract/rewind.ts'
 import type { UserInput } from '../../contract/values/message.ts'
 import type { Conversation } from '../../conversations/conversation.ts'
@@ -109,11 +111,11 @@ const busy = (): Problem =>
 
 /** A message decides nothing. It ends questions. */
 function refuseWaiting({ requests }: Conversation): void {
-  const kinds = new Set(requests.list().map(({ kind }) => kind))
+  const waiting = requests.list()
   const advice = 'Send its answer first, or stop the agent.'
-  if (kinds.has('permission') || kinds.has('network') || kinds.has('hook'))
+  if (waiting.some(({ kind }) => REQUESTS[kind].scope === 'approve'))
     throw new Problem('waiting_for_confirmation', `The agent waits for a decision. ${advice}`)
-  if (kinds.has('client_tool'))
+  if (waiting.some((request) => hasForm(request, 'program')))
     throw new Problem('waiting_for_client', `The agent waits for the output of a tool of the page. ${advice}`)
 }
 

@@ -1,7 +1,7 @@
 /** Turns the steps of a turn into the chunks of its answer: live and replayed the same message. Pure. */
 import type { Event, EventOf } from '../../contract/events/event.ts'
 import type { StopReason } from '../../contract/events/status.ts'
-import { outputText } from '../../contract/events/output-text.ts'
+import { outputText } from '../../contract/values/output-text.ts'
 import type { TurnStep } from '../items/follow-turn.ts'
 import type { TurnChange } from '../items/turn-changes.ts'
 import type { AnswerPlace } from './answer-id.ts'

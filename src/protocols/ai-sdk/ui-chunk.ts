@@ -1,5 +1,5 @@
 /** The chunks of the UI message stream, version 1, that this server sends. Clients validate them strictly. */
-import type { RequestKind } from '../../contract/events/request-kinds.ts'
+import type { RequestKind } from '../../contract/requests/request-kinds.ts'
 
 export type UiTextKind = 'reasoning' | 'text'
 

@@ -5,8 +5,10 @@ import { ForkConversation } from '../../contract/conversation.ts'
 import type { EventType } from '../../contract/events/event.ts'
 import type { OpenRequestOf } from '../../contract/request.ts'
 import { AnswerRequest } from '../../contract/request.ts'
+import { decisionOf, hasForm, questionForm } from '../../contract/requests/request-forms.ts'
+import type { StoredKind } from '../../contract/requests/request-kinds.ts'
+import { isStored } from '../../contract/requests/request-kinds.ts'
 import { UserInput } from '../../contract/values/message.ts'
-import { DECLINE } from '../../contract/values/question.ts'
 import type { Conversation } from '../../conversations/conversation.ts'
 import { accessOf } from '../../http/guards/authorize.ts'
 import { mayCreate, ownKey } from '../../http/guards/limited-requests.ts'
@@ -196,14 +198,14 @@ function toolUseIdIn(conversationId: string, callId: string): string | undefined
   return call.conversationId === conversationId ? call.toolUseId : undefined
 }
 
-/** A question is closed by the next message, and hooks are not for clients of this protocol. */
-const ANSWERED_KINDS = ['permission', 'client_tool', 'network', 'elicitation'] as const
-type Waiting = OpenRequestOf<(typeof ANSWERED_KINDS)[number]>
+type Waiting = OpenRequestOf<StoredKind>
 
+/** What the next message does not close. Hooks are not for clients of this protocol. */
 const waitingIn = (conversation: Conversation): Waiting[] =>
   conversation.requests
     .list()
-    .filter((request): request is Waiting => ANSWERED_KINDS.some((kind) => kind === request.kind))
+    .filter((request): request is Waiting => isStored(request.kind))
+    .filter((request) => !hasForm(request, 'questions') || questionForm(request.kind).unanswered !== undefined)
 
 /** Answers everything that waits, or nothing: a call is never decided because it is not named. */
 function answersTo(conversation: Conversation, input: ResponseInput): readonly GivenAnswer[] {
@@ -240,12 +242,15 @@ function answerTo(
   request: Waiting,
   { parts, approvals, outputs }: ResponseInput,
 ): AnswerRequest {
-  if (request.kind === 'elicitation') {
-    if (parts.length === 0) throw stillWaits('A form of an MCP server waits. Send a message, which declines it.')
-    return { kind: 'elicitation', answers: { '0': DECLINE } }
+  if (hasForm(request, 'questions')) {
+    const { noun, unanswered } = questionForm(request.kind)
+    if (parts.length === 0 || !unanswered) throw stillWaits(`${noun} waits. Send a message, which declines it.`)
+    return { kind: request.kind, ...unanswered }
   }
-  if (request.kind === 'network')
-    throw stillWaits('The agent waits for a decision about a host. Decide with the API of the server.')
+  if (hasForm(request, 'decision'))
+    throw stillWaits(
+      `The agent waits for a decision about ${decisionOf(request).noun}. Decide with the API of the server.`,
+    )
   if (request.kind === 'client_tool') {
     const [id = ''] = request.tool_use_ids
     const answer = outputs.find(({ callId }) => toolUseIdIn(conversationId, callId) === id)

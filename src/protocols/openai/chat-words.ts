@@ -2,6 +2,7 @@
 import type { EventOf } from '../../contract/events/event.ts'
 import { titleOf } from '../../contract/events/call-title.ts'
 import type { OpenRequest } from '../../contract/request.ts'
+import { decisionOf, hasForm, questionForm } from '../../contract/requests/request-forms.ts'
 
 /** What a stream has after a text that the agent does not know. */
 export const TAKEN_BACK = '(The text above was cut off, and does not count.)'
@@ -14,17 +15,18 @@ type RequestShown = EventOf<'RequestOpened'> | OpenRequest
 
 /** `conversationId` undefined: nobody can answer, because the conversation ends with the answer. */
 export function waitingWords(request: RequestShown, conversationId: string | undefined): string {
-  const { request_id: id, kind, payload } = request
-  if ('questions' in payload) {
-    const questions = payload.questions.map(({ question, options }) =>
+  const { request_id: id, payload } = request
+  if (hasForm(request, 'questions')) {
+    const questions = request.payload.questions.map(({ question, options }) =>
       [question, ...options.map(({ label }, at) => `${at + 1}. ${label}`)].join('\n'),
     )
-    const how = kind === 'question' ? 'The next message is read as the answer.' : howTo(id, conversationId)
+    const isHeld = questionForm(request.kind).unanswered !== undefined
+    const how = isHeld ? howTo(id, conversationId) : 'The next message is read as the answer.'
     return [...questions, `(Request ${id}. ${how})`].join('\n\n')
   }
   const what = 'tool_uses' in payload ? payload.tool_uses.map(({ name, input }) => `${name} ${jsonOf(input)}`) : []
-  const host = 'host' in payload ? [`a connection to ${payload.host}`] : []
-  const subject = [...what, ...host].join('; ')
+  const matter = hasForm(request, 'decision') ? [decisionOf(request).matter] : []
+  const subject = [...what, ...matter].join('; ')
   return `(The agent waits for a decision${subject === '' ? '' : ` about ${subject}`}. ${howTo(id, conversationId)})`
 }
 

@@ -2,7 +2,7 @@
 import type { Event } from '../../contract/events/event.ts'
 import type { UserPart } from '../../contract/values/message.ts'
 import type { EventLog } from '../../events/event-log.ts'
-import { textOf } from '../../contract/events/output-text.ts'
+import { textOf } from '../../contract/values/output-text.ts'
 import { formatCallId } from './call-id.ts'
 import { approvalId, plainUuid } from './response-id.ts'
 

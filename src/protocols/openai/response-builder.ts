@@ -5,7 +5,8 @@ import type {
   ResponseReasoningItem,
 } from 'openai/resources/responses/responses'
 import type { EventOf } from '../../contract/events/event.ts'
-import { outputText } from '../../contract/events/output-text.ts'
+import { hasForm, questionForm } from '../../contract/requests/request-forms.ts'
+import { outputText } from '../../contract/values/output-text.ts'
 import type { Usage } from '../../contract/values/message.ts'
 import { NO_USAGE, addUsage } from '../../contract/values/message.ts'
 import type { TextKind, TurnChange } from '../items/turn-changes.ts'
@@ -262,11 +263,14 @@ function itemOf(
 const jsonOf = (value: unknown): string => (typeof value === 'string' ? value : JSON.stringify(value))
 
 /** Returns text about a request, for a client that cannot answer it in this protocol, and for questions, which the next message closes. */
-function wordsFor({ request_id, kind, payload }: EventOf<'RequestOpened'>): string {
-  if ('questions' in payload)
-    return payload.questions
+function wordsFor(request: EventOf<'RequestOpened'>): string {
+  const { request_id, kind, payload } = request
+  if (hasForm(request, 'questions'))
+    return request.payload.questions
       .map(({ question, options }) => [question, ...options.map(({ label }, at) => `${at + 1}. ${label}`)].join('\n'))
-      .concat(kind === 'elicitation' ? [`(The next message declines this form: request ${request_id}.)`] : [])
+      .concat(
+        questionForm(request.kind).unanswered ? [`(The next message declines this form: request ${request_id}.)`] : [],
+      )
       .join('\n\n')
   const calls = 'tool_uses' in payload ? payload.tool_uses.map(({ name, input }) => `${name} ${jsonOf(input)}`) : [kind]
   return `The agent waits for a decision: ${calls.join('; ')}. Decide about request ${request_id} with the API of the server.`

@@ -1,6 +1,6 @@
 /** The only way of the protocols to answer what waits: with the rights of the key. */
 import type { Access } from '../../access/access.ts'
-import { REQUESTS } from '../../contract/events/request-kinds.ts'
+import { REQUESTS } from '../../contract/requests/request-kinds.ts'
 import type { AnswerRequest } from '../../contract/request.ts'
 import type { Conversation } from '../../conversations/conversation.ts'
 import { limitAs } from '../../http/guards/profile-limits.ts'

@@ -1,13 +1,14 @@
 /** Lets the program answer the questions that the agent asks. A form of an MCP server that nobody answers is declined. */
 import type { Status } from '../../contract/events/status.ts'
-import { DECLINE } from '../../contract/values/question.ts'
+import type { KindOfForm } from '../../contract/requests/request-forms.ts'
+import { hasForm, questionForm } from '../../contract/requests/request-forms.ts'
 import { orAborted } from '../../lib/bounded-wait.ts'
 import type { AnswerQuestions } from '../options/query-options.ts'
 import { repeatLost } from '../errors/repeat-lost.ts'
 import type { Answerer, OpenedRequest, Work } from './request-responder.ts'
 import type { ResponderDeps } from './responder.ts'
 
-type QuestionOpened = Extract<OpenedRequest, { kind: 'question' | 'elicitation' }>
+type QuestionOpened = Extract<OpenedRequest, { kind: KindOfForm<'questions'> }>
 
 export class QuestionAnswerer implements Answerer {
   readonly #deps: ResponderDeps
@@ -20,7 +21,7 @@ export class QuestionAnswerer implements Answerer {
   }
 
   workOn(event: OpenedRequest): Work[] {
-    if (event.kind !== 'elicitation' && !(event.kind === 'question' && this.#answer)) return []
+    if (!hasForm(event, 'questions') || !(this.#answer || questionForm(event.kind).unanswered)) return []
     const [toolUseId = ''] = event.tool_use_ids
     return [{ toolUseId, run: (signal) => this.#answerEvent(event, toolUseId, signal) }]
   }
@@ -35,7 +36,7 @@ export class QuestionAnswerer implements Answerer {
     const { requests } = this.#deps.conversation
     const asking = async () => this.#answer?.(payload.questions, { signal, sessionId, toolUseId })
     // The call of a form keeps the run active: it cannot wait for another client as a question does.
-    const answers = (await orAborted(asking(), signal)) ?? (kind === 'elicitation' ? { '0': DECLINE } : undefined)
+    const answers = (await orAborted(asking(), signal)) ?? questionForm(kind).unanswered?.answers
     if (answers !== undefined)
       return void (await repeatLost(
         () => requests.answer(request_id, { kind, answers: { ...answers } }, { signal }),

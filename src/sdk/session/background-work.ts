@@ -4,15 +4,13 @@
  */
 import type { Event } from '../../contract/events/event.ts'
 import type { Status } from '../../contract/events/status.ts'
+import { hasForm } from '../../contract/requests/request-forms.ts'
+import { restOf } from '../../contract/requests/request-kinds.ts'
 import type { PendingRequestEvent } from './stopped-session.ts'
 
-/** The status of a main agent that waits for a request of this kind. */
-const STATUS_OF: Readonly<Partial<Record<PendingRequestEvent['kind'], Status>>> = {
-  permission: 'waiting_for_confirmation',
-  question: 'waiting_for_input',
-  elicitation: 'waiting_for_input',
-  client_tool: 'waiting_for_client',
-}
+/** The status of a main agent that waits for such a request. */
+const statusOf = (request: PendingRequestEvent): Status | undefined =>
+  restOf(request.kind) ?? (hasForm(request, 'questions') ? 'waiting_for_input' : undefined)
 
 export class BackgroundWork {
   /** The keys are the calls that they work for. */
@@ -52,9 +50,9 @@ export class BackgroundWork {
     }
   }
 
-  #addRequest({ kind, tool_use_ids }: PendingRequestEvent): void {
-    const status = STATUS_OF[kind]
-    if (status) for (const id of tool_use_ids) this.#asking.set(id, status)
+  #addRequest(request: PendingRequestEvent): void {
+    const status = statusOf(request)
+    if (status) for (const id of request.tool_use_ids) this.#asking.set(id, status)
   }
 
   /** False if there are none, or if one waits for what nobody here answers. */

@@ -4,6 +4,7 @@ import type { ConversationHandle } from '../../client/conversation/conversation-
 import type { Event } from '../../contract/events/event.ts'
 import type { TransientEvent } from '../../contract/events/transient-event.ts'
 import type { Status } from '../../contract/events/status.ts'
+import { isForPeople } from '../../contract/requests/request-forms.ts'
 import type { UserInput } from '../../contract/values/message.ts'
 import { settlesWithin } from '../../lib/bounded-wait.ts'
 import { withoutUndefined } from '../../lib/without-undefined.ts'
@@ -128,7 +129,7 @@ class FollowedSession {
     if (waiting.length === 0) return waiting
     // The prompt may have a message already.
     await setImmediate()
-    return this.#pump.hasMessage ? waiting.filter(({ kind }) => kind === 'client_tool') : waiting
+    return this.#pump.hasMessage ? waiting.filter((event) => !isForPeople(event)) : waiting
   }
 
   #onPrompted(isEmpty: boolean): void {

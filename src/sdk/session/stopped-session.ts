@@ -1,4 +1,5 @@
 /** How a session continues without a message: what waits in it is asked again, and a run that was cut off continues. */
+import { isStored } from '../../contract/requests/request-kinds.ts'
 import { AgentServerError } from '../../client/request/agent-server-error.ts'
 import type { ConversationHandle } from '../../client/conversation/conversation-handle.ts'
 import type { BodyOf } from '../../client/operations/operations.ts'
@@ -29,7 +30,7 @@ export async function readStopped(
 ): Promise<StoppedSession> {
   const { items } = await conversation.requests.list({}, options)
   // Hooks of clients are not in the log: their streams ask again.
-  const open = new Map(items.filter(({ kind }) => kind !== 'hook').map((request) => [request.request_id, request]))
+  const open = new Map(items.filter(({ kind }) => isStored(kind)).map((request) => [request.request_id, request]))
   const waiting: PendingRequestEvent[] = []
   const filter = { types: ['RequestOpened'], order: 'desc', before_seq: after + 1, limit: 100 } as const
   if (open.size === 0) return { status, after, waiting }

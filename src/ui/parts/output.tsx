@@ -1,6 +1,6 @@
 /** Text of a program: with its colours, and at first as much as a person reads. */
 import { useMemo, useState } from 'preact/hooks'
-import { outputText, partsOfOutput } from '../../contract/events/output-text.ts'
+import { outputText, partsOfOutput } from '../../contract/values/output-text.ts'
 import type { ImagePart } from '../../contract/values/message.ts'
 import { texts } from '../state/preferences.ts'
 import { ansiRuns } from '../text/ansi.ts'

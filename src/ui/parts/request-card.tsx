@@ -4,6 +4,8 @@ import { useRef, useState } from 'preact/hooks'
 import { AgentServerError } from '../../client/client.ts'
 import type { BodyOf } from '../../client/client.ts'
 import type { OpenRequest, OpenRequestOf } from '../../contract/request.ts'
+import type { KindOfForm } from '../../contract/requests/request-forms.ts'
+import { decide, decisionOf, hasForm, titleOfRequest } from '../../contract/requests/request-forms.ts'
 import type { AskedQuestion } from '../../contract/values/question.ts'
 import { refreshRequests } from '../state/live.ts'
 import { singleKeys, texts } from '../state/preferences.ts'
@@ -18,7 +20,8 @@ type Answer = BodyOf<'answerRequest'>
 type Props = { readonly conversationId: string; readonly request: OpenRequest; readonly children?: ComponentChildren }
 
 export function RequestCard({ conversationId, request, children }: Props) {
-  const { asks, already, moved } = texts.value
+  const { already, moved } = texts.value
+  const title = texts.value.inLanguage(titleOfRequest(request))
   const [fault, setFault] = useState<string>()
   const [isSent, setSent] = useState(false)
   const card = useRef<HTMLElement>(null)
@@ -39,15 +42,9 @@ export function RequestCard({ conversationId, request, children }: Props) {
   }
   const answering = { send, canSend: isArmed && !isSent }
   return (
-    <article
-      class="card request"
-      ref={card}
-      tabIndex={-1}
-      data-request={request.request_id}
-      aria-label={asks[request.kind]}
-    >
+    <article class="card request" ref={card} tabIndex={-1} data-request={request.request_id} aria-label={title}>
       <header>
-        <span class="badge wants">{asks[request.kind]}</span>
+        <span class="badge wants">{title}</span>
         {children}
         {request.agent_name !== undefined && (
           <span class="quiet">{texts.value.bySubagent(visible(request.agent_name))}</span>
@@ -69,17 +66,10 @@ export function RequestCard({ conversationId, request, children }: Props) {
 type Answering = { readonly send: (body: Answer) => Promise<void>; readonly canSend: boolean }
 
 function OpenCard({ request, ...answering }: Answering & { readonly request: OpenRequest }) {
-  switch (request.kind) {
-    case 'permission':
-      return <Permission request={request} {...answering} />
-    case 'question':
-    case 'elicitation':
-      return <Questions request={request} {...answering} />
-    case 'network':
-      return <Network request={request} {...answering} />
-    default:
-      return <p>{texts.value.programAnswers}</p>
-  }
+  if (hasForm(request, 'calls')) return <Permission request={request} {...answering} />
+  if (hasForm(request, 'questions')) return <Questions request={request} {...answering} />
+  if (hasForm(request, 'decision')) return <Decision request={request} {...answering} />
+  return <p>{texts.value.programAnswers}</p>
 }
 
 /** Others may decide some calls of a request, or change their input. */
@@ -141,24 +131,26 @@ function Permission({ request, send, canSend }: Answering & { readonly request: 
 const KeyHint = ({ name }: { readonly name: string }) =>
   singleKeys.value === 'on' ? <kbd aria-hidden="true">{name}</kbd> : null
 
-function Network({ request, send, canSend }: Answering & { readonly request: OpenRequestOf<'network'> }) {
-  const { allow, allowAlways, deny, fewRights, hostAsked } = texts.value
-  const { host, port } = request.payload
+type OpenDecision = OpenRequestOf<KindOfForm<'decision'>>
+
+function Decision({ request, send, canSend }: Answering & { readonly request: OpenDecision }) {
+  const { allow, allowAlways, deny, fewRights, inLanguage } = texts.value
+  const { sentence, remembered } = decisionOf(request)
   const isAllowed = may('approve')
-  const decide = (behavior: 'allow' | 'deny', remember = false) => void send({ kind: 'network', behavior, remember })
+  const answer = (behavior: 'allow' | 'deny', remember = false) => void send(decide(request.kind, behavior, remember))
   return (
     <>
-      <p>{hostAsked(visible(`${host}:${port}`))}</p>
+      <p>{visible(inLanguage(sentence))}</p>
       {isAllowed ? (
         <div class="actions">
-          <button type="button" class="primary" data-key="a" disabled={!canSend} onClick={() => decide('allow')}>
+          <button type="button" class="primary" data-key="a" disabled={!canSend} onClick={() => answer('allow')}>
             {allow} <KeyHint name="a" />
           </button>
-          <button type="button" data-key="d" disabled={!canSend} onClick={() => decide('deny')}>
+          <button type="button" data-key="d" disabled={!canSend} onClick={() => answer('deny')}>
             {deny} <KeyHint name="d" />
           </button>
-          {mayRemember() && (
-            <button type="button" disabled={!canSend} onClick={() => decide('allow', true)}>
+          {remembered !== undefined && mayRemember() && (
+            <button type="button" disabled={!canSend} onClick={() => answer('allow', true)}>
               {allowAlways}
             </button>
           )}
@@ -170,7 +162,7 @@ function Network({ request, send, canSend }: Answering & { readonly request: Ope
   )
 }
 
-type OpenForm = OpenRequestOf<'question'> | OpenRequestOf<'elicitation'>
+type OpenForm = OpenRequestOf<KindOfForm<'questions'>>
 
 function Questions({ request, send, canSend }: Answering & { readonly request: OpenForm }) {
   const { questions } = request.payload

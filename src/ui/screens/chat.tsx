@@ -1,6 +1,7 @@
 /** What was said and done, and the line for the next message. */
 import { memo } from 'preact/compat'
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
+import { titleOfRequest } from '../../contract/requests/request-forms.ts'
 import { requestOf } from '../../contract/events/opened-request.ts'
 import { Blank } from '../parts/blank.tsx'
 import { submitOnEnter } from '../parts/fields.ts'
@@ -121,7 +122,7 @@ const Row = memo(({ row, open, waiting }: RowProps) => {
 const isWaitingFor = ({ view }: OpenConversation): boolean => view.value?.status.startsWith('waiting') ?? false
 
 function RequestRow({ row: { request, end }, open }: { readonly row: RequestItem; readonly open: OpenConversation }) {
-  const { asks, answeredBy, closed, you } = texts.value
+  const { answeredBy, closed, inLanguage, you } = texts.value
   if (!end) return <RequestCard conversationId={open.id} request={requestOf(request)} />
   const who =
     end.type === 'RequestAnswered'
@@ -130,7 +131,7 @@ function RequestRow({ row: { request, end }, open }: { readonly row: RequestItem
   return (
     <div class="event">
       <p class="quiet">
-        {asks[request.kind]}: {who}
+        {inLanguage(titleOfRequest(request))}: {who}
       </p>
       <Origin event={request} open={open} name="" />
     </div>

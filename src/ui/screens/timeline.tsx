@@ -7,17 +7,21 @@ import { TimeStrip } from '../parts/time-strip.tsx'
 import { VirtualRows } from '../parts/virtual-rows.tsx'
 import type { OpenConversation } from '../state/conversation.ts'
 import { texts } from '../state/preferences.ts'
+import { titleOfRequest } from '../../contract/requests/request-forms.ts'
 import { addressOf } from '../state/route.ts'
 import type { SpanKind, TimeRange, TimeSpan } from '../state/timeline.ts'
 import { hasOpenSpan, isInRange, spansOf } from '../state/timeline.ts'
 
 export function Timeline({ open }: { readonly open: OpenConversation }) {
-  const { asks, nothingFailed, nothingTimed, tabs } = texts.value
+  const { inLanguage, nothingFailed, nothingTimed, tabs } = texts.value
   const [hasFailed, setFailed] = useState(false)
   const [range, setRange] = useState<TimeRange>()
   const rows = open.timed.value
   const until = hasOpenSpan(rows) ? now.value : 0
-  const spans = useMemo(() => spansOf(rows, until, (kind) => asks[kind]), [rows, until, asks])
+  const spans = useMemo(
+    () => spansOf(rows, until, (request) => inLanguage(titleOfRequest(request))),
+    [rows, until, inLanguage],
+  )
   const inRange = range ? spans.filter((span) => isInRange(span, range)) : spans
   const shownSpans = hasFailed ? inRange.filter(({ isFailed }) => isFailed) : inRange
   const longest = Math.max(1, ...shownSpans.filter(({ kind }) => kind !== 'pause').map(({ ms }) => ms))

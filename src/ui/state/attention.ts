@@ -1,6 +1,7 @@
 /** How a person who looks elsewhere learns that an agent needs them: the title, the icon, and notifications on wish. */
 import { effect, untracked } from '@preact/signals'
 import type { WaitingRequest } from '../../contract/request.ts'
+import { decisionOf, hasForm, titleOfRequest } from '../../contract/requests/request-forms.ts'
 import { short, visible } from '../text/visible.ts'
 import { forPeople, howManyWait, onRunEnd } from './live.ts'
 import type { EndedRun } from './live.ts'
@@ -42,10 +43,10 @@ function showDot(isShown: boolean): void {
 }
 
 function notifyOfRequest({ conversation_id, title, request }: WaitingRequest): void {
-  const { needsYou, asks } = texts.value
+  const { inLanguage, needsYou } = texts.value
   notifyUnlessMuted(request.request_id, conversation_id, needsYou, async () => ({
     title: title ?? needsYou,
-    body: `${asks[request.kind]}: ${visible(questionOf(request))}`,
+    body: `${inLanguage(titleOfRequest(request))}: ${visible(questionOf(request))}`,
   }))
 }
 
@@ -76,15 +77,7 @@ function notifyUnlessMuted(
 }
 
 function questionOf(request: WaitingRequest['request']): string {
-  switch (request.kind) {
-    case 'permission':
-      return request.payload.tool_uses.map(({ name }) => name).join(', ')
-    case 'question':
-    case 'elicitation':
-      return request.payload.questions.map(({ question }) => question).join(' ')
-    case 'network':
-      return request.payload.host
-    default:
-      return ''
-  }
+  if (hasForm(request, 'calls')) return request.payload.tool_uses.map(({ name }) => name).join(', ')
+  if (hasForm(request, 'questions')) return request.payload.questions.map(({ question }) => question).join(' ')
+  return hasForm(request, 'decision') ? decisionOf(request).short : ''
 }

@@ -1,6 +1,6 @@
 /** A conversation as Markdown: what was said and done, in order. */
 import { titleOf } from '../../contract/events/call-title.ts'
-import { outputText } from '../../contract/events/output-text.ts'
+import { outputText } from '../../contract/values/output-text.ts'
 import { ansiRuns } from '../text/ansi.ts'
 import { fenceText, inertMarkdown } from '../text/inert-markdown.ts'
 import { short, visible, visibleProse } from '../text/visible.ts'

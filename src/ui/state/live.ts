@@ -1,15 +1,13 @@
 /** What happens in all conversations: one connection to the firehose, and the lists that it keeps up to date. */
 import { computed, effect, signal } from '@preact/signals'
 import type { EventOf, EventType } from '../../contract/events/event.ts'
-import type { RequestKind } from '../../contract/events/request-kinds.ts'
 import type { WaitingRequest, WaitingRequests } from '../../contract/request.ts'
+import { KINDS_FOR_PEOPLE } from '../../contract/requests/request-forms.ts'
 import { texts } from './preferences.ts'
 import { serverNow } from './server-time.ts'
 import type { SummaryChange } from './summary-rows.ts'
 import { client, connections, lostSince, messageOf } from './session.ts'
 
-/** A client tool and a hook wait for a program. */
-const OF_PEOPLE = ['permission', 'question', 'elicitation', 'network'] as const satisfies RequestKind[]
 /** The requests that are read: more of them are read when these are answered. */
 const MOST = 200
 
@@ -115,7 +113,7 @@ async function followFirehose(signal: AbortSignal, readRequests: () => void, rea
 }
 
 export async function refreshRequests(): Promise<void> {
-  waiting.value = await client().conversations.requests({ kinds: [...OF_PEOPLE], limit: MOST })
+  waiting.value = await client().conversations.requests({ kinds: KINDS_FOR_PEOPLE, limit: MOST })
 }
 
 /** Calls at once, and again when it was called meanwhile: never two at a time. */

@@ -28,7 +28,7 @@ export const isInRange = (span: TimeSpan, { from, to }: TimeRange): boolean =>
 export function spansOf(
   rows: readonly ChatRow[],
   now: number,
-  nameOfRequest: (kind: (ChatRow & { kind: 'request' })['request']['kind']) => string,
+  nameOfRequest: (request: (ChatRow & { kind: 'request' })['request']) => string,
 ): TimeSpan[] {
   return rows.flatMap((row): TimeSpan[] => {
     const { key, seq } = row
@@ -42,7 +42,7 @@ export function spansOf(
     if (row.kind === 'request') {
       const start = Date.parse(row.request.timestamp)
       const ms = Math.max(0, (row.end ? Date.parse(row.end.timestamp) : now) - start)
-      return [{ key, seq, kind: 'pause', name: nameOfRequest(row.request.kind), start, ms, isFailed: false }]
+      return [{ key, seq, kind: 'pause', name: nameOfRequest(row.request), start, ms, isFailed: false }]
     }
     const { event } = row
     const end = Date.parse(event.timestamp)

@@ -1,4 +1,6 @@
 /** What the page says. The other languages have the same keys. */
+import type { InLanguages } from '../../contract/requests/form.ts'
+
 export const ENGLISH = {
   inbox: 'Inbox',
   jump: 'Go to …',
@@ -44,15 +46,7 @@ export const ENGLISH = {
   decided: { allow: 'already allowed', deny: 'already denied' },
   profile: 'Profile',
   fewRights: 'Your key may not decide this.',
-  asks: {
-    permission: 'Permission',
-    question: 'Question',
-    elicitation: 'Question of an MCP server',
-    client_tool: 'Waits for a program',
-    network: 'Network access',
-    hook: 'Waits for a program',
-  },
-  hostAsked: (host: string) => `The agent wants to connect to ${host}.`,
+  inLanguage: (words: InLanguages) => words.english,
   programAnswers: 'A program that uses the API answers this.',
   showAll: (count: string) => `Show all ${count} characters`,
   showLines: (count: number) => `Show all ${count} lines`,

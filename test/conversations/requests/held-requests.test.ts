@@ -42,8 +42,15 @@ function setHeld() {
     rests: () => ({ begin: () => {}, end: async () => {}, check: () => {} }),
   })
   const { signal, abort } = abortable()
-  const end = held.hold({ toolUseId: 'a', payload: PAYLOAD, signal })
-  return { stored, appended, held, end, abort, request: held.get(held.views()[0]!.request_id)! }
+  const end = held.hold({ kind: 'elicitation', toolUseId: 'a', payload: PAYLOAD, signal })
+  return {
+    stored,
+    appended,
+    held,
+    end,
+    abort,
+    request: held.get('elicitation', held.views('elicitation')[0]!.request_id)!,
+  }
 }
 
 function abortable() {
@@ -62,7 +69,7 @@ test('an answer is stored after its request, however early it comes', async () =
   stored.resolve()
   await answered
   expect(await end).toEqual({ by: 'answer', answer: FOUND })
-  expect(held.views()).toEqual([])
+  expect(held.views('elicitation')).toEqual([])
 })
 
 test('a request has one end in the log, although it is interrupted while its answer is being stored', async () => {

@@ -151,8 +151,10 @@ describe('a tool that asks while it runs', () => {
     options: [],
     multi_select: false,
   }))
-  const asker = tool('Asker', async (_, { elicit, toolUseId, signal }) => {
-    const answers = await elicit({ toolUseId, server: 'forms', questions, signal })
+  const asker = tool('Asker', async (_, { openRequest, toolUseId, signal }) => {
+    const answers = (
+      await openRequest({ kind: 'elicitation', toolUseId, payload: { server: 'forms', questions }, signal })
+    )?.answers
     if (!answers) return { output: 'nobody', error: { type: 'interrupted', message: 'Nobody answered.' } }
     return { output: `It was: ${JSON.stringify(answers)}` }
   })

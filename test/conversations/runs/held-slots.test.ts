@@ -10,8 +10,10 @@ import { call, endOf, eventsOf, gate, only, say, setBench, tool, until, userText
 import { mortalStore } from '../mortal-store.ts'
 
 const QUESTION = { question: 'Which?', header: 'h', options: [{ label: 'a', description: '' }], multi_select: false }
-const FORM = tool('Form', async (_, { elicit, toolUseId, signal }) => {
-  const answers = await elicit({ toolUseId, server: 'forms', questions: [QUESTION], signal })
+const FORM = tool('Form', async (_, { openRequest, toolUseId, signal }) => {
+  const answers = (
+    await openRequest({ kind: 'elicitation', toolUseId, payload: { server: 'forms', questions: [QUESTION] }, signal })
+  )?.answers
   return answers ? { output: 'filled' } : { output: '', error: { type: 'interrupted', message: 'Nobody answered.' } }
 })
 

@@ -4,9 +4,9 @@ import { homedir } from 'node:os'
 import { resolve } from 'node:path'
 import type { ConversationHandle } from '../../../client/conversation/conversation-handle.ts'
 import type { Event } from '../../../contract/events/event.ts'
-import { textOfParts } from '../../../contract/events/output-text.ts'
+import { textOfParts } from '../../../contract/values/output-text.ts'
 import { cleanLine, savedText } from '../state/clean-text.ts'
-import { resultOf } from '../../../contract/events/output-text.ts'
+import { resultOf } from '../../../contract/values/output-text.ts'
 import type { ChatContext } from './command.ts'
 
 const PAGE = 500

@@ -2,6 +2,8 @@
 import { AgentServerError } from '../../../client/request/agent-server-error.ts'
 import type { ToolDecision } from '../../../contract/values/permission.ts'
 import type { OpenRequestOf } from '../../../contract/request.ts'
+import type { KindOfForm } from '../../../contract/requests/request-forms.ts'
+import { decide, decisionOf, hasForm } from '../../../contract/requests/request-forms.ts'
 import type { Approval, ChatState } from '../state/chat-state.ts'
 import { startsOf } from '../state/chat-state.ts'
 import { cleanLine, cleanText, revealLine } from '../state/clean-text.ts'
@@ -22,7 +24,7 @@ type PanelContext = {
   readonly onReason: (approval: Approval) => void
 }
 type PanelDecision = Pick<ToolDecision, 'behavior' | 'remember' | 'updated_input' | 'message'>
-type OpenForm = OpenRequestOf<'question' | 'elicitation'>
+type OpenForm = OpenRequestOf<KindOfForm<'questions'>>
 type NamedPanel = { readonly key: string; readonly create: () => Panel }
 
 const CONFLICT = 409
@@ -70,10 +72,10 @@ export class AnswerPanels {
     const [approval] = waiting
     if (approval) return this.#approval(approval, waiting.length)
     const others = requests.filter(({ request_id }) => !answeredHere.has(request_id))
-    // A command waits for a host only for a short time.
-    const network = others.find((request) => request.kind === 'network')
-    if (network) return this.#network(network)
-    const question = others.find((request) => request.kind === 'question' || request.kind === 'elicitation')
+    // What waits for a decision waits only for a short time, as a command does for a host.
+    const decision = others.find((request) => hasForm(request, 'decision'))
+    if (decision) return this.#decision(decision)
+    const question = others.find((request) => hasForm(request, 'questions'))
     return question && this.#question(question)
   }
 
@@ -99,22 +101,26 @@ export class AnswerPanels {
     }
   }
 
-  #network({ request_id, payload }: OpenRequestOf<'network'>): NamedPanel {
+  #decision(request: OpenRequestOf<KindOfForm<'decision'>>): NamedPanel {
+    const { kind, request_id } = request
+    const { subject, question, remembered } = decisionOf(request)
     const { theme } = this.#context
-    const decide = (behavior: 'allow' | 'deny', remember: boolean) => () =>
+    const answer = (behavior: 'allow' | 'deny', remember: boolean) => () =>
       this.#answer(
         request_id,
-        (session) => session.conversation.requests.answer(request_id, { kind: 'network', behavior, remember }),
-        remember ? `connections to ${revealLine(`${payload.host}:${payload.port}`)}` : undefined,
+        (session) => session.conversation.requests.answer(request_id, decide(kind, behavior, remember)),
+        remember && remembered !== undefined ? revealLine(remembered) : undefined,
       )
     const keys: DecisionKey[] = [
-      { key: 'y', label: 'yes', run: decide('allow', false) },
-      { key: 'n', label: 'no', run: decide('deny', false) },
-      { key: 'a', label: 'always', run: decide('allow', true) },
+      { key: 'y', label: 'yes', run: answer('allow', false) },
+      { key: 'n', label: 'no', run: answer('deny', false) },
+      ...(remembered === undefined ? [] : [{ key: 'a', label: 'always', run: answer('allow', true) }]),
     ]
-    const body = (width: number) => exactLines(revealLine(`${payload.host}:${payload.port}`), width, '  ', '    ')
-    const title = 'Allow a command to connect?'
-    return { key: `host ${request_id}`, create: () => new DecisionPanel({ title, body, keys }, theme) }
+    const body = (width: number) => exactLines(revealLine(subject), width, '  ', '    ')
+    return {
+      key: `decision ${request_id}`,
+      create: () => new DecisionPanel({ title: question, body, keys }, theme),
+    }
   }
 
   #question(form: OpenForm): NamedPanel | undefined {

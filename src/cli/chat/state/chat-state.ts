@@ -1,8 +1,8 @@
 /** What the chat shows, as plain data: `reduce.ts` makes it from events, and `render/` draws it. */
 import type { Status } from '../../../contract/events/status.ts'
 import type { UsageByModel } from '../../../contract/values/message.ts'
-import type { RequestKind } from '../../../contract/events/request-kinds.ts'
-import type { OpenRequest, OpenRequestOf } from '../../../contract/request.ts'
+import type { KindOfForm } from '../../../contract/requests/request-forms.ts'
+import type { OpenRequestOf } from '../../../contract/request.ts'
 import type { Starts } from './diff-numbers.ts'
 
 export type Tone = 'info' | 'warning' | 'error'
@@ -70,13 +70,8 @@ export type Approval = {
   readonly agent: string | undefined
 }
 
-/** The kinds that the person at the terminal can answer. */
-export const SHOWN_KINDS = ['permission', 'question', 'elicitation', 'network'] as const satisfies RequestKind[]
-
-export type ShownRequest = OpenRequestOf<(typeof SHOWN_KINDS)[number]>
-
-export const isShown = (request: OpenRequest): request is ShownRequest =>
-  SHOWN_KINDS.some((kind) => kind === request.kind)
+/** What the person at the terminal can answer. */
+export type ShownRequest = OpenRequestOf<KindOfForm<'calls' | 'questions' | 'decision'>>
 
 export type ChatState = {
   readonly items: readonly Item[]

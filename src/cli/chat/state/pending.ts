@@ -1,9 +1,9 @@
 /** What waits for the user: a list that grows with requests and shrinks with answers, from whichever client they come. */
 import type { EventOf } from '../../../contract/events/event.ts'
 import { requestOf } from '../../../contract/events/opened-request.ts'
+import { decisionOf, hasForm, isForPeople } from '../../../contract/requests/request-forms.ts'
 import type { OpenRequestOf } from '../../../contract/request.ts'
 import type { Approval, ChatState, ShownRequest } from './chat-state.ts'
-import { isShown } from './chat-state.ts'
 import { addNotice, changeCall, hasCall } from './items.ts'
 
 /** Models use ids of calls again. */
@@ -19,37 +19,30 @@ export const approvalsIn = ({ request_id, agent_name, payload }: OpenRequestOf<'
 export function addRequest(state: ChatState, event: EventOf<'RequestOpened'>): ChatState {
   const request = requestOf(event)
   if (request.kind === 'client_tool') return waitForClient(state, request)
-  if (!isShown(request) || state.requests.some(({ request_id }) => request_id === request.request_id)) return state
+  if (!isForPeople(request) || state.requests.some(({ request_id }) => request_id === request.request_id)) return state
   return { ...state, requests: [...state.requests, request] }
 }
 
 export function afterAnswer(state: ChatState, event: EventOf<'RequestAnswered'>): ChatState {
   const closedRequest = state.requests.find(({ request_id }) => request_id === event.request_id)
-  switch (event.kind) {
-    case 'permission':
-      return event.answer.decisions.reduce((before, decision) => afterDecision(before, event, decision), state)
-    case 'question':
-    case 'elicitation': {
-      const answer = Object.values(event.answer.answers).flat().join(', ')
-      return withoutRequest(state, closedRequest, `The question was answered in another client: ${answer}`)
-    }
-    case 'network': {
-      if (closedRequest?.kind !== 'network') return state
-      const { host, port } = closedRequest.payload
-      const verb = event.answer.behavior === 'allow' ? 'allowed' : 'refused'
-      const by = event.answered_by === 'user' ? 'in another client' : 'by the server (policy)'
-      return withoutRequest(state, closedRequest, `${host}:${port} was ${verb} ${by}.`)
-    }
-    default: // nothing of it is shown; the result of a client tool follows
-      return state
+  if (event.kind === 'permission')
+    return event.answer.decisions.reduce((before, decision) => afterDecision(before, event, decision), state)
+  if (hasForm(event, 'questions')) {
+    const answer = Object.values(event.answer.answers).flat().join(', ')
+    return withoutRequest(state, closedRequest, `The question was answered in another client: ${answer}`)
   }
+  // Nothing of other kinds is shown; the result of a client tool follows.
+  if (!hasForm(event, 'decision') || !closedRequest || !hasForm(closedRequest, 'decision')) return state
+  const verb = event.answer.behavior === 'allow' ? 'allowed' : 'refused'
+  const by = event.answered_by === 'user' ? 'in another client' : 'by the server (policy)'
+  return withoutRequest(state, closedRequest, `${decisionOf(closedRequest).subject} was ${verb} ${by}.`)
 }
 
 export function afterClosing(state: ChatState, event: EventOf<'RequestClosed'>): ChatState {
   const closedRequest = state.requests.find(({ request_id }) => request_id === event.request_id)
-  if (closedRequest?.kind !== 'network') return withoutRequest(state, closedRequest)
-  const { host, port } = closedRequest.payload
-  return withoutRequest(state, closedRequest, `${host}:${port} was refused by the server (${event.reason}).`)
+  if (!closedRequest || !hasForm(closedRequest, 'decision')) return withoutRequest(state, closedRequest)
+  const { subject } = decisionOf(closedRequest)
+  return withoutRequest(state, closedRequest, `${subject} was refused by the server (${event.reason}).`)
 }
 
 /** A call that has its result asks nothing any more. */

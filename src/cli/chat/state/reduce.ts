@@ -16,7 +16,7 @@ import { withoutMessage } from './unread.ts'
 import { addRequest, afterAnswer, afterCallResult, afterClosing } from './pending.ts'
 import { reduceLocal } from './reduce-local.ts'
 import { addCommandMessage } from './shell-command.ts'
-import { resultOf } from '../../../contract/events/output-text.ts'
+import { resultOf } from '../../../contract/values/output-text.ts'
 import { withUsage } from './usage.ts'
 
 export type ChatEvent = Event | TransientEvent | LocalEvent

@@ -1,5 +1,5 @@
 /** The output of a tool as a person reads it: text, the two outputs of a command, or the list of tasks. */
-import type { UserPart } from '../values/message.ts'
+import type { UserPart } from './message.ts'
 
 /** Characters kept of a result: the log has all of it. */
 const MAX_RESULT_CHARS = 50_000

@@ -1,0 +1,43 @@
+import { expect, test } from 'vitest'
+import {
+  decide,
+  decisionOf,
+  hasForm,
+  isForPeople,
+  KINDS_FOR_PEOPLE,
+} from '../../src/contract/requests/request-forms.ts'
+import { REQUEST_KINDS, REQUESTS } from '../../src/contract/requests/request-kinds.ts'
+import { AnswerRequest } from '../../src/contract/request.ts'
+
+test.each(REQUEST_KINDS)('the texts that show a %s name fields of its payload only', (kind) => {
+  const { form, payload } = REQUESTS[kind]
+  const named = JSON.stringify(form).matchAll(/\{(\w+)\}/g)
+  const fields = Object.keys(payload.shape)
+  expect([...named].map(([, field]) => field).filter((field) => !fields.includes(field!))).toEqual([])
+})
+
+test.each(REQUEST_KINDS)('the answer in the example of a %s is one', (kind) => {
+  expect(AnswerRequest.parse({ kind, ...REQUESTS[kind].example }).kind).toBe(kind)
+})
+
+test('a decision is shown with the fields of its payload as they are', () => {
+  const request = { kind: 'network' as const, payload: { host: '{port}.example.com', port: 443 } }
+  const { subject, sentence, remembered } = decisionOf(request)
+  expect(subject).toBe('{port}.example.com:443')
+  expect(sentence.english).toBe('The agent wants to connect to {port}.example.com:443.')
+  expect(remembered).toBe('connections to {port}.example.com:443')
+})
+
+test('the answer to a decision is one that the server accepts', () => {
+  for (const kind of REQUEST_KINDS) {
+    const request = { kind }
+    if (!hasForm(request, 'decision')) continue
+    const answer = decide(request.kind, 'allow', true)
+    expect(AnswerRequest.parse(answer)).toEqual(answer)
+  }
+})
+
+test('a person answers all kinds but those of programs', () => {
+  expect(KINDS_FOR_PEOPLE).toEqual(['permission', 'question', 'elicitation', 'network'])
+  expect(REQUEST_KINDS.filter((kind) => !isForPeople({ kind }))).toEqual(['client_tool', 'hook'])
+})
