@@ -1,9 +1,11 @@
 /**
  * `node scripts/setting-tables.ts [--write]`: the options of the SDKs that are settings of a session, from the table of settings:
- * rows of docs/sdk.md and docs/python.md, and sdk/python/agent_server/settings.py. `--write` updates them.
+ * rows of docs/sdk.md and docs/python.md, and sdk/python/agent_server/settings.py; and the kinds of requests in docs/requests.md.
+ * `--write` updates them.
  */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { REQUEST_KINDS, REQUESTS } from '../src/contract/requests/request-kinds.ts'
 import { SETTINGS } from '../src/contract/settings.ts'
 import type { PlainSetting, ValueType } from '../src/sdk/options/setting-options.ts'
 import { isChangeable, optionNameOf, PLAIN_SETTINGS, valueTypeOf } from '../src/sdk/options/setting-options.ts'
@@ -31,6 +33,7 @@ export function settingFiles(): { readonly path: string; readonly is: string; re
     ['docs/sdk.md', (page) => withTable(page, optionNameOf)],
     ['docs/python.md', (page) => withNames(page, pythonNameOf)],
     ['sdk/python/agent_server/settings.py', pythonModule],
+    ['docs/requests.md', withKinds],
   ]
   return files.map(([path, make]) => {
     const is = readFileSync(join(ROOT, path), 'utf8')
@@ -43,6 +46,25 @@ function withTable(page: string, nameOf: NameOf): string {
   const fixed = PLAIN_SETTINGS.filter((setting) => !isChangeable(setting)).map((setting) => `\`${nameOf(setting)}\``)
   const kept = `A session that is continued keeps ${fixed.join(', ')}: other values are an error.`
   return withRows(page, ['| setting | meaning |', '|---|---|', ...rows, '', kept])
+}
+
+/** A kind is a link if the page has a heading that begins with it. */
+function withKinds(page: string): string {
+  const anchors = [...page.matchAll(/^## (.+)$/gm)].map(([, heading = '']) =>
+    heading.toLowerCase().replaceAll(' ', '-'),
+  )
+  const list = (fields: object) => Object.keys(fields).map((name) => `\`${name}\``)
+  const rows = REQUEST_KINDS.map((kind) => {
+    const { about, payload, answer, scope } = REQUESTS[kind]
+    const anchor = anchors.find((each) => each.startsWith(kind.replaceAll('_', '-')))
+    const name = anchor === undefined ? `\`${kind}\`` : `[\`${kind}\`](#${anchor})`
+    return `| ${name} | ${about} | ${list(payload.shape).join(', ')} | ${list(answer).join(', ')} | \`${scope}\` |`
+  })
+  return withRows(page, [
+    '| `kind` | opened when | `payload` | answer | scope to answer |',
+    '|---|---|---|---|---|',
+    ...rows,
+  ])
 }
 
 /** The names alone: the page refers to another one for their meaning. */

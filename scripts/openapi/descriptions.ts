@@ -1,4 +1,6 @@
 /** What the document says beyond the summaries of the routes: one paragraph for each operation, by its id. A test wants one for each. */
+import { REQUEST_KINDS, REQUESTS } from '../../src/contract/requests/request-kinds.ts'
+
 export const DESCRIPTIONS: Readonly<Record<string, string>> = {
   me: 'Returns the name, the scopes and the limits of the key of the request. Each key may ask.',
   createKey: 'Creates a key with scopes of its creator. The response contains the key, which is returned only once.',
@@ -78,8 +80,7 @@ export const DESCRIPTIONS: Readonly<Record<string, string>> = {
     'Returns what waits in the conversations that the key may see, page by page. Opens no conversation that is closed.',
   listRequests: 'Returns what waits for a user or a program. The input of a hook is shown to its client only.',
   getRequest: 'Returns one request as the list has it.',
-  answerRequest:
-    'The key needs the scope `approve` for the kinds permission, network and hook, and `write` for question, elicitation and client_tool. The same answer again changes nothing; another one is refused. After the last answer that a run waits for, it continues.',
+  answerRequest: `The key needs the scope \`approve\` for the kinds ${kindsWith('approve')}, and \`write\` for ${kindsWith('write')}. The same answer again changes nothing; another one is refused. After the last answer that a run waits for, it continues.`,
   listPermissionRules: 'Returns the rules that decide about tool calls, by what they do.',
   replacePermissionRules:
     'Replaces all three lists. The rules apply to calls that have not begun; calls that wait still need a decision.',
@@ -192,6 +193,11 @@ export const PARAMETERS: Readonly<Record<string, string>> = {
   'if-range': 'Send the range only if the file still has this entity tag or date; otherwise the whole file.',
   'if-modified-since': 'Only if the file was modified after this date (RFC 9110).',
   'if-unmodified-since': 'Only if the file was not modified after this date (RFC 9110).',
+}
+
+/** The kinds that need the scope, as words of a sentence. A function, because it is used above. */
+function kindsWith(scope: 'approve' | 'write'): string {
+  return new Intl.ListFormat('en-GB').format(REQUEST_KINDS.filter((kind) => REQUESTS[kind].scope === scope))
 }
 
 /** A description page cannot show a response that has no end, so it says what does. A function, because it is used above. */
