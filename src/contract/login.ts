@@ -5,12 +5,6 @@ import { Scope } from './key.ts'
 /** The header with the half of a login that the page keeps; the other half is a cookie. */
 export const LOGIN_HEADER = 'x-login'
 
-/**
- * The name under which a page keeps that half in its `localStorage`: all pages of this server use one login. Below a path of a
- * proxy, the path follows.
- */
-export const LOGIN_VALUE_NAME = 'login'
-
 /** A login ends when it was not used for this long, in milliseconds. */
 export const LOGIN_IDLE_MS = 12 * 3_600_000
 /** A login ends at this age. */

@@ -8,21 +8,26 @@ import { borrowServer } from '../support/shared-server.ts'
 import type { TestServer } from '../support/server.ts'
 
 let server: TestServer
+let modules: readonly string[]
 beforeAll(async () => {
-  await provideDashboard()
+  modules = await provideDashboard()
   server = await borrowServer()
   return () => server[Symbol.asyncDispose]()
 })
 
 const KILOBYTE = 1000
 
-test('the first screen is at most 150 kB, and everything at most 300 kB, with gzip', () => {
+test('the page has no schemas', () => {
+  expect(modules.filter((path) => path.includes('/node_modules/zod/'))).toEqual([])
+})
+
+test('the first screen is at most 110 kB, and everything at most 300 kB, with gzip', () => {
   const sizeOf = (name: string) => statSync(join(pageFolder(), name)).size
   const first = [...readFileSync(join(pageFolder(), 'index.html'), 'utf8').matchAll(/(?:src|href)="([^"/]+)"/g)].map(
     ([, name]) => `${name}.gz`,
   )
   expect(first.length).toBeGreaterThan(2)
-  expect(first.reduce((sum, name) => sum + sizeOf(name), 0)).toBeLessThan(150 * KILOBYTE)
+  expect(first.reduce((sum, name) => sum + sizeOf(name), 0)).toBeLessThan(110 * KILOBYTE)
   const all = readdirSync(pageFolder()).filter((name) => name.endsWith('.gz'))
   expect(all.reduce((sum, name) => sum + sizeOf(name), 0)).toBeLessThan(300 * KILOBYTE)
 })
