@@ -28,16 +28,19 @@ test('a decision is shown with the fields of its payload as they are', () => {
   expect(remembered).toBe('connections to {port}.example.com:443')
 })
 
-test('the answer to a decision is one that the server accepts', () => {
-  for (const kind of REQUEST_KINDS) {
-    const request = { kind }
-    if (!hasForm(request, 'decision')) continue
-    const answer = decide(request.kind, 'allow', true)
+const DECISIONS = REQUEST_KINDS.flatMap((kind) => {
+  const { form } = REQUESTS[kind]
+  return form.is === 'decision' ? [kind as KindOfForm<'decision'>] : []
+})
+
+test.each(DECISIONS)('the answer to a %s is one that the server accepts', (kind) => {
+  for (const remember of [true, false]) {
+    const answer = decide(kind, 'allow', remember)
     expect(AnswerRequest.parse(answer)).toEqual(answer)
   }
 })
 
-test('a person answers all kinds but those of programs', () => {
-  expect(KINDS_FOR_PEOPLE).toEqual(['permission', 'question', 'elicitation', 'network'])
-  expect(REQUEST_KINDS.filter((kind) => !isForPeople({ kind }))).toEqual(['client_tool', 'hook'])
+test('programs answer client tools and hooks, and a person all other kinds', () => {
+  const others = REQUEST_KINDS.filter((kind) => !KINDS_FOR_PEOPLE.includes(kind))
+  expect(others).toEqual(['client_tool', 'hook'])
 })
