@@ -1,11 +1,6 @@
 import { expect, test } from 'vitest'
-import {
-  decide,
-  decisionOf,
-  hasForm,
-  isForPeople,
-  KINDS_FOR_PEOPLE,
-} from '../../src/contract/requests/request-forms.ts'
+import type { KindOfForm } from '../../src/contract/requests/request-forms.ts'
+import { decide, decisionOf, KINDS_FOR_PEOPLE } from '../../src/contract/requests/request-forms.ts'
 import { REQUEST_KINDS, REQUESTS } from '../../src/contract/requests/request-kinds.ts'
 import { AnswerRequest } from '../../src/contract/request.ts'
 
