@@ -23,10 +23,7 @@ test('a decision is shown with the fields of its payload as they are', () => {
   expect(remembered).toBe('connections to {port}.example.com:443')
 })
 
-const DECISIONS = REQUEST_KINDS.flatMap((kind) => {
-  const { form } = REQUESTS[kind]
-  return form.is === 'decision' ? [kind as KindOfForm<'decision'>] : []
-})
+const DECISIONS = REQUEST_KINDS.filter((kind): kind is KindOfForm<'decision'> => REQUESTS[kind].form.is === 'decision')
 
 test.each(DECISIONS)('the answer to a %s is one that the server accepts', (kind) => {
   for (const remember of [true, false]) {
