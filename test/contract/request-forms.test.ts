@@ -1,7 +1,15 @@
 import { expect, test } from 'vitest'
 import type { KindOfForm } from '../../src/contract/requests/request-forms.ts'
-import { decide, decisionOf, KINDS_FOR_PEOPLE } from '../../src/contract/requests/request-forms.ts'
-import { REQUEST_KINDS, REQUESTS } from '../../src/contract/requests/request-kinds.ts'
+import {
+  decide,
+  decisionOf,
+  hasForm,
+  isForPeople,
+  KINDS_FOR_PEOPLE,
+  titleOfRequest,
+} from '../../src/contract/requests/request-forms.ts'
+import type { RequestKind } from '../../src/contract/requests/request-kinds.ts'
+import { isStored, REQUEST_KINDS, REQUESTS, restOf } from '../../src/contract/requests/request-kinds.ts'
 import { AnswerRequest } from '../../src/contract/request.ts'
 
 test.each(REQUEST_KINDS)('the texts that show a %s name fields of its payload only', (kind) => {
@@ -35,4 +43,13 @@ test.each(DECISIONS)('the answer to a %s is one that the server accepts', (kind)
 test('programs answer client tools and hooks, and a person all other kinds', () => {
   const others = REQUEST_KINDS.filter((kind) => !KINDS_FOR_PEOPLE.includes(kind))
   expect(others).toEqual(['client_tool', 'hook'])
+})
+
+test('a client shows no request of a kind that it does not know, and ends at none', () => {
+  const request = JSON.parse('{"kind": "of-a-newer-server", "payload": {}}') as { kind: RequestKind }
+  expect(isForPeople(request)).toBe(false)
+  expect(hasForm(request, 'program')).toBe(false)
+  expect(titleOfRequest(request).english).toBe('of-a-newer-server')
+  expect(restOf(request.kind)).toBeUndefined()
+  expect(isStored(request.kind)).toBe(true)
 })

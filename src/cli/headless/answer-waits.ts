@@ -3,7 +3,7 @@ import { AgentServerError } from '../../client/request/agent-server-error.ts'
 import type { ConversationHandle } from '../../client/conversation/conversation-handle.ts'
 import type { Event, EventOf } from '../../contract/events/event.ts'
 import type { KindOfForm } from '../../contract/requests/request-forms.ts'
-import { decide, decisionOf, hasForm, questionForm } from '../../contract/requests/request-forms.ts'
+import { decide, decisionOf, hasForm, isForPeople, questionForm } from '../../contract/requests/request-forms.ts'
 
 export type DeniedCall = {
   /** Name of the tool, or the kind of the request. */
@@ -23,9 +23,9 @@ const NO_ANSWER =
 const NOT_PENDING: ReadonlySet<string> = new Set(['already_answered', 'request_not_found', 'request_closed'])
 
 /** What nobody else answers. */
-export type Wait = Exclude<EventOf<'RequestOpened'>, { kind: KindOfForm<'program'> }>
+export type Wait = Extract<EventOf<'RequestOpened'>, { kind: KindOfForm<'calls' | 'questions' | 'decision'> }>
 
-export const isWait = (event: Event): event is Wait => event.type === 'RequestOpened' && !hasForm(event, 'program')
+export const isWait = (event: Event): event is Wait => event.type === 'RequestOpened' && isForPeople(event)
 
 /** Returns what it has denied: nothing if another client has answered. */
 export async function answerWait({ requests }: ConversationHandle, event: Wait): Promise<readonly DeniedCall[]> {

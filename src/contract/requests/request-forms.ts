@@ -13,23 +13,27 @@ export type KindOfForm<Is extends Form['is']> = {
   [K in RequestKind]: (typeof REQUESTS)[K]['form']['is'] extends Is ? K : never
 }[RequestKind]
 
+/** A client can meet kinds of a newer server, which have none. */
+const FORMS: ReadonlyMap<string, Form> = new Map(Object.entries(REQUESTS).map(([kind, { form }]) => [kind, form]))
+
 type OfKind<K extends RequestKind> = { readonly kind: K; readonly payload: object }
 
 export const hasForm = <Is extends Form['is'], Request extends { readonly kind: RequestKind }>(
   request: Request,
   is: Is,
-): request is Extract<Request, { readonly kind: KindOfForm<Is> }> => REQUESTS[request.kind].form.is === is
+): request is Extract<Request, { readonly kind: KindOfForm<Is> }> => FORMS.get(request.kind)?.is === is
 
 /** False for what programs answer. */
 export const isForPeople = <Request extends { readonly kind: RequestKind }>(
   request: Request,
 ): request is Extract<Request, { readonly kind: KindOfForm<'calls' | 'questions' | 'decision'> }> =>
-  REQUESTS[request.kind].form.is !== 'program'
+  (FORMS.get(request.kind)?.is ?? 'program') !== 'program'
 
 // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the keys of the table
 export const KINDS_FOR_PEOPLE = (Object.keys(REQUESTS) as RequestKind[]).filter((kind) => isForPeople({ kind }))
 
-export const titleOfRequest = ({ kind }: { readonly kind: RequestKind }): Form['title'] => REQUESTS[kind].form.title
+export const titleOfRequest = ({ kind }: { readonly kind: RequestKind }): Form['title'] =>
+  FORMS.get(kind)?.title ?? { english: kind, german: kind }
 
 /** The texts of a decision, with the fields of its payload. */
 export function decisionOf({ kind, payload }: OfKind<KindOfForm<'decision'>>): DecisionForm {

@@ -31,22 +31,27 @@ export type StoredKind = {
 /** The kinds that a running call holds. */
 export type HeldKind = { [K in RequestKind]: (typeof REQUESTS)[K]['waits'] extends 'call' ? K : never }[RequestKind]
 
-export const isHeld = (kind: RequestKind): kind is HeldKind => REQUESTS[kind].waits === 'call'
-
-type Rest = Extract<KindOfRequest['waits'], `waiting_${string}`>
-
-const isRest = (waits: KindOfRequest['waits']): waits is Rest => waits.startsWith('waiting_')
-
-/** The status of a run that rests until the request is answered; undefined if none does. */
-export function restOf(kind: RequestKind): Rest | undefined {
-  const { waits } = REQUESTS[kind]
-  return isRest(waits) ? waits : undefined
-}
-
 // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the keys of the table
 export const REQUEST_KINDS = Object.keys(REQUESTS) as [RequestKind, ...RequestKind[]]
 
-export const isStored = (kind: RequestKind): kind is StoredKind => 'opened' in REQUESTS[kind]
+/** A client can meet kinds of a newer server, which are not in it. */
+const KNOWN_KINDS: ReadonlyMap<string, KindOfRequest> = new Map(Object.entries(REQUESTS))
+
+export const isHeld = (kind: RequestKind): kind is HeldKind => KNOWN_KINDS.get(kind)?.waits === 'call'
+
+/** True, too, for a kind that is not known. */
+export const isStored = (kind: RequestKind): kind is StoredKind =>
+  !KNOWN_KINDS.has(kind) || KNOWN_KINDS.get(kind)?.opened !== undefined
+
+type Rest = Extract<KindOfRequest['waits'], `waiting_${string}`>
+
+const isRest = (waits: KindOfRequest['waits'] | undefined): waits is Rest => waits?.startsWith('waiting_') === true
+
+/** The status of a run that rests until the request is answered; undefined if none does. */
+export function restOf(kind: RequestKind): Rest | undefined {
+  const waits = KNOWN_KINDS.get(kind)?.waits
+  return isRest(waits) ? waits : undefined
+}
 
 // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- there are some
 export const STORED_KINDS = REQUEST_KINDS.filter(isStored) as [StoredKind, ...StoredKind[]]
