@@ -1,6 +1,7 @@
 /**
  * The kinds of requests to the outside. A new kind is a file of this folder and a line of this table: events, lists, answers,
- * scopes, what clients show, and the line that terminals print follow from the file.
+ * scopes, what clients show, and the line that terminals print follow from the file. A kind that no call holds also needs a
+ * `RequestHandler`, because what its answer does is inside of a conversation, above this folder.
  */
 import { z } from 'zod'
 import { clientToolKind } from './client-tool.ts'

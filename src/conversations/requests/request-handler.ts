@@ -1,4 +1,4 @@
-/** What each kind of request provides. */
+/** What each kind of request provides. The kinds that calls hold have `HeldHandler`; a kind that waits elsewhere has its own. */
 import type { RequestKind } from '../../contract/requests/request-kinds.ts'
 import type { AnswerOf, OpenRequestOf } from '../../contract/request.ts'
 
