@@ -31,9 +31,11 @@ export function createRouteTable(): RouteTable {
 }
 
 function patternOf(url: string): RegExp {
-  const parts = url
-    .split('/')
-    .map((part) => (part.startsWith(':') ? '[^/]+' : part === '*' ? '.*' : RegExp.escape(part)))
+  const parts = url.split('/').map((part) => {
+    // Two colons are one that begins no parameter.
+    const name = part.replaceAll('::', ':')
+    return part.startsWith(':') ? '[^/]+' : part === '*' ? '.*' : RegExp.escape(name)
+  })
   // oxlint-disable-next-line regexp/built -- names between slashes, and one `.*` at the end
   return new RegExp(`^${parts.join('/')}/?$`)
 }

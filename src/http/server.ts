@@ -140,7 +140,7 @@ export async function createHttpServer(deps: HttpDeps): Promise<FastifyInstance>
   // Requests that reach this hook will be executed.
   app.addHook('onRequest', async (request, reply) => {
     // Refuse before a body arrives that no handler reads.
-    if (request.is404) refuseUnknown(request.url, routes)
+    if (request.is404) refuseUnknown(request, reply, routes)
     const { config } = request.routeOptions
     if (deps.isStarting() && !config.public && !config.early) {
       if (wantsEventStream(request)) await waitToStream(reply, deps.untilStarted)
@@ -158,7 +158,7 @@ export async function createHttpServer(deps: HttpDeps): Promise<FastifyInstance>
   })
   if (peers) forwardByBody(app, peers)
   keepConversationsOpen(app, deps.manager)
-  app.setNotFoundHandler(async ({ url }) => refuseUnknown(url, routes))
+  app.setNotFoundHandler(async (request, reply) => refuseUnknown(request, reply, routes))
 
   const admit: CheckKey = async (request, authorization) => {
     await checkKey(request, authorization)
@@ -282,10 +282,13 @@ function keepConversationsOpen(app: FastifyInstance, manager: Pick<RouteDeps['ma
 const PREFIX = /^(?:\/api)?(?:\/v\d{1,2})?(?=\/)/
 
 /** Throws `method_not_allowed` for a path that has other methods, and `not_found` otherwise. */
-function refuseUnknown(url: string, routes: RouteTable): never {
+function refuseUnknown({ url }: FastifyRequest, reply: FastifyReply, routes: RouteTable): never {
   const allow = routes.methodsOf(url)
-  if (allow.length > 0)
-    throw new Problem('method_not_allowed', `This route answers ${allow.join(', ')}.`, { details: { allow } })
+  if (allow.length > 0) {
+    const answeredMethods = allow.join(', ')
+    void reply.header('allow', answeredMethods)
+    throw new Problem('method_not_allowed', `This route answers ${answeredMethods}.`, { details: { allow } })
+  }
   const prefix = PREFIX.exec(url)?.[0] ?? ''
   if (prefix !== '' && routes.methodsOf(url.slice(prefix.length)).length > 0)
     throw new Problem(

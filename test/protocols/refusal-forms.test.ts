@@ -78,13 +78,21 @@ const PROTOCOLS: Readonly<Record<string, Protocol>> = {
 }
 const ROWS = Object.entries(PROTOCOLS).map(([name, protocol]) => ({ name, ...protocol }))
 
-type Sent = { readonly body: string; readonly key?: string; readonly type?: string }
+type Sent = {
+  readonly body?: string
+  readonly key?: string
+  readonly type?: string
+  readonly method?: string
+}
 
-async function send({ path, headers }: Protocol, { body, key = KEY, type = 'application/json' }: Sent) {
+async function send(
+  { path, headers }: Pick<Protocol, 'path' | 'headers'>,
+  { body, key = KEY, type = 'application/json', method = 'POST' }: Sent,
+) {
   const response = await fetch(server.url + path, {
-    method: 'POST',
+    method,
     headers: { 'content-type': type, ...headers, ...(key !== '' && { authorization: `Bearer ${key}` }) },
-    body,
+    ...(body !== undefined && { body }),
   })
   const text = await response.text()
   const json = /^data: (.*)$/m.exec(text)?.[1] ?? text
@@ -118,6 +126,29 @@ test.each(ROWS)('$name refuses bodies that are too large, of another type, or no
   expect(await send(protocol, { body: large })).toMatchObject({ status: 413, body: form })
   expect(await send(protocol, { body: 'x', type: 'text/plain' })).toMatchObject({ status: 415, body: form })
   expect(await send(protocol, { body: '{"a": ' })).toMatchObject({ status: brokenStatus, body: form })
+})
+
+test.each(ROWS)('$name refuses routes and methods that it does not have', async (protocol) => {
+  const { path, form } = protocol
+  for (const method of ['PUT', 'PATCH']) {
+    const refused = await send(protocol, { method, body: '{}' })
+    expect(refused).toMatchObject({ status: 405, body: form })
+    expect(refused.headers.get('allow')).toContain('POST')
+  }
+  for (const method of ['GET', 'POST', 'DELETE']) {
+    const other = { ...protocol, path: `${path}/nothing/is/here` }
+    const sent = { method, ...(method === 'POST' && { body: '{}' }) }
+    const refused = await send(other, sent)
+    expect(refused).toMatchObject({ status: 404, body: form })
+    expect(refused.headers.get('allow')).toBeNull()
+  }
+})
+
+test('the card of A2A refuses other methods in the form of A2A', async () => {
+  const { form } = PROTOCOLS['A2A by HTTP']!
+  const refused = await send({ path: '/.well-known/agent-card.json' }, { method: 'POST', body: '{}' })
+  expect(refused).toMatchObject({ status: 405, body: form })
+  expect(refused.headers.get('allow')).toContain('GET')
 })
 
 test('a full disk is an error of each protocol, and each works when there is room', async () => {

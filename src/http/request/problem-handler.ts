@@ -30,7 +30,6 @@ export function handleError(
     if (problem.status === 503) return dropConnection(reply)
   }
   if (problem.code === 'unauthorized') void reply.header('www-authenticate', 'Bearer realm="agent-server"')
-  if (problem.code === 'method_not_allowed') void reply.header('allow', [problem.details?.['allow']].flat().join(', '))
   if (problem.code === 'upgrade_required') void reply.header('upgrade', 'websocket').header('connection', 'upgrade')
   const retryAfter = problem.status === 503 ? 1 : problem.details?.['retry_after']
   if (typeof retryAfter === 'number') void reply.header('retry-after', retryAfter)

@@ -1,27 +1,25 @@
-/** Routes for profiles: any key sees which there are, and those with the scope `admin` what they say. */
+/** Routes for profiles: any key sees which it may use, and those with the scope `admin` what they say. */
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { ProfileName } from '../../contract/conversations/given-fields.ts'
 import { Profile, ProfileList, PutProfile } from '../../contract/profile.ts'
 import type { Profiles } from '../../conversations/profiles/profiles.ts'
+import type { ConversationManager } from '../../conversations/manager.ts'
 import { accessOf } from '../guards/authorize.ts'
+import { usableProfiles } from '../guards/usable-profiles.ts'
 import { describeRoute } from '../openapi/describe-route.ts'
 
 const ByName = z.strictObject({ name: ProfileName })
 
-export const profileRoutes: FastifyPluginAsyncZod<{ profiles: () => Promise<Profiles> }> = async (
-  app,
-  { profiles },
-) => {
+type ProfileDeps = { readonly profiles: () => Promise<Profiles>; readonly manager: ConversationManager }
+
+export const profileRoutes: FastifyPluginAsyncZod<ProfileDeps> = async (app, { profiles, manager }) => {
   const describe = describeRoute('profiles')
 
   app.get(
     '/profiles',
     { schema: { ...describe('listProfiles', 'List the profiles'), response: { 200: ProfileList } } },
-    async (request) => {
-      const { profiles: allowedNames } = accessOf(request).limits
-      return (await profiles()).list((name) => allowedNames?.has(name) ?? true)
-    },
+    async (request) => (await profiles()).list(await usableProfiles(manager, accessOf(request))),
   )
 
   app.get(

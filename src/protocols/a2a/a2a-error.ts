@@ -114,9 +114,9 @@ const OF_HTTP: ReadonlySet<number> = new Set([401, 403, 413, 415, 429])
 
 export function sendRpcProblem(forms: ErrorForms, id: RpcId, reply: FastifyReply): FastifyReply {
   const { status, retryAfter } = forms
-  const shownStatus = OF_HTTP.has(status) || status >= 500 ? status : 200
+  const isOfHttp = reply.request.is404 || OF_HTTP.has(status) || status >= 500
   const body = JSON.stringify(rpcError(forms, id))
-  return sendErrorReply(reply, { status: shownStatus, retryAfter, type: 'application/json', body })
+  return sendErrorReply(reply, { status: isOfHttp ? status : 200, retryAfter, type: 'application/json', body })
 }
 
 export function sendHttpProblem({ status, retryAfter, http }: ErrorForms, reply: FastifyReply): FastifyReply {

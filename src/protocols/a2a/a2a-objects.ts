@@ -15,13 +15,16 @@ export type A2aMessage = {
   readonly parts: readonly A2aPart[]
 }
 
-export type TaskState =
-  | 'TASK_STATE_SUBMITTED'
-  | 'TASK_STATE_WORKING'
-  | 'TASK_STATE_INPUT_REQUIRED'
-  | 'TASK_STATE_COMPLETED'
-  | 'TASK_STATE_FAILED'
-  | 'TASK_STATE_CANCELED'
+export const TASK_STATES = [
+  'TASK_STATE_SUBMITTED',
+  'TASK_STATE_WORKING',
+  'TASK_STATE_INPUT_REQUIRED',
+  'TASK_STATE_COMPLETED',
+  'TASK_STATE_FAILED',
+  'TASK_STATE_CANCELED',
+] as const
+
+export type TaskState = (typeof TASK_STATES)[number]
 
 export type A2aStatus = {
   readonly state: TaskState

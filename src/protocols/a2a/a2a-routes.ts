@@ -3,6 +3,7 @@ import type { FastifyContextConfig, FastifyPluginAsync, FastifyReply, FastifyReq
 import type * as Loaded from './a2a.ts'
 import type { OperationName } from './bindings.ts'
 import type { A2aDeps } from './call.ts'
+import { ownUnknownRoutes } from '../shared/unknown-routes.ts'
 import { parseTaskId } from './task-id.ts'
 
 type RouteAccess = FastifyContextConfig & Required<Pick<FastifyContextConfig, 'scopes' | 'ofProfiles'>>
@@ -31,6 +32,7 @@ type BindingDeps = A2aDeps & {
 
 const rpcRoute: FastifyPluginAsync<BindingDeps> = async (app, { load, conversationInBody, ...deps }) => {
   app.setErrorHandler(async (error, request, reply) => (await load()).sendRpcError(deps, error, request, reply))
+  await ownUnknownRoutes(app, '/a2a')
   app.route({
     method: 'POST',
     url: '/a2a',
@@ -42,6 +44,7 @@ const rpcRoute: FastifyPluginAsync<BindingDeps> = async (app, { load, conversati
 
 const httpRoutes: FastifyPluginAsync<BindingDeps> = async (app, { load, conversationInBody, ...deps }) => {
   app.setErrorHandler(async (error, request, reply) => (await load()).sendHttpError(deps, error, request, reply))
+  await ownUnknownRoutes(app, '/a2a/v1', '/.well-known/agent-card.json')
   const add = (method: 'GET' | 'POST' | 'DELETE', path: string, access: RouteAccess, name: OperationName) =>
     app.route({
       method,

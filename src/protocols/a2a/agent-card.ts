@@ -1,5 +1,6 @@
 /** The cards that describe this server to other agents. The public one says nothing about profiles. */
 import type { FastifyRequest } from 'fastify'
+import { usableProfiles } from '../../http/guards/usable-profiles.ts'
 import type { A2aCall } from './call.ts'
 
 const PROTOCOL_VERSION = '1.0'
@@ -43,7 +44,7 @@ export function agentCard(
 
 /** Has a skill for each profile that the key may use. */
 export async function extendedCard({ deps, request, access }: A2aCall): Promise<object> {
-  const { items } = await (await deps.profiles()).list((name) => access.limits.profiles?.has(name) ?? true)
+  const { items } = await (await deps.profiles()).list(await usableProfiles(deps.manager, access))
   const skills = items.map(({ name, description }) => ({
     id: name,
     name,

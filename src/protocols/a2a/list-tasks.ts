@@ -8,6 +8,7 @@ import { visibleTo } from '../../http/guards/authorize.ts'
 import { findThread } from '../shared/find-thread.ts'
 import { parseField } from '../shared/fields.ts'
 import type { A2aTask } from './a2a-objects.ts'
+import { TASK_STATES } from './a2a-objects.ts'
 import type { A2aCall, A2aDeps } from './call.ts'
 import { HistoryLength } from './message-request.ts'
 import type { TaskProjection } from './task-projection.ts'
@@ -33,12 +34,16 @@ const OptionalText = z
   .nullish()
   .transform((text) => text || undefined)
 
+/** The states of the protocol: no task has the last two here. */
+const StateFilter = z
+  .enum(['TASK_STATE_UNSPECIFIED', ...TASK_STATES, 'TASK_STATE_REJECTED', 'TASK_STATE_AUTH_REQUIRED'])
+  .or(z.literal(''))
+  .nullish()
+  .transform((state) => (state === 'TASK_STATE_UNSPECIFIED' ? undefined : state || undefined))
+
 const ListParams = z.looseObject({
   contextId: OptionalText,
-  status: z
-    .string()
-    .nullish()
-    .transform((state) => (state === 'TASK_STATE_UNSPECIFIED' ? undefined : state || undefined)),
+  status: StateFilter,
   pageSize: z.coerce.number().int().min(1).max(MAX_PAGE).nullish(),
   pageToken: OptionalText,
   historyLength: HistoryLength.transform((length) => length ?? 0),

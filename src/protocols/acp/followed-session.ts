@@ -102,10 +102,11 @@ export class FollowedSession {
     return await this.conversation.send(...message)
   }
 
-  /** Throws a `RequestError` for an option that does not exist. Returns the options after the change. */
+  /** Throws a `RequestError` for what is not offered. Returns the options after the change. */
   async setOption(id: string, value: unknown) {
-    this.#view = await this.conversation.updateConfig(changeOf(id, value))
-    return optionsOf(this.#view, this.#place.host.models)
+    const { models } = this.#place.host
+    this.#view = await this.conversation.updateConfig(changeOf(optionsOf(this.#view, models), id, value))
+    return optionsOf(this.#view, models)
   }
 
   /** Does not stop the agent. */

@@ -1,5 +1,5 @@
 /** What a person chooses in an editor for a session: the permission mode, the model, and how much it reasons. */
-import type { SessionConfigOption, SessionModeState } from '@agentclientprotocol/sdk'
+import type { SessionModeState } from '@agentclientprotocol/sdk'
 import { RequestError } from '@agentclientprotocol/sdk'
 import type { BodyOf } from '../../client/operations/operations.ts'
 import type { ConversationView } from '../../contract/conversation.ts'
@@ -25,7 +25,7 @@ export function modesOf({ state: { permission_mode: current } }: ShownView): Ses
 }
 
 /** `models`: those that the person has listed. The ones of the conversation are added. */
-export function optionsOf(view: ShownView, models: readonly string[]): SessionConfigOption[] {
+export function optionsOf(view: ShownView, models: readonly string[]) {
   const { llm_config, usage, state } = view
   const { model, fallback_models = [], reasoning_effort: effort } = llm_config
   const knownModels = new Set([
@@ -54,19 +54,16 @@ export function optionsOf(view: ShownView, models: readonly string[]): SessionCo
   ]
 }
 
-/** Throws a `RequestError` for what is not an option. */
-export function changeOf(id: string, value: unknown): BodyOf<'updateConfig'> {
-  if (id === 'mode') return { permission_mode: parseOr(PermissionMode, value) }
+/** Throws a `RequestError` for what is not among the `options`, as they were sent. Only models have other names, too. */
+export function changeOf(options: ReturnType<typeof optionsOf>, id: string, value: unknown): BodyOf<'updateConfig'> {
   if (id === 'model' && typeof value === 'string' && value !== '') return { llm_config: { model: value } }
-  if (id === 'thought_level') return { llm_config: { reasoning_effort: parseOr(ReasoningEffort, value) } }
-  throw RequestError.invalidParams(undefined, `there is no option ${id} with this value`)
-}
-
-function parseOr<T>(
-  schema: { safeParse: (value: unknown) => { success: boolean; data?: T | undefined }; options: readonly string[] },
-  value: unknown,
-): T {
-  const { data } = schema.safeParse(value)
-  if (data !== undefined) return data
-  throw RequestError.invalidParams(undefined, `the value must be one of ${schema.options.join(', ')}`)
+  const values = options.find((each) => each.id === id)?.options.map((each) => each.value)
+  if (!values)
+    throw RequestError.invalidParams(undefined, `the options are ${options.map((each) => each.id).join(', ')}`)
+  const chosenValue = values.find((each) => each === value)
+  if (chosenValue === undefined)
+    throw RequestError.invalidParams(undefined, `the value must be one of ${values.join(', ')}`)
+  return id === 'mode'
+    ? { permission_mode: PermissionMode.parse(chosenValue) }
+    : { llm_config: { reasoning_effort: ReasoningEffort.parse(chosenValue) } }
 }

@@ -2,6 +2,7 @@
 import type { FastifyContextConfig, FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
 import type { GatewayDeps } from '../shared/gateway-deps.ts'
 import { redactorOf } from '../shared/redactor-of.ts'
+import { ownUnknownRoutes } from '../shared/unknown-routes.ts'
 import type * as Loaded from './chat-api.ts'
 
 type Handler = (api: typeof Loaded, request: FastifyRequest, reply: FastifyReply) => Promise<unknown>
@@ -13,6 +14,7 @@ export const aiSdkRoutes: FastifyPluginAsync<GatewayDeps> = async (app, deps) =>
     const { sendUiError } = await load()
     return sendUiError(error, request, reply, await redactorOf(deps, request))
   })
+  await ownUnknownRoutes(app, '/ai')
   const conversationInBody = async (_: unknown, request: FastifyRequest) => (await load()).chatInRequest(deps, request)
   const add = (method: 'GET' | 'POST', url: string, access: ChatAccess, handle: Handler) =>
     app.route({

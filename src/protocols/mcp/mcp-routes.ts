@@ -2,10 +2,12 @@
 import type { FastifyInstance, FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
 import { Problem } from '../../contract/problem.ts'
 import { originRule } from '../../http/guards/cors.ts'
+import { ownUnknownRoutes } from '../shared/unknown-routes.ts'
 import type { McpDeps } from './served-agents.ts'
 
 export const mcpServerRoutes: FastifyPluginAsync<McpDeps> = async (app, deps) => {
   routeMcp(app, deps.corsOrigins, async (request, reply) => await (await load()).serveMcp(deps, request, reply))
+  await ownUnknownRoutes(app, '/mcp')
 }
 
 const load = () => import('./serve-mcp.ts')

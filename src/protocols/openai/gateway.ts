@@ -1,7 +1,7 @@
 /** What the routes of the OpenAI API do, in one module, which is loaded when it is used. */
 import type { FastifyRequest } from 'fastify'
 import { accessOf } from '../../http/guards/authorize.ts'
-import { listModels, requireModel } from './models.ts'
+import { listModels, usableModel } from './models.ts'
 import type { GatewayDeps } from '../shared/gateway-deps.ts'
 import { conversationAnswered as answered } from './begin-by-input.ts'
 import * as chat from './chat-completions.ts'
@@ -25,5 +25,5 @@ export async function models(deps: GatewayDeps, request: FastifyRequest): Promis
 export async function model(deps: GatewayDeps, request: FastifyRequest): Promise<object> {
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the parameter of the route
   const { model: name } = request.params as { model: string }
-  return await requireModel(deps, accessOf(request), name)
+  return await usableModel(deps, accessOf(request), name)
 }

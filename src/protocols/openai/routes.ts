@@ -6,6 +6,7 @@ import { ClientSockets } from '../shared/client-sockets.ts'
 import type * as Loaded from './gateway.ts'
 import type { GatewayDeps } from '../shared/gateway-deps.ts'
 import { redactorOf } from '../shared/redactor-of.ts'
+import { ownUnknownRoutes } from '../shared/unknown-routes.ts'
 import { CREATION_PREFIX, parseConversationId, parseResponseId } from './response-id.ts'
 import type { ResponsesSocketDeps } from './responses-socket.ts'
 import type { LeftoverDeps } from './watch-leftovers.ts'
@@ -30,6 +31,7 @@ export const openAiRoutes: FastifyPluginAsync<GatewayDeps & LeftoverDeps & Respo
     const { sendError } = await load()
     return sendError(error, request, reply, await redactorOf(deps, request))
   })
+  await ownUnknownRoutes(app, '/v1')
   const add: AddRoute = ([method, url], access, handle) =>
     app.route({
       method,

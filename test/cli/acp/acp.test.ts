@@ -240,7 +240,11 @@ test('modes and options change the conversation, and unknown ones are refused', 
   const count = editor.permissions.length
   await editor.prompt(sessionId, 'write')
   expect(editor.permissions).toHaveLength(count)
-  await expect(editor.agent.request('session/set_mode', { sessionId, modeId: 'root' })).rejects.toThrow('one of')
+  // Another client can choose `callback`, which is offered while it is in force.
+  for (const modeId of ['root', 'callback'])
+    await expect(editor.agent.request('session/set_mode', { sessionId, modeId })).rejects.toThrow('one of')
+  const effort = { sessionId, configId: 'thought_level', value: 'high' } as const
+  await expect(editor.agent.request('session/set_config_option', effort)).rejects.toThrow('mode, model')
   const option = { sessionId, configId: 'model', value: 'other' } as const
   const changed = await editor.agent.request('session/set_config_option', option)
   expect(changed).toMatchObject({ configOptions: [{ currentValue: 'bypass' }, { currentValue: 'other' }] })

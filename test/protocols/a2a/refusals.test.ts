@@ -208,6 +208,22 @@ test('a key reaches the tasks of its user alone, and does what its scopes allow'
   expect(await rpc('SendMessage', notIts, { key: limited })).toMatchObject(forbidden)
 })
 
+test('a list of tasks refuses a status that the protocol does not have, and names those that it has', async () => {
+  const statuses = ['completed', 'TASK_STATE_COMPLETE', 'toString', 'TASK_STATE_WORKING ']
+  for (const status of statuses) {
+    const refused = await rpc('ListTasks', { status })
+    expect(refused).toMatchObject(asRpc(-32_602, 'INVALID_PARAMS'))
+    expect(refused.body.error.message).toMatch(/status.*TASK_STATE_WORKING.*TASK_STATE_COMPLETED/)
+    expect(await get(`/tasks?status=${encodeURIComponent(status)}`)).toMatchObject(
+      asHttp(400, 'INVALID_ARGUMENT', 'INVALID_PARAMS'),
+    )
+  }
+  for (const status of ['TASK_STATE_REJECTED', 'TASK_STATE_AUTH_REQUIRED'])
+    expect(await rpc('ListTasks', { status })).toMatchObject({ body: { result: { tasks: [] } } })
+  for (const status of ['TASK_STATE_UNSPECIFIED', '', undefined])
+    expect((await rpc('ListTasks', { status })).body.result.tasks.length).toBeGreaterThan(0)
+})
+
 test('a key that is limited to profiles decides, and adds no rule', async () => {
   const key = await keyFor({ profiles: ['other'], scopes: ['read', 'write', 'approve'] })
   const client = await a2aClient(server.url, { key })
