@@ -1,13 +1,15 @@
 /** `agent-server mcp`: agents as tools of other agents, by the Model Context Protocol on standard input and output. Ends with its input. */
 import { StdioServerTransport, serveStdio } from '@modelcontextprotocol/server/stdio'
 import { once } from 'node:events'
+import { pipeline } from 'node:stream'
 import type { McpInvocation } from '../command-line/read-arguments.ts'
 import { OpenedOnce } from '../protocol/opened-once.ts'
 import { ProtocolOutput } from '../protocol/protocol-output.ts'
 import { onEndSignals } from '../terminal/end-signals.ts'
-import { sayError } from '../terminal/terminal.ts'
+import { sayError, sayJson } from '../terminal/terminal.ts'
 import { agentTools } from '../../protocols/mcp/agent-tools.ts'
 import { clientAgents } from './client-agents.ts'
+import { MAX_LINE_BYTES, MessageLines } from './message-lines.ts'
 import { VERSION } from '../../wiring/version.ts'
 
 /** Returns the exit code. */
@@ -21,7 +23,9 @@ export async function mcpServer({ run }: McpInvocation): Promise<number> {
     exitCode = code
     ending.abort()
   })
-  process.stdin.once('end', () => ending.abort()).once('error', () => ending.abort())
+  const lines = new MessageLines(sayJson)
+  lines.once('close', () => ending.abort())
+  pipeline(process.stdin, lines, () => {}) // an error closes them
   const options = {
     openAgents: async () => clientAgents(await host.open(), directory),
     version: VERSION,
@@ -29,7 +33,7 @@ export async function mcpServer({ run }: McpInvocation): Promise<number> {
     explain: (error: unknown) => (error instanceof Error ? error.message : String(error)),
   }
   const handle = serveStdio(() => agentTools(options), {
-    transport: new StdioServerTransport(),
+    transport: new StdioServerTransport(lines, process.stdout, { maxBufferSize: MAX_LINE_BYTES }),
     onerror: (error) => sayError(`agent-server: ${error.message}\n`),
   })
   if (!ending.signal.aborted) await once(ending.signal, 'abort')

@@ -320,8 +320,11 @@ test('hostile lines change nothing, and only messages are written', async () => 
   const answers = stdout
     .split('\n')
     .filter(Boolean)
-    .map((line) => JSON.parse(line) as { id: number; error?: object })
+    .map((line) => JSON.parse(line) as { id: number; error?: { code: number } })
   const byId = new Map(answers.map((answer) => [answer.id, answer]))
+  const unnamed = answers.filter(({ id }) => id === null).map(({ error }) => error?.code)
+  // A line that is not JSON, a batch, no object, and one without a method; the last line is not JSON, either.
+  expect(unnamed).toEqual([-32_700, -32_600, -32_600, -32_600, -32_700])
   expect(byId.get(2)).toMatchObject({ result: { protocolVersion: 1, agentInfo: { name: 'agent-server' } } })
   for (const id of [1, 3, 4, 5, 6]) expect(byId.get(id)?.error, String(id)).toBeDefined()
   for (const line of editor.output.split('\n').filter(Boolean))

@@ -11,6 +11,7 @@ import { waitingFor } from '../../../src/protocols/mcp/agent-report.ts'
 import { createClient } from '../../../src/client/client.ts'
 import type { ScriptedModel } from '../../../src/llm/scripted/scripted-model.ts'
 import { startScriptedModel } from '../../../src/llm/scripted/scripted-model.ts'
+import { startCommand } from '../../support/command.ts'
 import type { TestServer } from '../../support/server.ts'
 import { commandLine, KEY, startServer } from '../../support/server.ts'
 
@@ -157,4 +158,44 @@ test('a client that polls tasks gets one for an agent at work, and an error for 
   for (const unknown of [`${crypto.randomUUID()}.1`, `${conversation_id}.99999`, 'x'])
     await expect(ask('tasks/get', { taskId: unknown })).rejects.toMatchObject({ code: -32602 })
   await client.close()
+})
+
+test('lines that are no message are refused', async () => {
+  const lines = [
+    'not json',
+    '[]',
+    '[{"jsonrpc":"2.0","id":1,"method":"ping"}]',
+    'null',
+    '{"jsonrpc":"2.0"}',
+    '{"id":2,"method":"ping"}',
+    '{"jsonrpc":"2.0","id":3,"method":7}',
+    '{"jsonrpc":"2.0","id":4,"method":"ping","params":7}',
+    ' ',
+    `{"jsonrpc":"2.0","id":5,"method":"${'x'.repeat(11 * 1024 * 1024)}"}`,
+  ]
+  const { code, stdout } = await startCommand(['mcp', '--server', server.url], {
+    env: { OPENHANDS_MASTER_KEY: KEY },
+    cwd: home,
+    // The last line has no end.
+    input: `${lines.join('\n')}\r\nalso not json`,
+  }).finished
+  expect(code).toBe(0)
+  const answers = stdout
+    .split('\n')
+    .filter(Boolean)
+    .map((line) => JSON.parse(line))
+  const refusals = answers.filter(({ error }) => error).map(({ id, error }) => [id, error.code])
+  const invalid = -32_600
+  expect(refusals).toEqual([
+    [null, -32_700],
+    [null, invalid],
+    [null, invalid],
+    [null, invalid],
+    [null, invalid],
+    [2, invalid],
+    [3, invalid],
+    [4, invalid],
+    [null, invalid],
+    [null, -32_700],
+  ])
 })

@@ -1,0 +1,85 @@
+/** Lines of standard input that are messages. The SDK ignores the others, so that a client would wait: they are refused here. */
+import { INVALID_REQUEST, PARSE_ERROR, parseJSONRPCMessage } from '@modelcontextprotocol/server'
+import { Transform } from 'node:stream'
+import type { TransformCallback } from 'node:stream'
+
+/** At a longer line the SDK ends the connection. */
+export const MAX_LINE_BYTES = 10 * 1024 * 1024
+
+type RpcError = { readonly code: number; readonly message: string }
+type Refuse = (refusal: {
+  readonly jsonrpc: '2.0'
+  readonly id: string | number | null
+  readonly error: RpcError
+}) => void
+
+const NEWLINE = 0x0a
+
+/** Its chunks are whole lines. A last line without an end counts. */
+export class MessageLines extends Transform {
+  readonly #refuse: Refuse
+  #parts: Buffer[] = []
+  #bytes = 0
+
+  constructor(refuse: Refuse) {
+    super()
+    this.#refuse = refuse
+  }
+
+  override _transform(chunk: Buffer, _encoding: BufferEncoding, callback: TransformCallback): void {
+    let from = 0
+    for (let end = chunk.indexOf(NEWLINE); end >= 0; end = chunk.indexOf(NEWLINE, from)) {
+      this.#add(chunk.subarray(from, end))
+      this.#endLine()
+      from = end + 1
+    }
+    this.#add(chunk.subarray(from))
+    callback()
+  }
+
+  override _flush(callback: TransformCallback): void {
+    this.#endLine()
+    callback()
+  }
+
+  #add(part: Buffer): void {
+    this.#bytes += part.length
+    if (this.#bytes < MAX_LINE_BYTES) this.#parts.push(part)
+    else this.#parts = []
+  }
+
+  #endLine(): void {
+    const isTooLong = this.#bytes >= MAX_LINE_BYTES
+    const line = Buffer.concat(this.#parts).toString()
+    this.#parts = []
+    this.#bytes = 0
+    if (isTooLong) return this.#answer(null, INVALID_REQUEST, `A line must have less than ${MAX_LINE_BYTES} bytes.`)
+    if (line.trim() === '') return
+    let value: unknown
+    try {
+      value = JSON.parse(line)
+    } catch {
+      return this.#answer(null, PARSE_ERROR, 'The line is not JSON.')
+    }
+    if (isMessage(value)) this.push(`${line}\n`)
+    else this.#answer(idOf(value), INVALID_REQUEST, 'Send one message of JSON-RPC 2.0 in each line, and no batch.')
+  }
+
+  #answer(id: string | number | null, code: number, message: string): void {
+    this.#refuse({ jsonrpc: '2.0', id, error: { code, message } })
+  }
+}
+
+function isMessage(value: unknown): boolean {
+  try {
+    parseJSONRPCMessage(value)
+    return true
+  } catch {
+    return false
+  }
+}
+
+function idOf(value: unknown): string | number | null {
+  const id: unknown = Object(value).id
+  return typeof id === 'string' || typeof id === 'number' ? id : null
+}
