@@ -182,6 +182,28 @@ test('a call waits for a decision of another client, and the thread continues af
   expect((await chat.say('done?')).message.content).toBe('I know: touch once, done?.')
 })
 
+test('the same request again has what the agent has said since another client decided, and the thread continues', async () => {
+  const chat = new Chat('decided-elsewhere')
+  const key = { 'Idempotency-Key': 'key-18' }
+  const messages = [{ role: 'user' as const, content: 'touch twice' }]
+  const asked = await chat.send(messages, {}, key)
+  expect(await chat.send(messages, {}, key)).toEqual(asked)
+  const { id } = await viewOf(chat)
+  const [request] = (await server.call('GET', `/conversations/${id}/requests`)).body.items
+  const [{ tool_use_id, input_hash }] = request.payload.tool_uses
+  const decisions = [{ tool_use_id, input_hash, behavior: 'allow' }]
+  await server.call('POST', `/conversations/${id}/requests/${request.request_id}`, { kind: 'permission', decisions })
+  const again = await chat.send(messages, {}, key)
+  expect(again.message.content).toBe(`${asked.message.content}\n\nRead: [no output]`)
+  const options = { headers: { 'X-Conversation-Id': chat.thread, 'X-Stainless-Retry-Count': '1' } }
+  const stream = await openai.chat.completions.create({ model: 'coder', messages, stream: true }, options)
+  const chunks = await Array.fromAsync(stream)
+  expect(chunks.map(({ choices }) => choices[0]?.delta.content ?? '').join('')).toBe(again.message.content)
+  const next = await chat.send([...messages, again.message, { role: 'user', content: 'and' }])
+  expect(next.message.content).toBe('I know: touch twice, and.')
+  expect(await chat.send(messages, {}, key)).toEqual(again)
+})
+
 test('what a client takes back while it waits, or after it was stopped, ends', async () => {
   const chat = new Chat('stopped')
   await chat.say('touch nothing')

@@ -3,7 +3,7 @@ import { INVALID_REQUEST, PARSE_ERROR, parseJSONRPCMessage } from '@modelcontext
 import { Transform } from 'node:stream'
 import type { TransformCallback } from 'node:stream'
 
-/** At a longer line the SDK ends the connection. */
+/** The SDK ends the connection at a longer line. */
 export const MAX_LINE_BYTES = 10 * 1024 * 1024
 
 type RpcError = { readonly code: number; readonly message: string }

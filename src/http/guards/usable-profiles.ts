@@ -1,4 +1,4 @@
-/** Which profiles a list shows to a key: those that it may use. */
+/** Says which profiles a list shows to a key: those that it may use. */
 import type { Access } from '../../access/access.ts'
 import type { ConversationManager } from '../../conversations/manager.ts'
 import type { SeesProfile } from '../../conversations/profiles/profiles.ts'

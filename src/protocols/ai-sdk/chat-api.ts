@@ -5,11 +5,11 @@ import { otherProfile } from '../../http/guards/create-or-find.ts'
 import { accessOf } from '../../http/guards/authorize.ts'
 import { closeSignal } from '../../http/request/close-signal.ts'
 import { problemFor } from '../../http/request/problem-handler.ts'
-import { followTurn, readTurn } from '../items/follow-turn.ts'
 import { createRequestFor } from '../shared/create-request.ts'
 import { openTentative, settleNew } from '../shared/settle-new.ts'
 import { enterStream } from '../shared/enter-stream.ts'
 import type { GatewayDeps } from '../shared/gateway-deps.ts'
+import { stepsOfAnswer } from '../shared/steps-of-answer.ts'
 import { streamResponse } from '../shared/stream-response.ts'
 import type { BegunAnswer } from './answer-requests.ts'
 import { beginAnswer } from './begin-answer.ts'
@@ -133,7 +133,7 @@ async function streamAnswer(
     { request, reply, signal },
     async function* () {
       yield builder.begin().map((chunk) => JSON.stringify(chunk))
-      for await (const step of stepsFor(conversation, start, signal, isNew)) {
+      for await (const step of stepsOfAnswer(conversation, start, signal, isNew)) {
         const chunks = builder.add(step)
         const isIdle = !step.change && !step.event
         if (isIdle) yield []
@@ -148,11 +148,4 @@ async function streamAnswer(
       return JSON.stringify({ type: 'error', errorText })
     },
   )
-}
-
-/** Follows a turn past where it rested before, because somebody has answered; where it rests now, it is read as far as it is stored. */
-function stepsFor(conversation: Conversation, start: number, signal: AbortSignal, isNew: boolean) {
-  const { log } = conversation
-  if (isNew) return followTurn(log, start, signal)
-  return isAtRest(conversation) ? readTurn(log, start, Infinity) : followTurn(log, start, signal, log.head)
 }

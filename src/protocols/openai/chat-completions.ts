@@ -3,7 +3,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { faultOfSchema } from '../../agent/output/output-schema.ts'
 import { accessOf } from '../../http/guards/authorize.ts'
 import { closeSignal } from '../../http/request/close-signal.ts'
-import { followTurn } from '../items/follow-turn.ts'
+import type { TurnStep } from '../items/follow-turn.ts'
 import { parseCallId } from './call-id.ts'
 import { ChatBuilder } from './chat-builder.ts'
 import { chatSchemaOf, parseChat, readMessages } from './chat-request.ts'
@@ -19,6 +19,7 @@ import { requireModel } from './models.ts'
 import { errorObject } from './openai-error.ts'
 import { invalid } from '../shared/fields.ts'
 import { clientToolsOf } from './response-request.ts'
+import { stepsOfAnswer } from '../shared/steps-of-answer.ts'
 import { streamResponse } from '../shared/stream-response.ts'
 
 type Exchange = { readonly request: FastifyRequest; readonly reply: FastifyReply; readonly signal: AbortSignal }
@@ -119,12 +120,13 @@ function builderFor({ conversation, isTemporary }: ChatTurn, { tools, outputSche
 }
 
 async function answer(
-  { conversation, start }: ChatTurn,
+  turn: ChatTurn,
   builder: ChatBuilder,
   { body }: ChatAsk,
   { request, reply, signal }: Exchange,
 ): Promise<object> {
-  for await (const step of followTurn(conversation.log, start, signal)) builder.addStep(step)
+  const { conversation, start } = turn
+  for await (const step of stepsOf(turn, builder, signal)) builder.addStep(step)
   accessOf(request).requireValid()
   // A repeated request would be another run.
   if (builder.failure) {
@@ -150,12 +152,8 @@ const headOf = (conversationId: string, start: number, model: string) => ({
   model,
 })
 
-async function stream(
-  { conversation, start }: ChatTurn,
-  builder: ChatBuilder,
-  { body }: ChatAsk,
-  exchange: Exchange,
-): Promise<undefined> {
+async function stream(turn: ChatTurn, builder: ChatBuilder, { body }: ChatAsk, exchange: Exchange): Promise<undefined> {
+  const { conversation, start } = turn
   const withUsage = body.stream_options?.include_usage === true
   const head = { ...headOf(conversation.id, start, body.model), object: 'chat.completion.chunk' }
   const chunk = (delta: object, finish_reason: string | null = null) => {
@@ -166,7 +164,7 @@ async function stream(
     exchange,
     async function* () {
       yield [chunk({ role: 'assistant', content: '' })]
-      for await (const step of followTurn(conversation.log, start, exchange.signal)) {
+      for await (const step of stepsOf(turn, builder, exchange.signal)) {
         const deltas = builder.addStep(step)
         if (deltas.length > 0) yield deltas.map((delta) => chunk(delta))
         else if (!step.change && !step.event) yield []
@@ -179,6 +177,25 @@ async function stream(
     },
     (error) => ({ error: errorObject(error, exchange.request, conversation.redact).error }),
   )
+}
+
+/**
+ * A request that is repeated gets what the agent has said since somebody decided, up to the next message. The client itself continues
+ * after a call of its functions.
+ */
+async function* stepsOf(
+  { conversation, start, isNew }: ChatTurn,
+  builder: ChatBuilder,
+  signal: AbortSignal,
+): AsyncGenerator<TurnStep, void, void> {
+  let rests = false
+  for await (const step of stepsOfAnswer(conversation, start, signal, isNew)) {
+    const { change, event, isOfBefore } = step
+    if (rests && event?.type === 'UserMessage') return
+    yield step
+    if (change && !isOfBefore) rests = change.type === 'rests'
+    if (rests && builder.calls.length > 0) return
+  }
 }
 
 function usageOf({ usage }: ChatBuilder): object {

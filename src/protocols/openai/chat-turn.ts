@@ -31,7 +31,13 @@ import { limitedThread } from './chat-thread.ts'
 import { openTentative } from '../shared/settle-new.ts'
 
 /** `start`: seq of the first event of the turn. */
-export type ChatTurn = { readonly conversation: Conversation; readonly start: number; readonly isTemporary: boolean }
+export type ChatTurn = {
+  readonly conversation: Conversation
+  readonly start: number
+  readonly isTemporary: boolean
+  /** False: the request has begun it before. */
+  readonly isNew: boolean
+}
 
 /** Says where a turn begins; `isTemporary`: it goes with its answer. `isNew`: made for this request. */
 export type ChatPlace = {
@@ -85,13 +91,13 @@ export async function beginChat(ask: ChatAsk, place: ChatPlace): Promise<ChatTur
   try {
     const marks = marksOf(ask.messages, ask.hashBody)
     const message = await earlierMessageOf(conversation, ask, marks)
-    if (message !== undefined && outputs.length === 0) return { ...place, start: message }
+    if (message !== undefined && outputs.length === 0) return { ...place, start: message, isNew: false }
     const results = outputs.length > 0 ? await resultsOf(conversation, ask.access, outputs, message) : undefined
     const isSaid = message !== undefined || newParts.length === 0
     if (results?.answers.length === 0 && isSaid && results.since !== undefined)
-      return { ...place, start: message ?? results.since }
+      return { ...place, start: message ?? results.since, isNew: false }
     refuseBusy(conversation)
-    return { ...place, start: await begin(conversation, ask, { marks, message, results }) }
+    return { ...place, start: await begin(conversation, ask, { marks, message, results }), isNew: true }
   } finally {
     release()
   }

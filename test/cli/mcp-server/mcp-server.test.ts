@@ -160,7 +160,7 @@ test('a client that polls tasks gets one for an agent at work, and an error for 
   await client.close()
 })
 
-test('lines that are no message are refused', async () => {
+test('a line that is not a message is refused', async () => {
   const lines = [
     'not json',
     '[]',
