@@ -2,6 +2,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
+import { PROTOCOL_NAMES } from '../src/protocols/protocol-routes.ts'
 import { modulesOf } from './layers/folder-arrows.ts'
 import { parseSource, readSources } from './layers/imports.ts'
 import { findBreaches, LEVELS } from './layers/rules.ts'
@@ -44,6 +45,17 @@ describe('src', () => {
     // Editors are clients of the API.
     const owners = ['protocols/acp/editor-requests.ts', 'protocols/shared/answer-as.ts']
     expect(answering.map(({ path }) => path).sort()).toEqual(owners)
+  })
+
+  test('has protocols that can be left out, each with its folder, its line of the list, and its command', () => {
+    const list = 'protocols/protocol-routes.ts'
+    const programs = ['cli/acp/acp.ts', 'cli/mcp-server/client-agents.ts', 'cli/mcp-server/mcp-server.ts']
+    const folderOf = (path: string) => /^protocols\/(?!shared\/|items\/)[\w-]+(?=\/)/.exec(path)?.[0]
+    const users = files.filter(({ path, imports }) =>
+      imports.some((imported) => ![undefined, folderOf(path)].includes(folderOf(imported))),
+    )
+    expect(users.map(({ path }) => path).sort()).toEqual([...programs, list])
+    expect(readFileSync(join(SRC, list), 'utf8').match(/import\('/g)).toHaveLength(PROTOCOL_NAMES.length)
   })
 
   test('keeps in lib only what two folders use, in at most 20 files', () => {

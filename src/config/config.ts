@@ -10,6 +10,8 @@ import { withoutUndefined } from '../lib/without-undefined.ts'
 import { hiddenFilesIn } from '../access/hidden-files.ts'
 import { makeDirectories } from '../files/make-directories.ts'
 import type { PrivateRule } from '../network/private-hosts.ts'
+import type { ProtocolName } from '../protocols/protocol-routes.ts'
+import { PROTOCOL_NAMES } from '../protocols/protocol-routes.ts'
 import { HostEnvironment } from '../lib/start-process.ts'
 import type { LogLevel } from '../telemetry/log-levels.ts'
 import { LOG_LEVELS } from '../telemetry/log-levels.ts'
@@ -60,13 +62,10 @@ export type LogFormat = 'json' | 'pretty'
 const ISOLATIONS = ['auto', 'bubblewrap', 'none'] as const
 type Isolation = (typeof ISOLATIONS)[number]
 
-const PROTOCOLS = ['openai', 'ai-sdk', 'ag-ui', 'mcp', 'acp', 'a2a'] as const
-export type Protocol = (typeof PROTOCOLS)[number]
-
 const ProtocolList = z
   .string()
   .transform((list) => (list === 'none' ? [] : list.split(',').map((name) => name.trim())))
-  .pipe(z.array(z.enum(PROTOCOLS)))
+  .pipe(z.array(z.enum(PROTOCOL_NAMES)))
 
 export type Config = Address & {
   readonly logLevel: LogLevel
@@ -104,7 +103,7 @@ export type Config = Address & {
   readonly trustProxy: readonly string[]
   readonly isSearchOn: boolean
   /** The protocols that clients may speak besides the API. */
-  readonly protocols: readonly Protocol[]
+  readonly protocols: readonly ProtocolName[]
   readonly isInsecureLoginAllowed: boolean
   readonly maxConcurrentRuns: number
   readonly idleSeconds: number

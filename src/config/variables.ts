@@ -1,4 +1,5 @@
 /** All environment variables, with their descriptions and defaults. `config.ts` parses their values. */
+import { PROTOCOL_NAMES } from '../protocols/protocol-routes.ts'
 
 const MIB = 1024 * 1024
 
@@ -151,7 +152,7 @@ export const VARIABLES = {
   OPENHANDS_PROTOCOLS: {
     about:
       'The protocols that clients may speak besides the API, separated by commas; also `a2a`. `none` turns all of them off.',
-    default: 'openai,ai-sdk,ag-ui,mcp,acp',
+    default: PROTOCOL_NAMES.filter((name) => name !== 'a2a').join(','),
   },
   OPENHANDS_MAX_CONCURRENT_RUNS: {
     about: 'Runs that work at the same time, over all conversations; further ones wait for their turn.',

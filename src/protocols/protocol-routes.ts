@@ -1,22 +1,18 @@
-/** The routes of the protocols besides the API, by the names that settings have for them. */
-import type { FastifyPluginAsync } from 'fastify'
-import { a2aRoutes } from './a2a/a2a-routes.ts'
-import { acpRoutes } from './acp/acp-routes.ts'
-import type { AcpDeps } from './acp/serve-acp.ts'
-import { agUiRoutes } from './ag-ui/ag-ui-routes.ts'
-import { aiSdkRoutes } from './ai-sdk/routes.ts'
-import { mcpServerRoutes } from './mcp/mcp-routes.ts'
-import type { McpDeps } from './mcp/served-agents.ts'
-import { openAiRoutes } from './openai/routes.ts'
+/** The protocols besides the API, by the names that settings have for them. Without its line and its folder, one is not spoken. */
+import type { Protocol } from './shared/protocol.ts'
 
-type ProtocolDeps = Parameters<typeof openAiRoutes>[1] & McpDeps & AcpDeps
-type ProtocolName = 'openai' | 'ai-sdk' | 'ag-ui' | 'mcp' | 'acp' | 'a2a'
+export const PROTOCOLS = {
+  openai: async () => (await import('./openai/routes.ts')).OPENAI,
+  'ai-sdk': async () => (await import('./ai-sdk/routes.ts')).AI_SDK,
+  'ag-ui': async () => (await import('./ag-ui/ag-ui-routes.ts')).AG_UI,
+  mcp: async () => (await import('./mcp/mcp-routes.ts')).MCP,
+  acp: async () => (await import('./acp/acp-routes.ts')).ACP,
+  a2a: async () => (await import('./a2a/a2a-routes.ts')).A2A,
+} satisfies Readonly<Record<string, () => Promise<Protocol>>>
 
-export const PROTOCOL_ROUTES: Readonly<Record<ProtocolName, FastifyPluginAsync<ProtocolDeps>>> = {
-  openai: openAiRoutes,
-  'ai-sdk': aiSdkRoutes,
-  'ag-ui': agUiRoutes,
-  mcp: mcpServerRoutes,
-  acp: acpRoutes,
-  a2a: a2aRoutes,
-}
+export type ProtocolName = keyof typeof PROTOCOLS
+
+// oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the names of an object that nothing is added to
+export const PROTOCOL_NAMES = Object.keys(PROTOCOLS) as ProtocolName[]
+
+export const isProtocolName = (name: string): name is ProtocolName => Object.hasOwn(PROTOCOLS, name)

@@ -77,8 +77,8 @@ export type DispatcherOptions = {
   readonly fetch: SafeFetch
   readonly userAgent: string
   readonly timing?: Partial<DispatcherTiming>
-  /** The key is a protocol. */
-  readonly bodies?: Readonly<Record<string, MakeBody>>
+  /** `name`: of a protocol; undefined for one that the server does not know. */
+  readonly bodyOf?: (name: string) => Promise<MakeBody | undefined>
   /** Attempts begin only while it is held. */
   readonly lease?: Lease | undefined
 }
@@ -94,7 +94,7 @@ export function createCallbackDispatcher({
   fetch,
   userAgent,
   lease,
-  bodies = {},
+  bodyOf,
   timing: givenTiming,
 }: DispatcherOptions): CallbackDispatcher {
   const timing = { ...TIMING, ...givenTiming }
@@ -123,7 +123,7 @@ export function createCallbackDispatcher({
 
   return {
     timing,
-    makeBody: async (log, form, seq) => await bodies[form.protocol]?.(log, form, seq),
+    makeBody: async (log, form, seq) => await (await bodyOf?.(form.protocol))?.(log, form, seq),
     send: (message, signal) =>
       requests.run(
         async () => {

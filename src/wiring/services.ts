@@ -14,6 +14,7 @@ import { createSafeFetch } from '../security/safe-fetch.ts'
 import { openFileStorage } from '../storage/files/file-storage.ts'
 import type { Sharing } from '../storage/postgres/incarnation.ts'
 import type { Storage } from '../storage/storage.ts'
+import { PROTOCOLS, isProtocolName } from '../protocols/protocol-routes.ts'
 import type { Logger } from '../telemetry/logger.ts'
 import { createLogger } from '../telemetry/logger.ts'
 import { Metrics } from '../telemetry/metrics.ts'
@@ -91,7 +92,7 @@ export async function startServices(
   const dispatcher = createCallbackDispatcher({
     fetch: callbackFetch,
     userAgent: USER_AGENT,
-    bodies: { a2a: async (...delivery) => (await import('../protocols/a2a/push-body.ts')).pushBody(...delivery) },
+    bodyOf: async (name) => (isProtocolName(name) ? (await PROTOCOLS[name]()).deliveryBody : undefined),
     lease,
   })
   startedParts.defer(() => dispatcher.close())

@@ -22,7 +22,7 @@ import type { RouteDeps } from '../http/register-routes.ts'
 import { createHttpServer, cutConnections } from '../http/server.ts'
 import { createFirehoseSlots, createStreamSlots } from '../http/streams/stream-slots.ts'
 import { afterRunning, untilAborted, orAborted, timerMs } from '../lib/bounded-wait.ts'
-import { PROTOCOL_ROUTES } from '../protocols/protocol-routes.ts'
+import { PROTOCOLS } from '../protocols/protocol-routes.ts'
 import { ReplayFiles } from '../replays/replay-files.ts'
 import { Replays } from '../replays/replays.ts'
 import { ownOpenFiles, warningsOfOwnLimits } from '../limits/own-limits.ts'
@@ -266,7 +266,8 @@ async function createHttp(
   const hasPeers = cluster !== undefined
   const routeDeps = { manager, profiles, streamSlots, metrics, corsOrigins, innerConnections, hasPeers }
   const deps = { ...routeDeps, version: VERSION, loaded: untilLoaded }
-  for (const protocol of config.protocols) await http.register(PROTOCOL_ROUTES[protocol], deps)
+  const protocols = await Promise.all(config.protocols.map((name) => PROTOCOLS[name]()))
+  for (const { routes } of protocols) await http.register(routes, deps)
   await http.register(pageRoutes)
   dashboardRoutes(http)
   return http

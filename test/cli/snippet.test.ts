@@ -1,7 +1,7 @@
 /** `agent-server snippet`: what it prints is valid where it is pasted, and contains no key. */
 import { expect, test } from 'vitest'
 import { snippet } from '../../src/cli/snippet.ts'
-import { PROTOCOL_ROUTES } from '../../src/protocols/protocol-routes.ts'
+import { PROTOCOL_NAMES } from '../../src/protocols/protocol-routes.ts'
 import { allBlocks, readPage } from '../docs/blocks.ts'
 
 const SERVER = 'https://agents.example.com'
@@ -43,7 +43,7 @@ test('the component for a page has the URL, and names that the packages have', a
 
 test('README.md has a line for each protocol, with the URLs of its page and the command that is printed', () => {
   const [section = '', items = ''] = /- \*\*Protocols\*\*.*\n((?: {2}- .*`.*\n)+)/.exec(readPage('README.md')) ?? []
-  expect(items.trim().split('\n')).toHaveLength(Object.keys(PROTOCOL_ROUTES).length)
+  expect(items.trim().split('\n')).toHaveLength(PROTOCOL_NAMES.length)
   const page = readPage('docs/protocols.md')
   for (const [, path = ''] of section.matchAll(/http:\/\/127\.0\.0\.1:8000(\/[\w./-]+)/g)) expect(page).toContain(path)
   const [, command] = /`(claude .*?)`/.exec(section) ?? []

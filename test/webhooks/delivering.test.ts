@@ -29,7 +29,10 @@ type Options = BenchOptions & {
 
 async function setUp(answer?: Answering, { timing = {}, bodies = {}, home, ...options }: Options = {}) {
   const fetch = createSafeFetch({ allow: ['127.0.0.1'] })
-  const bench = await setBench({ callbacks: { fetch, bodies, timing: { ...TIMING, ...timing } }, ...options })
+  const bench = await setBench({
+    callbacks: { fetch, bodyOf: async (name) => bodies[name], timing: { ...TIMING, ...timing } },
+    ...options,
+  })
   if (home) home.directory = join(bench.dataDir, 'sessions')
   const receiver = await startReceiver(answer)
   const id = await bench.create()

@@ -5,6 +5,7 @@ import type { OperationName } from './bindings.ts'
 import type { A2aDeps } from './call.ts'
 import { ownUnknownRoutes } from '../shared/unknown-routes.ts'
 import { parseTaskId } from './task-id.ts'
+import type { Protocol } from '../shared/protocol.ts'
 
 type RouteAccess = FastifyContextConfig & Required<Pick<FastifyContextConfig, 'scopes' | 'ofProfiles'>>
 type Api = typeof Loaded
@@ -13,7 +14,7 @@ const reading = { scopes: ['read'], ofProfiles: 'free' } as const
 // What the agent says is in the answers. Decisions need the scope `approve`, too.
 const asking = { scopes: ['read', 'write'], ofProfiles: 'free' } as const
 
-export const a2aRoutes: FastifyPluginAsync<A2aDeps> = async (app, deps) => {
+const a2aRoutes: FastifyPluginAsync<A2aDeps> = async (app, deps) => {
   const load = () => import('./a2a.ts')
   app.get('/.well-known/agent-card.json', { config: { public: true } }, async (request, reply) => {
     void reply.header('cache-control', 'no-cache')
@@ -23,6 +24,11 @@ export const a2aRoutes: FastifyPluginAsync<A2aDeps> = async (app, deps) => {
     (await load()).conversationOfCall(deps, request)
   await app.register(rpcRoute, { ...deps, load, conversationInBody })
   await app.register(httpRoutes, { ...deps, load, conversationInBody })
+}
+
+export const A2A: Protocol = {
+  routes: a2aRoutes,
+  deliveryBody: async (...delivery) => (await import('./push-body.ts')).pushBody(...delivery),
 }
 
 type BindingDeps = A2aDeps & {

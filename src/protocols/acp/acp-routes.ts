@@ -4,10 +4,11 @@ import { z } from 'zod'
 import { socketRoute } from '../../http/socket/socket-route.ts'
 import { ClientSockets } from '../shared/client-sockets.ts'
 import type { AcpDeps } from './serve-acp.ts'
+import type { Protocol } from '../shared/protocol.ts'
 
 const AcpQuery = z.object({ profile: z.string().min(1).default('default') })
 
-export const acpRoutes: FastifyPluginAsync<AcpDeps> = async (app, deps) => {
+const acpRoutes: FastifyPluginAsync<AcpDeps> = async (app, deps) => {
   const sockets = new ClientSockets(app, { path: '/acp', metrics: deps.metrics, lastWords })
   app.route({
     url: '/acp',
@@ -26,6 +27,8 @@ export const acpRoutes: FastifyPluginAsync<AcpDeps> = async (app, deps) => {
     }),
   })
 }
+
+export const ACP: Protocol = { routes: acpRoutes }
 
 /** A notification, so that clients that do not know it ignore it. */
 const lastWords = (params: object) => ({ jsonrpc: '2.0', method: '_error', params })

@@ -7,7 +7,7 @@ import type {
   InitializeResponse,
 } from '@agentclientprotocol/sdk'
 import { agent } from '@agentclientprotocol/sdk'
-import type { EditorAgentOptions } from './editor-host.ts'
+import type { EditorAgentOptions } from './editor-agent-options.ts'
 import type { OpenedView } from './editor-sessions.ts'
 import { EditorSessions } from './editor-sessions.ts'
 import { mcpOf } from './mcp-input.ts'

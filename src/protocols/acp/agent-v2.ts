@@ -9,7 +9,7 @@ import type {
 } from '@agentclientprotocol/sdk/experimental/v2'
 import { agent, RequestError } from '@agentclientprotocol/sdk/experimental/v2'
 import { SET_UP, SET_UP_ID } from './agent-v1.ts'
-import type { EditorAgentOptions } from './editor-host.ts'
+import type { EditorAgentOptions } from './editor-agent-options.ts'
 import type { OpenedView } from './editor-sessions.ts'
 import { EditorSessions } from './editor-sessions.ts'
 import { mcpOf } from './mcp-input.ts'

@@ -2,7 +2,7 @@
 import type { Stream } from '@agentclientprotocol/sdk'
 import { agentProtocolRouter } from '@agentclientprotocol/sdk/experimental/v2'
 import { EditorAgent } from './agent-v1.ts'
-import type { EditorAgentOptions } from './editor-host.ts'
+import type { EditorAgentOptions } from './editor-agent-options.ts'
 import { EditorAgentV2 } from './agent-v2.ts'
 
 export type EditorConnection = {

@@ -5,7 +5,8 @@ import type { ConversationView } from '../../contract/conversation.ts'
 import type { McpInput } from '../../contract/mcp/mcp-server.ts'
 import { CONVERSATION_ID } from '../../contract/values/conversation-id.ts'
 import { isAbsolutePath } from './call-form.ts'
-import type { EditorAgentOptions, EditorHost } from './editor-host.ts'
+import type { AgentHost } from '../shared/agent-host.ts'
+import type { EditorAgentOptions } from './editor-agent-options.ts'
 import type { FollowedSession } from './followed-session.ts'
 import { withOwnErrors } from './protocol-errors.ts'
 import { optionsOf } from './session-options.ts'
@@ -20,7 +21,7 @@ const MAX_SESSIONS = 100
 
 type Session = { readonly followed: FollowedSession; readonly cancel: () => Promise<void>; readonly close: () => void }
 
-export type OpenedView = { readonly view: ConversationView; readonly host: EditorHost }
+export type OpenedView = { readonly view: ConversationView; readonly host: AgentHost }
 
 export class EditorSessions<S extends Session> {
   readonly #options: EditorAgentOptions
@@ -33,7 +34,7 @@ export class EditorSessions<S extends Session> {
     this.#options = options
   }
 
-  async host(): Promise<EditorHost> {
+  async host(): Promise<AgentHost> {
     return await withOwnErrors(this.#options.openHost())
   }
 
@@ -67,7 +68,7 @@ export class EditorSessions<S extends Session> {
   }
 
   /** Begins a session, after `prepare`, in place of an earlier one of the same conversation. Returns its options. */
-  async open(session: S, host: EditorHost, prepare?: () => Promise<void>) {
+  async open(session: S, host: AgentHost, prepare?: () => Promise<void>) {
     const { view } = session.followed
     if (this.#isClosed) {
       session.close()

@@ -2,8 +2,9 @@
 import type { FastifyPluginAsync, FastifyRequest } from 'fastify'
 import type { GatewayDeps } from '../shared/gateway-deps.ts'
 import { redactorOf } from '../shared/redactor-of.ts'
+import type { Protocol } from '../shared/protocol.ts'
 
-export const agUiRoutes: FastifyPluginAsync<GatewayDeps> = async (app, deps) => {
+const agUiRoutes: FastifyPluginAsync<GatewayDeps> = async (app, deps) => {
   const load = () => import('./ag-ui.ts')
   app.setErrorHandler(async (error, request, reply) => {
     const { sendProblem } = await load()
@@ -31,3 +32,5 @@ export const agUiRoutes: FastifyPluginAsync<GatewayDeps> = async (app, deps) => 
     handler: async (request, reply) => reply.send(await (await load()).stopAgent(deps, request)),
   })
 }
+
+export const AG_UI: Protocol = { routes: agUiRoutes }

@@ -4,11 +4,12 @@ import type { GatewayDeps } from '../shared/gateway-deps.ts'
 import { redactorOf } from '../shared/redactor-of.ts'
 import { ownUnknownRoutes } from '../shared/unknown-routes.ts'
 import type * as Loaded from './chat-api.ts'
+import type { Protocol } from '../shared/protocol.ts'
 
 type Handler = (api: typeof Loaded, request: FastifyRequest, reply: FastifyReply) => Promise<unknown>
 type ChatAccess = FastifyContextConfig & Required<Pick<FastifyContextConfig, 'scopes' | 'ofProfiles'>>
 
-export const aiSdkRoutes: FastifyPluginAsync<GatewayDeps> = async (app, deps) => {
+const aiSdkRoutes: FastifyPluginAsync<GatewayDeps> = async (app, deps) => {
   const load = () => import('./chat-api.ts')
   app.setErrorHandler(async (error, request, reply) => {
     const { sendUiError } = await load()
@@ -40,3 +41,5 @@ export const aiSdkRoutes: FastifyPluginAsync<GatewayDeps> = async (app, deps) =>
   add('GET', `${chat}/messages`, reading, (api, request) => api.listMessages(deps, request))
   add('POST', `${chat}/stop`, stopping, (api, request) => api.stopChat(deps, request))
 }
+
+export const AI_SDK: Protocol = { routes: aiSdkRoutes }

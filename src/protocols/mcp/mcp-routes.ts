@@ -4,11 +4,14 @@ import { Problem } from '../../contract/problem.ts'
 import { originRule } from '../../http/guards/cors.ts'
 import { ownUnknownRoutes } from '../shared/unknown-routes.ts'
 import type { McpDeps } from './served-agents.ts'
+import type { Protocol } from '../shared/protocol.ts'
 
-export const mcpServerRoutes: FastifyPluginAsync<McpDeps> = async (app, deps) => {
+const mcpServerRoutes: FastifyPluginAsync<McpDeps> = async (app, deps) => {
   routeMcp(app, deps.corsOrigins, async (request, reply) => await (await load()).serveMcp(deps, request, reply))
   await ownUnknownRoutes(app, '/mcp')
 }
+
+export const MCP: Protocol = { routes: mcpServerRoutes }
 
 const load = () => import('./serve-mcp.ts')
 

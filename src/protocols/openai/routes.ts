@@ -11,6 +11,7 @@ import { CREATION_PREFIX, parseConversationId, parseResponseId } from './respons
 import type { ResponsesSocketDeps } from './responses-socket.ts'
 import type { LeftoverDeps } from './watch-leftovers.ts'
 import { watchLeftovers } from './watch-leftovers.ts'
+import type { Protocol } from '../shared/protocol.ts'
 
 type Gateway = typeof Loaded
 type Method = 'GET' | 'POST' | 'DELETE'
@@ -23,7 +24,7 @@ const asking = { scopes: ['read', 'write'], ofProfiles: 'free' } as const
 
 type AddRoute = (route: readonly [Method, string], access: RouteAccess, handle: Handler) => unknown
 
-export const openAiRoutes: FastifyPluginAsync<GatewayDeps & LeftoverDeps & ResponsesSocketDeps> = async (app, deps) => {
+const openAiRoutes: FastifyPluginAsync<GatewayDeps & LeftoverDeps & ResponsesSocketDeps> = async (app, deps) => {
   addSocket(app, deps)
   watchLeftovers(app, deps)
   const load = () => import('./gateway.ts')
@@ -69,6 +70,8 @@ export const openAiRoutes: FastifyPluginAsync<GatewayDeps & LeftoverDeps & Respo
   addConversations(add, deps)
   add(['GET', `${one}/input_items`], readingOne, (gateway, request) => gateway.listInputItems(deps, request))
 }
+
+export const OPENAI: Protocol = { routes: openAiRoutes }
 
 /** Responses over a WebSocket. */
 function addSocket(app: FastifyInstance, deps: GatewayDeps & ResponsesSocketDeps): void {

@@ -1,10 +1,10 @@
-/** What an editor works with: a client of the server that runs the agents, and what a person has set for it. */
+/** What a program of a person works with, such as an editor: a client of the server that runs the agents, and what the person has set. */
 import type { AgentServerClient } from '../../client/client.ts'
 import type { ConversationHandle } from '../../client/conversation/conversation-handle.ts'
 import type { ConversationView } from '../../contract/conversation.ts'
 import type { McpInput } from '../../contract/mcp/mcp-server.ts'
 
-export type EditorHost = {
+export type AgentHost = {
   readonly client: AgentServerClient
   /** Names of models to choose from. */
   readonly models: readonly string[]
@@ -19,17 +19,4 @@ export type EditorHost = {
 /** No model is set, or no key: a person must do something outside of the program. */
 export class MissingSetting extends Error {
   override readonly name = 'MissingSetting'
-}
-
-export type EditorAgentOptions = {
-  readonly openHost: () => Promise<EditorHost>
-  /** Whether directories are those of this machine. */
-  readonly isLocal: boolean
-  /** Whether the keys come from the environment of the program, and not with the connection. */
-  readonly usesEnvironment: boolean
-  readonly version: string
-  /** How lists name a conversation. */
-  readonly nameOf: (view: ConversationView) => string
-  /** Reports what nobody waits for. */
-  readonly warn: (text: string) => void
 }
