@@ -4,11 +4,11 @@ import type { FastifyInstance } from 'fastify'
 import { Problem } from '../contract/problem.ts'
 import { refuseComplexJson } from '../lib/json/untrusted-json.ts'
 
-/** Any other type gets 415. An empty body counts as absent: clients send the header by default. */
-export function acceptJsonOnly(app: FastifyInstance): void {
+/** Any type but these gets 415. An empty body counts as absent: clients send the header by default. */
+export function acceptJsonOnly(app: FastifyInstance, types: readonly string[] = ['application/json']): void {
   const parse = app.getDefaultJsonParser('error', 'error')
   app.removeAllContentTypeParsers()
-  app.addContentTypeParser('application/json', { parseAs: 'buffer' }, (request, body, callback) => {
+  app.addContentTypeParser([...types], { parseAs: 'buffer' }, (request, body, callback) => {
     // Decoded, each wrong byte would become the same character.
     if (typeof body !== 'string' && !isUtf8(body)) return callback(notUtf8())
     const text = body.toString()

@@ -1,13 +1,20 @@
 /** What every route of a protocol refuses, each in the form of the errors of its protocol. */
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
-import { afterAll, expect, test } from 'vitest'
+import { afterAll, describe, expect, test } from 'vitest'
 import { setStage } from '../support/agent.ts'
 import { KEY } from '../support/server.ts'
+import { until } from '../support/until.ts'
 
 const MAX_BODY_BYTES = 1_000_000
 const env = { OPENHANDS_PROTOCOLS: 'openai,ai-sdk,ag-ui,mcp,a2a', OPENHANDS_MAX_BODY_BYTES: String(MAX_BODY_BYTES) }
-const stage = await setStage(() => ({ text: 'Read.' }), { env })
+const stage = await setStage(
+  ({ body }) => {
+    const isEndless = JSON.stringify(body.messages.at(-1)).includes('endless')
+    return isEndless ? { text: 'and so on '.repeat(600), chunk_delay_ms: 50 } : { text: 'Read.' }
+  },
+  { env },
+)
 afterAll(() => stage[Symbol.asyncDispose]())
 const { server } = stage
 const LLM = { model: 'scripted', base_url: stage.model.baseUrl, api_key: 'scripted-model-key' }
@@ -57,7 +64,7 @@ const PROTOCOLS: Readonly<Record<string, Protocol>> = {
       jsonrpc: '2.0',
       id: 1,
       method: 'tools/call',
-      params: { name: 'start_agent', arguments: { prompt, wait_seconds: 0 } },
+      params: { name: 'start_agent', arguments: { prompt, wait_seconds: 45 } },
     }),
     headers: { accept: 'application/json, text/event-stream' },
     form: RPC,
@@ -149,6 +156,56 @@ test('the card of A2A refuses other methods in the form of A2A', async () => {
   const refused = await send({ path: '/.well-known/agent-card.json' }, { method: 'POST', body: '{}' })
   expect(refused).toMatchObject({ status: 405, body: form })
   expect(refused.headers.get('allow')).toContain('GET')
+})
+
+const STREAMS: readonly [string, { readonly path?: string; readonly more?: object }, RegExp][] = [
+  ['Responses', { more: { stream: true } }, /"type":"error","code":"CODE"/],
+  ['Chat Completions', { more: { stream: true } }, /\{"error":\{.*"code":"CODE"/],
+  ['AI SDK', {}, /\{"type":"error","errorText":"(The key|The conversation)/],
+  ['AG-UI', {}, /"type":"RUN_ERROR".*"code":"CODE"/],
+  ['MCP', {}, /"code":-32000.*"error":"CODE"|"isError":true/],
+  ['A2A by HTTP', { path: '/a2a/v1/message:stream' }, /"error":\{.*"reason":"(UNAUTHORIZED|TASK_NOT_FOUND)"/],
+]
+
+describe.each(STREAMS)('a stream of %s', (name, { path, more }, form) => {
+  /** Returns what it has sent after `end` was called in the middle of it. */
+  async function lastWords(end: (begun: { keyId: string; conversationId: string }) => Promise<unknown>) {
+    const user_id = id()
+    const { key, id: keyId } = (await server.call('POST', '/keys', { name, scopes: ['read', 'write'], user_id })).body
+    const protocol = PROTOCOLS[name]!
+    const response = await fetch(server.url + (path ?? protocol.path), {
+      method: 'POST',
+      headers: {
+        authorization: `Bearer ${key}`,
+        'content-type': 'application/json',
+        'x-conversation-id': id(),
+        ...protocol.headers,
+      },
+      body: JSON.stringify({ ...protocol.body('endless'), ...more }),
+    })
+    const text = response.text()
+    const [{ id: conversationId }] = await until('the answer', async () => {
+      const { items } = (await server.call('GET', `/conversations?user_id=${user_id}`)).body
+      return items[0]?.status === 'running' && items
+    })
+    await end({ keyId, conversationId })
+    const sent = await text
+    await server.call('DELETE', `/conversations/${conversationId}`)
+    return sent.trimEnd().split('\n').at(-1)!
+  }
+
+  test('ends with an error when its key ends', async () => {
+    const last = await lastWords(async ({ keyId }) => await server.call('DELETE', `/keys/${keyId}`))
+    expect(last).toMatch(new RegExp(form.source.replace('CODE', '(unauthorized|invalid_api_key)')))
+  })
+
+  test('ends with an error when its conversation is deleted, which says so', async () => {
+    const last = await lastWords(
+      async ({ conversationId }) => await server.call('DELETE', `/conversations/${conversationId}`),
+    )
+    expect(last).toMatch(new RegExp(form.source.replace('CODE', 'conversation_deleted')))
+    expect(last).toMatch(/deleted/)
+  })
 })
 
 test('a full disk is an error of each protocol, and each works when there is room', async () => {

@@ -104,17 +104,22 @@ export async function follow(
   return { task, count }
 }
 
-type Sent = { readonly key?: string; readonly version?: string; readonly method?: string }
+type Sent = {
+  readonly type?: string
+  readonly key?: string
+  readonly version?: string
+  readonly method?: string
+}
 export type RawReply = { readonly status: number; readonly headers: Headers; readonly body: any } // eslint-disable-line typescript/no-explicit-any
 
 /** A raw request of either binding. */
 export async function sendRaw(
   url: string,
   body: unknown,
-  { key = KEY, version = '1.0', method = 'POST' }: Sent = {},
+  { key = KEY, version = '1.0', method = 'POST', type = 'application/json' }: Sent = {},
 ): Promise<RawReply> {
   const headers = {
-    ...(body !== undefined && { 'content-type': 'application/json' }),
+    ...(body !== undefined && { 'content-type': type }),
     ...(key !== '' && { authorization: `Bearer ${key}` }),
     ...(version !== '' && { 'a2a-version': version }),
   }

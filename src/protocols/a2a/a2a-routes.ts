@@ -1,5 +1,6 @@
 /** The routes of A2A 1.0, in both of its bindings. What they do is loaded with the first request. */
 import type { FastifyContextConfig, FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
+import { acceptJsonOnly } from '../../http/json-bodies.ts'
 import type * as Loaded from './a2a.ts'
 import type { OperationName } from './bindings.ts'
 import type { A2aDeps } from './call.ts'
@@ -49,6 +50,7 @@ const rpcRoute: FastifyPluginAsync<BindingDeps> = async (app, { load, conversati
 }
 
 const httpRoutes: FastifyPluginAsync<BindingDeps> = async (app, { load, conversationInBody, ...deps }) => {
+  acceptJsonOnly(app, ['application/json', 'application/a2a+json'])
   app.setErrorHandler(async (error, request, reply) => (await load()).sendHttpError(deps, error, request, reply))
   await ownUnknownRoutes(app, '/a2a/v1', '/.well-known/agent-card.json')
   const add = (method: 'GET' | 'POST' | 'DELETE', path: string, access: RouteAccess, name: OperationName) =>

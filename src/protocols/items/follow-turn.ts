@@ -2,6 +2,7 @@
 import type { Event } from '../../contract/events/event.ts'
 import type { TransientEvent } from '../../contract/events/transient-event.ts'
 import { Problem } from '../../contract/problem.ts'
+import { closedProblem } from '../../events/closed-problem.ts'
 import { follow } from '../../events/event-feed.ts'
 import type { EventLog } from '../../events/event-log.ts'
 import { readPages } from '../../events/read-pages.ts'
@@ -69,7 +70,8 @@ export async function* followTurn(
       shownAt = performance.now()
     }
     if (batch.end === 'aborted') return
-    if (batch.end) throw new Problem('unavailable', `The events of the turn ended (${batch.end}). Read it again.`)
+    if (batch.end === 'lagged') throw new Problem('unavailable', 'The reader was too slow. Read the turn again.')
+    if (batch.end) throw closedProblem(batch.end)
   }
 }
 

@@ -3,7 +3,9 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { McpServer } from '@modelcontextprotocol/server'
 import { createMcpHandler } from '@modelcontextprotocol/server'
 import { z } from 'zod'
+import { keyEnded } from '../../access/access.ts'
 import { Problem } from '../../contract/problem.ts'
+import { accessOf } from '../../http/guards/authorize.ts'
 import { closeSignal } from '../../http/request/close-signal.ts'
 import { problemFor } from '../../http/request/problem-handler.ts'
 import { agentTasks, placeOfTask } from './agent-tasks.ts'
@@ -60,8 +62,19 @@ export async function answerMcp(
   void reply.header('x-accel-buffering', 'no').header('cache-control', 'no-cache, no-transform')
   // The handler has accepted it, and knows no tasks.
   const listen = tasks && readListenToTasks(body)
-  return await reply.send(listen ? answerListen(listen, tasks, signal) : response)
+  const answerStream = listen ? answerListen(listen, tasks, signal) : response
+  return await reply.send(new Response(answerStream.body?.pipeThrough(ending(request)), answerStream))
 }
+
+/** Ends what the end of the key has cut off with an error: the client would wait for the answer. */
+const ending = (request: FastifyRequest): TransformStream<Uint8Array, Uint8Array> =>
+  new TransformStream({
+    flush(controller) {
+      if (!accessOf(request).ended.aborted) return
+      const frame = `event: message\ndata: ${JSON.stringify(rpcErrorOf(keyEnded(), request))}\n\n`
+      controller.enqueue(new TextEncoder().encode(frame))
+    },
+  })
 
 function atEnd(signal: AbortSignal, run: () => void): void {
   if (signal.aborted) run()
@@ -103,22 +116,27 @@ const REFUSED = -32_000
 /** Errors before a tool begins: a status, and an error of JSON-RPC. */
 export function sendRpcError(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
   const problem = problemFor(error, request)
-  const { code, status, message } = problem
+  const { status } = problem
   const givenSeconds = problem.details?.['retry_after']
   const seconds = typeof givenSeconds === 'number' ? givenSeconds : status === 503 ? 1 : undefined
   if (seconds !== undefined) void reply.header('retry-after', seconds)
   if (status === 401) void reply.header('www-authenticate', 'Bearer realm="agent-server"').header('connection', 'close')
+  return reply
+    .code(status)
+    .type('application/json')
+    .send(JSON.stringify(rpcErrorOf(problem, request)))
+}
+
+function rpcErrorOf({ code, message }: Problem, { body }: FastifyRequest): object {
   const rpcCode =
     code === 'invalid_request'
-      ? request.body === undefined
+      ? body === undefined
         ? PARSE_ERROR
         : INVALID_REQUEST
       : code === 'internal'
         ? INTERNAL_ERROR
         : REFUSED
-  const id = idOf(request.body)
-  const body = { jsonrpc: '2.0', error: { code: rpcCode, message, data: { error: code } }, id }
-  return reply.code(status).type('application/json').send(JSON.stringify(body))
+  return { jsonrpc: '2.0', error: { code: rpcCode, message, data: { error: code } }, id: idOf(body) }
 }
 
 const RequestHead = z.object({ id: z.union([z.string(), z.number()]) })

@@ -11,6 +11,7 @@ import type { Conversation } from '../../conversations/conversation.ts'
 import type { ConversationManager } from '../../conversations/manager.ts'
 import { startFirstRun } from '../../conversations/runs/first-run.ts'
 import type { Profiles } from '../../conversations/profiles/profiles.ts'
+import { closedProblem } from '../../events/closed-problem.ts'
 import { follow } from '../../events/event-feed.ts'
 import { readPages } from '../../events/read-pages.ts'
 import { accessOf, createAuthorize } from '../../http/guards/authorize.ts'
@@ -107,7 +108,8 @@ async function* eventsOf(
   try {
     for await (const { records, end } of leave ? follow(log, { afterSeq, signal }) : []) {
       for (const { event, seq } of records) if (seq !== undefined) yield event
-      if (end && end !== 'aborted') throw new Problem('unavailable', `The events ended (${end}). Call get_agent.`)
+      if (end === 'lagged') throw new Problem('unavailable', 'The events came too fast. Call get_agent.')
+      if (end && end !== 'aborted') throw closedProblem(end)
     }
   } finally {
     leave?.()

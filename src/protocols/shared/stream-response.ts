@@ -1,5 +1,6 @@
 /** Sends the events of a response as SSE. */
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import { keyEnded } from '../../access/access.ts'
 import { withinTime } from '../../lib/bounded-wait.ts'
 import type { StreamWriter } from '../../http/streams/stream-writer.ts'
 import { logChange } from '../../http/request/request-log.ts'
@@ -42,6 +43,8 @@ export async function streamResponse<T>(
       const text = next.value.map(frameOf).join('')
       if (!writer.write(text === '' ? ': keep-alive\n\n' : text)) await untilDrained(writer, reply, signal)
     }
+    // The client is there, and must not take what it has for the whole.
+    if (signal.aborted && request.access?.ended.aborted) writer.write(frameOf(errorFrame(keyEnded())))
     return next.done ? next.value : undefined
   } catch (error) {
     if (!signal.aborted) writer.write(frameOf(errorFrame(error)))

@@ -208,6 +208,14 @@ test('a key reaches the tasks of its user alone, and does what its scopes allow'
   expect(await rpc('SendMessage', notIts, { key: limited })).toMatchObject(forbidden)
 })
 
+test('the binding of HTTP takes the media type of A2A', async () => {
+  const sent = await http('/message:send', hello(), { type: 'application/a2a+json' })
+  expect(sent).toMatchObject({ status: 200, body: { task: {} } })
+  expect(await http('/message:send', hello(), { type: 'application/xml' })).toMatchObject(
+    asHttp(415, 'FAILED_PRECONDITION', 'UNSUPPORTED_MEDIA_TYPE'),
+  )
+})
+
 test('a list of tasks refuses a status that the protocol does not have, and names those that it has', async () => {
   const statuses = ['completed', 'TASK_STATE_COMPLETE', 'toString', 'TASK_STATE_WORKING ']
   for (const status of statuses) {
