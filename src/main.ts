@@ -82,9 +82,10 @@ async function main(args: string[]): Promise<number | undefined> {
       return undefined
     }
     case 'acp':
-      return await (await import('./cli/acp/acp.ts')).acp(command)
-    case 'mcp':
-      return await (await import('./cli/mcp-server/mcp-server.ts')).mcpServer(command)
+    case 'mcp': {
+      const { runProgram } = await import('./cli/programs.ts')
+      return await runProgram(command)
+    }
     case 'snippet': {
       const { snippet } = await import('./cli/snippet.ts')
       say(snippet(command))

@@ -55,6 +55,10 @@ describe('src', () => {
       imports.some((imported) => ![undefined, folderOf(path)].includes(folderOf(imported))),
     )
     expect(users.map(({ path }) => path).sort()).toEqual([...programs, list])
+    const commands = files.filter(({ imports }) =>
+      imports.some((imported) => /^cli\/(acp|mcp-server)\//.test(imported)),
+    )
+    expect(commands.map(({ path }) => path).sort()).toEqual(['cli/mcp-server/mcp-server.ts', 'cli/programs.ts'])
     expect(readFileSync(join(SRC, list), 'utf8').match(/import\('/g)).toHaveLength(PROTOCOL_NAMES.length)
   })
 
