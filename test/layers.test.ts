@@ -62,6 +62,22 @@ describe('src', () => {
     expect(readFileSync(join(SRC, list), 'utf8').match(/import\('/g)).toHaveLength(PROTOCOL_NAMES.length)
   })
 
+  test('loads of a protocol at most five of its files, and no package for it, before somebody uses it', () => {
+    const byPath = new Map(files.map((file) => [file.path, file]))
+    const loadedBy = (path: string, seen = new Set<string>()): Set<string> => {
+      const { loads = [], defers = [] } = byPath.get(path) ?? {}
+      for (const next of seen.add(path) && loads.filter((each) => !defers.includes(each) && !seen.has(each)))
+        loadedBy(next, seen)
+      return seen
+    }
+    for (const path of byPath.get('protocols/protocol-routes.ts')?.defers ?? []) {
+      const loaded = [...loadedBy(path)]
+      const own = loaded.filter((each) => /^protocols\/(?!shared\/)/.test(each))
+      expect({ path, count: own.length }).toSatisfy(({ count }) => count <= 5)
+      expect(loaded.filter((each) => each.startsWith('@'))).toEqual([])
+    }
+  })
+
   test('keeps in lib only what two folders use, in at most 20 files', () => {
     const own = files.filter(({ path }) => path.startsWith('lib/')).map(({ path }) => path)
     const foldersThatUse = (path: string) =>

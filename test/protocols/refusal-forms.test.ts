@@ -151,6 +151,23 @@ test.each(ROWS)('$name refuses routes and methods that it does not have', async 
   }
 })
 
+/** The body with a field more in each object. */
+function withMore(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(withMore)
+  if (typeof value !== 'object' || value === null) return value
+  const fields = Object.entries(value).map(([name, each]) => [name, withMore(each)])
+  return { ...Object.fromEntries(fields), unknown_field: { a: [1] } }
+}
+
+test.each(ROWS)('$name ignores fields that it does not know', async (protocol) => {
+  const body: { jsonrpc?: string; params?: unknown } = protocol.body('Hello')
+  // A message of JSON-RPC has its own fields.
+  const sent = body.jsonrpc === undefined ? withMore(body) : { ...body, params: withMore(body.params) }
+  const { status, body: reply } = await send(protocol, { body: JSON.stringify(sent) })
+  expect({ status, reply: JSON.stringify(reply) }).toMatchObject({ status: 200 })
+  expect(JSON.stringify(reply)).not.toMatch(/"error":(?!null)|"isError":true|RUN_ERROR/)
+})
+
 test('the card of A2A refuses other methods in the form of A2A', async () => {
   const { form } = PROTOCOLS['A2A by HTTP']!
   const refused = await send({ path: '/.well-known/agent-card.json' }, { method: 'POST', body: '{}' })
@@ -183,6 +200,8 @@ describe.each(STREAMS)('a stream of %s', (name, { path, more }, form) => {
       },
       body: JSON.stringify({ ...protocol.body('endless'), ...more }),
     })
+    expect(response.headers.get('x-accel-buffering')).toBe('no')
+    expect(response.headers.get('cache-control')).toBe('no-cache, no-transform')
     const text = response.text()
     const [{ id: conversationId }] = await until('the answer', async () => {
       const { items } = (await server.call('GET', `/conversations?user_id=${user_id}`)).body
