@@ -10,7 +10,6 @@ import { withoutUndefined } from '../lib/without-undefined.ts'
 import { hiddenFilesIn } from '../access/hidden-files.ts'
 import { makeDirectories } from '../files/make-directories.ts'
 import type { PrivateRule } from '../network/private-hosts.ts'
-import type { ProtocolName } from '../protocols/protocol-routes.ts'
 import { PROTOCOL_NAMES } from '../protocols/protocol-routes.ts'
 import { HostEnvironment } from '../lib/start-process.ts'
 import type { LogLevel } from '../telemetry/log-levels.ts'
@@ -103,7 +102,7 @@ export type Config = Address & {
   readonly trustProxy: readonly string[]
   readonly isSearchOn: boolean
   /** The protocols that clients may speak besides the API. */
-  readonly protocols: readonly ProtocolName[]
+  readonly protocols: readonly string[]
   readonly isInsecureLoginAllowed: boolean
   readonly maxConcurrentRuns: number
   readonly idleSeconds: number

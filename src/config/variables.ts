@@ -152,7 +152,7 @@ export const VARIABLES = {
   OPENHANDS_PROTOCOLS: {
     about:
       'The protocols that clients may speak besides the API, separated by commas; also `a2a`. `none` turns all of them off.',
-    default: PROTOCOL_NAMES.filter((name: string) => name !== 'a2a').join(','),
+    default: PROTOCOL_NAMES.filter((name) => name !== 'a2a').join(',') || 'none',
   },
   OPENHANDS_MAX_CONCURRENT_RUNS: {
     about: 'Runs that work at the same time, over all conversations; further ones wait for their turn.',

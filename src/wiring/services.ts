@@ -14,7 +14,7 @@ import { createSafeFetch } from '../security/safe-fetch.ts'
 import { openFileStorage } from '../storage/files/file-storage.ts'
 import type { Sharing } from '../storage/postgres/incarnation.ts'
 import type { Storage } from '../storage/storage.ts'
-import { PROTOCOLS, isProtocolName } from '../protocols/protocol-routes.ts'
+import { loadProtocol } from '../protocols/protocol-routes.ts'
 import type { Logger } from '../telemetry/logger.ts'
 import { createLogger } from '../telemetry/logger.ts'
 import { Metrics } from '../telemetry/metrics.ts'
@@ -92,7 +92,7 @@ export async function startServices(
   const dispatcher = createCallbackDispatcher({
     fetch: callbackFetch,
     userAgent: USER_AGENT,
-    bodyOf: async (name) => (isProtocolName(name) ? (await PROTOCOLS[name]()).deliveryBody : undefined),
+    bodyOf: async (name) => (await loadProtocol(name))?.deliveryBody,
     lease,
   })
   startedParts.defer(() => dispatcher.close())

@@ -22,7 +22,7 @@ import type { RouteDeps } from '../http/register-routes.ts'
 import { createHttpServer, cutConnections } from '../http/server.ts'
 import { createFirehoseSlots, createStreamSlots } from '../http/streams/stream-slots.ts'
 import { afterRunning, untilAborted, orAborted, timerMs } from '../lib/bounded-wait.ts'
-import { PROTOCOLS } from '../protocols/protocol-routes.ts'
+import { loadProtocol } from '../protocols/protocol-routes.ts'
 import { ReplayFiles } from '../replays/replay-files.ts'
 import { Replays } from '../replays/replays.ts'
 import { ownOpenFiles, warningsOfOwnLimits } from '../limits/own-limits.ts'
@@ -262,12 +262,11 @@ async function createHttp(
   })
   const { profiles } = services
   const { corsOrigins } = config
-  const untilLoaded = progress.loading.promise
   const hasPeers = cluster !== undefined
   const routeDeps = { manager, profiles, streamSlots, metrics, corsOrigins, innerConnections, hasPeers }
-  const deps = { ...routeDeps, version: VERSION, loaded: untilLoaded }
-  const protocols = await Promise.all(config.protocols.map((name) => PROTOCOLS[name]()))
-  for (const { routes } of protocols) await http.register(routes, deps)
+  const deps = { ...routeDeps, version: VERSION, loaded: progress.loading.promise }
+  for (const protocol of await Promise.all(config.protocols.map(loadProtocol)))
+    if (protocol) await http.register(protocol.routes, deps)
   await http.register(pageRoutes)
   dashboardRoutes(http)
   return http

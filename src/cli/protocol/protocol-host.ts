@@ -1,7 +1,7 @@
 /** What runs the agents of a program that speaks a protocol on standard input: a server in this process, or a remote one. */
 import { endPreparation } from '../../process-settings.ts'
-import type { AgentHost } from '../../protocols/shared/agent-host.ts'
-import { MissingSetting } from '../../protocols/shared/agent-host.ts'
+import type { ProgramHost } from '../../protocols/shared/program-host.ts'
+import { MissingSetting } from '../../protocols/shared/program-host.ts'
 import { continueStopped } from '../../sdk/session/stopped-session.ts'
 import type { RunInvocation } from '../command-line/run-options.ts'
 import { checkpointingOf } from '../conversation/open-conversation.ts'
@@ -10,7 +10,7 @@ import { changesOfResumed, newConversation } from '../settings/conversation-sett
 import { readRunSettings } from '../settings/run-settings.ts'
 import { sayError } from '../terminal/terminal.ts'
 
-export type ProtocolHost = AsyncDisposable & AgentHost
+export type ProtocolHost = AsyncDisposable & ProgramHost
 
 /** Throws a `MissingSetting`, or a `UsageError`. */
 export async function openProtocolHost(invocation: RunInvocation, signal: AbortSignal): Promise<ProtocolHost> {

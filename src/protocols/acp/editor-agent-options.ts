@@ -1,9 +1,9 @@
 /** What serves an editor is made of. */
 import type { ConversationView } from '../../contract/conversation.ts'
-import type { AgentHost } from '../shared/agent-host.ts'
+import type { ProgramHost } from '../shared/program-host.ts'
 
 export type EditorAgentOptions = {
-  readonly openHost: () => Promise<AgentHost>
+  readonly openHost: () => Promise<ProgramHost>
   /** Whether directories are those of this machine. */
   readonly isLocal: boolean
   /** Whether the keys come from the environment of the program, and not with the connection. */

@@ -5,7 +5,7 @@ import type { ConversationView } from '../../contract/conversation.ts'
 import type { McpInput } from '../../contract/mcp/mcp-server.ts'
 import { CONVERSATION_ID } from '../../contract/values/conversation-id.ts'
 import { isAbsolutePath } from './call-form.ts'
-import type { AgentHost } from '../shared/agent-host.ts'
+import type { ProgramHost } from '../shared/program-host.ts'
 import type { EditorAgentOptions } from './editor-agent-options.ts'
 import type { FollowedSession } from './followed-session.ts'
 import { withOwnErrors } from './protocol-errors.ts'
@@ -21,7 +21,7 @@ const MAX_SESSIONS = 100
 
 type Session = { readonly followed: FollowedSession; readonly cancel: () => Promise<void>; readonly close: () => void }
 
-export type OpenedView = { readonly view: ConversationView; readonly host: AgentHost }
+export type OpenedView = { readonly view: ConversationView; readonly host: ProgramHost }
 
 export class EditorSessions<S extends Session> {
   readonly #options: EditorAgentOptions
@@ -34,7 +34,7 @@ export class EditorSessions<S extends Session> {
     this.#options = options
   }
 
-  async host(): Promise<AgentHost> {
+  async host(): Promise<ProgramHost> {
     return await withOwnErrors(this.#options.openHost())
   }
 
@@ -68,7 +68,7 @@ export class EditorSessions<S extends Session> {
   }
 
   /** Begins a session, after `prepare`, in place of an earlier one of the same conversation. Returns its options. */
-  async open(session: S, host: AgentHost, prepare?: () => Promise<void>) {
+  async open(session: S, host: ProgramHost, prepare?: () => Promise<void>) {
     const { view } = session.followed
     if (this.#isClosed) {
       session.close()

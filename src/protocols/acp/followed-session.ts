@@ -7,12 +7,12 @@ import { holds, withRewind } from '../../contract/events/rewound.ts'
 import type { TransientEvent } from '../../contract/events/transient-event.ts'
 import { shareNext } from '../../lib/lazily.ts'
 import type { EditorEdge } from './editor-edge.ts'
-import type { AgentHost } from '../shared/agent-host.ts'
+import type { ProgramHost } from '../shared/program-host.ts'
 import { EditorRequests } from './editor-requests.ts'
 import { changeOf, optionsOf } from './session-options.ts'
 
 export type FollowedPlace = {
-  readonly host: AgentHost
+  readonly host: ProgramHost
   /** Reports what nobody waits for. */
   readonly warn: (text: string) => void
 }

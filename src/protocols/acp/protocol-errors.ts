@@ -1,7 +1,7 @@
 /** Errors of the server in the form of the protocol, which is the same in both versions. */
 import { RequestError } from '@agentclientprotocol/sdk'
 import { AgentServerError } from '../../client/request/agent-server-error.ts'
-import { MissingSetting } from '../shared/agent-host.ts'
+import { MissingSetting } from '../shared/program-host.ts'
 
 export const INTERNAL_ERROR = -32_603
 const AUTH_REQUIRED = -32_000

@@ -4,7 +4,7 @@ import type { ConversationHandle } from '../../client/conversation/conversation-
 import type { ConversationView } from '../../contract/conversation.ts'
 import type { McpInput } from '../../contract/mcp/mcp-server.ts'
 
-export type AgentHost = {
+export type ProgramHost = {
   readonly client: AgentServerClient
   /** Names of models to choose from. */
   readonly models: readonly string[]
