@@ -130,7 +130,7 @@ export const VARIABLES = {
   },
   OPENHANDS_PUBLIC_URL: {
     about:
-      'Where browsers of users reach this server, for example behind a proxy: they are sent back there after they have authorized an MCP server. Default: `http://127.0.0.1` with the port.',
+      'Where browsers of users reach this server, for example behind a proxy: they are sent back there after they have authorized an MCP server. Cards of A2A have it, too. Default: `http://127.0.0.1` with the port.',
   },
   OPENHANDS_CORS_ORIGINS: {
     about:

@@ -261,10 +261,10 @@ async function createHttp(
     logger,
   })
   const { profiles } = services
-  const { corsOrigins } = config
+  const { corsOrigins, publicUrl } = config
   const hasPeers = cluster !== undefined
   const routeDeps = { manager, profiles, streamSlots, metrics, corsOrigins, innerConnections, hasPeers }
-  const deps = { ...routeDeps, version: VERSION, loaded: progress.loading.promise }
+  const deps = { ...routeDeps, publicUrl, version: VERSION, loaded: progress.loading.promise }
   for (const protocol of await Promise.all(config.protocols.map(loadProtocol)))
     if (protocol) await http.register(protocol.routes, deps)
   await http.register(pageRoutes)

@@ -19,7 +19,7 @@ const a2aRoutes: FastifyPluginAsync<A2aDeps> = async (app, deps) => {
   const load = () => import('./a2a.ts')
   app.get('/.well-known/agent-card.json', { config: { public: true } }, async (request, reply) => {
     void reply.header('cache-control', 'no-cache')
-    return reply.send((await load()).agentCard(request, deps.version))
+    return reply.send((await load()).agentCard(request, deps))
   })
   const conversationInBody = async (_: unknown, request: FastifyRequest) =>
     (await load()).conversationOfCall(deps, request)

@@ -1,7 +1,7 @@
 /** The cards that describe this server to other agents. The public one says nothing about profiles. */
 import type { FastifyRequest } from 'fastify'
 import { usableProfiles } from '../../http/guards/usable-profiles.ts'
-import type { A2aCall } from './call.ts'
+import type { A2aCall, A2aDeps } from './call.ts'
 
 const PROTOCOL_VERSION = '1.0'
 
@@ -21,10 +21,10 @@ const GENERIC: Skill = {
 
 export function agentCard(
   { protocol, host }: FastifyRequest,
-  version: string,
+  { version, publicUrl = `${protocol}://${host}` }: Pick<A2aDeps, 'version' | 'publicUrl'>,
   skills: readonly Skill[] = [GENERIC],
 ): object {
-  const url = `${protocol}://${host}`
+  const url = publicUrl.replace(/\/$/, '')
   return {
     name: 'agent-server',
     description: 'Runs agents that work with tools, and ask before they change something.',
@@ -51,5 +51,5 @@ export async function extendedCard({ deps, request, access }: A2aCall): Promise<
     description: description ?? `Conversations with the profile ${name}.`,
     tags: ['profile'],
   }))
-  return agentCard(request, deps.version, skills.length > 0 ? skills : undefined)
+  return agentCard(request, deps, skills.length > 0 ? skills : undefined)
 }

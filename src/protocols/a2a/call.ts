@@ -4,7 +4,11 @@ import type { Access } from '../../access/access.ts'
 import { accessOf } from '../../http/guards/authorize.ts'
 import type { GatewayDeps } from '../shared/gateway-deps.ts'
 
-export type A2aDeps = GatewayDeps & { readonly version: string }
+export type A2aDeps = GatewayDeps & {
+  readonly version: string
+  /** The URL of the server; undefined: that of the request. */
+  readonly publicUrl: string | undefined
+}
 
 export type A2aCall = {
   readonly deps: A2aDeps

@@ -13,6 +13,8 @@ type ProtocolDeps = GatewayDeps & {
   /** Other instances use the same conversations. */
   readonly hasPeers: boolean
   readonly version: string
+  /** The URL of the server, if the operator has set one. */
+  readonly publicUrl: string | undefined
   /** Resolves when the conversations are known. */
   readonly loaded: Promise<void>
 }
