@@ -204,6 +204,26 @@ test('the same request again has what the agent has said since another client de
   expect(await chat.send(messages, {}, key)).toEqual(again)
 })
 
+test('the same request again has nothing of what followed a message, nor of what its own function had to give', async () => {
+  const chat = new Chat('closed-elsewhere')
+  const key = { 'Idempotency-Key': 'key-19' }
+  const question = [{ role: 'user' as const, content: 'which one' }]
+  const asked = await chat.send(question, {}, key)
+  const answered = [...question, asked.message, { role: 'user' as const, content: 'SQLite' }]
+  expect((await chat.send(answered)).message.content).toBe('I know: which one, SQLite.')
+  expect(await chat.send(question, {}, key)).toEqual(asked)
+
+  const other = new Chat('called-elsewhere')
+  const messages = [{ role: 'user' as const, content: 'look up' }]
+  const calling = await other.send(messages, { tools: [LOOK_UP] }, key)
+  const { id } = await viewOf(other)
+  const [request] = (await server.call('GET', `/conversations/${id}/requests`)).body.items
+  const answer = { kind: 'client_tool', output: 'Found.' }
+  expect((await server.call('POST', `/conversations/${id}/requests/${request.request_id}`, answer)).status).toBe(200)
+  await expect.poll(async () => (await viewOf(other)).status).toBe('idle')
+  expect(await other.send(messages, { tools: [LOOK_UP] }, key)).toEqual(calling)
+})
+
 test('what a client takes back while it waits, or after it was stopped, ends', async () => {
   const chat = new Chat('stopped')
   await chat.say('touch nothing')

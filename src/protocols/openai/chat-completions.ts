@@ -191,7 +191,8 @@ async function* stepsOf(
   let rests = false
   for await (const step of stepsOfAnswer(conversation, start, signal, isNew)) {
     const { change, event, isOfBefore } = step
-    if (rests && event?.type === 'UserMessage') return
+    const isSuperseded = change?.type === 'ended' && change.result.stop_reason === 'superseded'
+    if (!isNew && (isSuperseded || (rests && event?.type === 'UserMessage'))) return
     yield step
     if (change && !isOfBefore) rests = change.type === 'rests'
     if (rests && builder.calls.length > 0) return
