@@ -51,3 +51,26 @@ test('a key that may only read sees the same, and has nothing to pause', async (
   expect(misdeeds).toEqual([])
   await page.context().close()
 })
+
+test('keys that are revoked one right after the other are both gone', async () => {
+  const ids: string[] = []
+  for (const name of ['first', 'second'])
+    ids.push((await stage.server.call('POST', '/keys', { name, scopes: ['read'] })).body.id)
+  const { page } = await openTab(browser, stage.server.url, { hash: '#/server' })
+  await page.evaluate('globalThis.confirm = () => true')
+  // The second one is revoked when the list has been read again without the first one.
+  const isRevoked = Promise.withResolvers<void>()
+  await page.route(`**/keys/${ids[1]}`, async (route) => {
+    await isRevoked.promise
+    await route.continue()
+  })
+  const key = (name: string) => page.locator('li').filter({ has: page.locator(`strong:text-is("${name}")`) })
+  const asked = page.waitForRequest(`**/keys/${ids[1]}`)
+  await key('second').locator('button').click()
+  await asked
+  await key('first').locator('button').click()
+  await expect.poll(() => key('first').count()).toBe(0)
+  isRevoked.resolve()
+  await expect.poll(() => key('second').count()).toBe(0)
+  await page.context().close()
+})
