@@ -12,7 +12,9 @@ const ROOT = join(import.meta.dirname, '..')
 
 const executable = process.env['AGENT_SERVER_BIN'] ?? executableHere()
 const built = secondsSoFar()
-const env = executable === undefined ? process.env : { ...process.env, AGENT_SERVER_BIN: executable }
+// As many threads as the server has: files that do not answer would stop four, and with them all tests of a process.
+const threads = { UV_THREADPOOL_SIZE: '16' }
+const env = { ...threads, ...process.env, ...(executable !== undefined && { AGENT_SERVER_BIN: executable }) }
 const given = process.argv.slice(2)
 const isChosen = given.some((argument) => !argument.startsWith('-') || argument.startsWith('--project'))
 // The path is used, and not the name: a directory with a colon in its name cannot be in PATH.
