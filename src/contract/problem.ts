@@ -48,6 +48,7 @@ export const PROBLEMS = {
   not_acceptable: 406,
   request_timeout: 408,
   conversation_exists: 409,
+  message_exists: 409,
   mcp_authorization_failed: 409,
   already_running: 409,
   already_continued: 409,

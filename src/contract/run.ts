@@ -51,12 +51,21 @@ export const PostMessage = z
       'The options of the run that the message starts: `run` must be true. If a run is active, nothing is stored: 409 `already_running`.',
     ),
     after_seq: KnownSeq,
+    client_message_id: z
+      .string()
+      .min(1)
+      .max(200)
+      .optional()
+      .describe(
+        'Your id of the message. The same id again in this conversation stores nothing: 200 with the first answer, also after a rewind or the withdrawal of the message, or 409 `message_exists` if the message is another one. A fork has the ids of the messages that it has.',
+      ),
   })
   .meta({
     id: 'PostMessage',
     examples: [
       { message: 'Thanks. Do it once more.', run: true },
       { message: { role: 'user', content: 'Thanks. Do it once more.', sender: 'reviewer' }, run: true },
+      { message: 'Thanks. Do it once more.', run: true, client_message_id: 'message-17' },
     ],
   })
 export type PostMessage = z.infer<typeof PostMessage>

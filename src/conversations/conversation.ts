@@ -4,7 +4,7 @@
 import type { AgentInfo } from '../contract/agent-info.ts'
 import type { ConversationView, UpdateConfig } from '../contract/conversation.ts'
 import type { Status } from '../contract/events/status.ts'
-import type { PostedMessage, PostMessage, RunOutcome, RunRequest } from '../contract/run.ts'
+import type { PostMessage, RunOutcome, RunRequest } from '../contract/run.ts'
 import type { EventLog, LogEnd } from '../events/event-log.ts'
 import { uuid7 } from '../lib/uuid7.ts'
 import type { Redactor } from '../security/redaction/redactor.ts'
@@ -26,7 +26,7 @@ import type { Feature } from './agents/feature.ts'
 import type { ConversationHooks } from './hooks/conversation-hooks.ts'
 import type { Idempotency } from '../state/idempotency.ts'
 import type { ClientMcp } from './mcp.ts'
-import { MessagePosts, type PostSteps } from './message-posts.ts'
+import { MessagePosts, type MessageAnswer, type PostSteps } from './message-posts.ts'
 import { MessageWithdrawals } from './message-withdrawals.ts'
 import type { ConversationNetwork } from '../workspace/network.ts'
 import type { PostedCommands } from './project/posted-commands.ts'
@@ -170,7 +170,7 @@ export class Conversation {
   }
 
   /** Idempotent: the same key and body within a day returns the earlier response, and the message is posted once. */
-  readonly post = (message: PostMessage, idempotency?: Idempotency, steps?: PostSteps): Promise<PostedMessage> =>
+  readonly post = (message: PostMessage, idempotency?: Idempotency, steps?: PostSteps): Promise<MessageAnswer> =>
     this.messages.post(message, idempotency, steps)
 
   /** Starts a run and returns its id. */

@@ -81,7 +81,11 @@ function ownEvent(event: Event, id: string): Event {
     }
     case 'Result':
       return { ...own, session_id: id }
-    case 'UserMessage':
+    case 'UserMessage': {
+      const { idempotency_key: _, body_hash: hash, ...rest } = own
+      // The copy knows the message by its id.
+      return { ...rest, ...(own.client_message_id !== undefined && { body_hash: hash }) }
+    }
     case 'TaskUpdate':
     case 'FileUpdate':
     case 'ClientEvent':

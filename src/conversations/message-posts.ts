@@ -13,11 +13,13 @@ import { checkOutputSchema } from './config/check-output-schema.ts'
 import { redactLongParts } from './config/redact-parts.ts'
 import type { Feature } from './agents/feature.ts'
 import type { ConversationHooks } from './hooks/conversation-hooks.ts'
-import type { Idempotency, PostedKey } from '../state/idempotency.ts'
+import type { ClientMessage, Idempotency, PostedKey } from '../state/idempotency.ts'
 import { answerTo, findEarlier } from '../state/idempotency.ts'
 import { refuseRewound } from '../state/refusals.ts'
 import type { RequestedRun } from '../state/drafts.ts'
 import { postOnce } from '../idempotency/posted-keys.ts'
+import { findPostedMessage } from '../idempotency/posted-message.ts'
+import { refuseSecretsIn } from '../security/refuse-secrets.ts'
 import type { PostedCommand, PostedCommands } from './project/posted-commands.ts'
 import { requestedRun } from './runs/requested-run.ts'
 import type { LiveState } from './live/live-state.ts'
@@ -37,15 +39,20 @@ type QueuedPost = {
   readonly afterSeq?: number | undefined
   readonly wish?: RequestedRun | undefined
   readonly prepare?: PostSteps['prepare']
+  readonly clientMessage?: ClientMessage | undefined
 }
+
+/** `isKnown`: the conversation had a message with the id of the client, and nothing was stored. */
+export type MessageAnswer = PostedMessage & { readonly isKnown?: true }
 
 /**
  * `prepare`: what is to be done before the message is stored, when its options are valid and its hooks let it pass. If it throws, nothing is
- * stored. `promptHooks`: what the hooks have said, if they were asked before.
+ * stored. `promptHooks`: what the hooks have said, if they were asked before. `clientMessage`: the id of the client.
  */
 export type PostSteps = {
   readonly prepare?: (() => Promise<void>) | undefined
   readonly promptHooks?: PromptHooks | undefined
+  readonly clientMessage?: ClientMessage | undefined
 }
 
 /** What is stored with the message. */
@@ -64,18 +71,20 @@ export class MessagePosts {
   async post(
     request: PostMessage,
     idempotency?: Idempotency,
-    { prepare, promptHooks }: PostSteps = {},
-  ): Promise<PostedMessage> {
+    { prepare, promptHooks, clientMessage }: PostSteps = {},
+  ): Promise<MessageAnswer> {
     const { state } = this.#parts
     const { message, run, run_options: options, after_seq: afterSeq } = request
     const hooks = this.#parts.hooks.current
     const asksHooks = !promptHooks && hooks?.readsPrompts() === true
+    const knownMessage = clientMessage && (await this.#findKnown(messageOf(message), clientMessage))
+    if (knownMessage) return knownMessage
     // Neither is asked about a repeated request.
     const mayBeKnown = options !== undefined || asksHooks ? idempotency : undefined
     const earlier = mayBeKnown && findEarlier(state.current.postedKeys, mayBeKnown, Date.now())
     if (earlier) return earlier.answer
     const wish = options && (await this.#checkOptions(options, run))
-    const queuedPost = { message: messageOf(message), run, afterSeq, wish, prepare }
+    const queuedPost = { message: messageOf(message), run, afterSeq, wish, prepare, clientMessage }
     if (!asksHooks) {
       // Project settings alone have slash commands.
       if (!state.current.settings.project_settings)
@@ -85,6 +94,11 @@ export class MessagePosts {
     // This is out of turn, because hooks may take long.
     const content = partsOf(queuedPost.message.content)
     return await hooks.withPrompt(content, (hooksAnswer) => this.#postWithCommand(queuedPost, idempotency, hooksAnswer))
+  }
+
+  async #findKnown(message: UserInput, clientMessage: ClientMessage): Promise<MessageAnswer | undefined> {
+    const event = await findPostedMessage(this.#log, this.#parts.state.current, clientMessage, message)
+    return event && { ...answerTo(event), isKnown: true }
   }
 
   /** Calls the hooks for the message that a conversation begins with. Throws a `Problem` if one blocks it. */
@@ -112,9 +126,12 @@ export class MessagePosts {
     return requestedRun(options, state.current.settings, { ...models, redact: redactor.redact })
   }
 
-  #postWithCommand(queuedPost: QueuedPost, idempotency?: Idempotency, hooks?: PromptHooks): Promise<PostedMessage> {
+  #postWithCommand(queuedPost: QueuedPost, idempotency?: Idempotency, hooks?: PromptHooks): Promise<MessageAnswer> {
     const content = partsOf(queuedPost.message.content)
-    return this.#parts.postedCommands.post(content, idempotency, (slashCommand) =>
+    const { clientMessage } = queuedPost
+    // The keys of clients have no space.
+    const key = idempotency?.key ?? (clientMessage && `message ${clientMessage.id}`)
+    return this.#parts.postedCommands.post(content, key, (slashCommand) =>
       this.#post(queuedPost, idempotency, { ...(slashCommand && { slashCommand }), ...(hooks && { hooks }) }),
     )
   }
@@ -123,31 +140,38 @@ export class MessagePosts {
     queuedPost: QueuedPost,
     idempotency: Idempotency | undefined,
     addition: AddedToMessage,
-  ): Promise<PostedMessage> {
+  ): Promise<MessageAnswer> {
     const { actor, state, redactor } = this.#parts
-    if (queuedPost.prepare) await queuedPost.prepare()
+    const { prepare, message, clientMessage } = queuedPost
+    if (prepare) await prepare()
     const make = () => this.#store(queuedPost, idempotency, addition)
-    if (!idempotency) return await actor.enqueue(make)
+    if (!idempotency && !clientMessage) return await actor.enqueue(make)
     const { redact } = redactor
     const again = async ({ answer }: PostedKey) => answer
-    return await actor.enqueue(() =>
-      postOnce(idempotency, { log: this.#log, redact, remembered: state.current.postedKeys, again, make }),
-    )
+    return await actor.enqueue(async () => {
+      // Another request with the same id can have come first.
+      const knownMessage = clientMessage && (await this.#findKnown(message, clientMessage))
+      if (knownMessage) return knownMessage
+      if (!idempotency) return await make()
+      return await postOnce(idempotency, { log: this.#log, redact, remembered: state.current.postedKeys, again, make })
+    })
   }
 
   /** Stores the message. Call it in turn only. */
   async #store(
-    { message, run, afterSeq, wish }: QueuedPost,
+    { message, run, afterSeq, wish, clientMessage }: QueuedPost,
     idempotency: Idempotency | undefined,
     addition: AddedToMessage,
   ): Promise<PostedMessage> {
     const { actor, redactor, state } = this.#parts
     if (afterSeq !== undefined) refuseRewound(state.current, afterSeq)
+    if (clientMessage) refuseSecretsIn({ client_message_id: clientMessage.id }, redactor.redact)
     const content = await redactLongParts(partsOf(message.content), redactor.redactInSlices)
     const sender = message.sender === undefined ? {} : { sender: redactor.redact(message.sender) }
     const begin = { run, ...(wish && { requestedRun: wish }), begun: actor.begunCalls(), newRunId: uuid7() }
     const intent = { kind: 'message', content, ...sender, ...addition, ...begin, now: Date.now() } as const
-    const events = await actor.apply({ ...intent, ...(idempotency && { idempotency }) })
+    const once = { ...(idempotency && { idempotency }), ...(clientMessage && { clientMessage }) }
+    const events = await actor.apply({ ...intent, ...once })
     for (const event of events) if (event.type === 'UserMessage') return answerTo(event)
     throw new Error('A message was stored without its event.')
   }

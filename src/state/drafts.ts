@@ -9,7 +9,7 @@ import { closePermission, closing } from './request-drafts.ts'
 import type { CloseReason } from '../contract/events/request-events.ts'
 import type { Subagent } from './state-shape.ts'
 import { findSubagent, stateOf } from './subagents.ts'
-import type { Idempotency } from './idempotency.ts'
+import type { Idempotency, StoredOnce } from './idempotency.ts'
 import { DEQUEUED, QUEUED } from '../contract/events/status.ts'
 import type { PermissionMode } from '../contract/values/permission.ts'
 import { withoutUndefined } from '../lib/without-undefined.ts'
@@ -23,6 +23,11 @@ export const isWaiting = (status: Status) => status.startsWith('waiting_')
 /** Returns the key of a request as events store it. */
 export const keyOf = (idempotency: Idempotency | undefined) =>
   idempotency ? { idempotency_key: idempotency.key, body_hash: idempotency.bodyHash } : {}
+
+export const marksOf = ({ idempotency, clientMessage }: StoredOnce) => ({
+  ...(clientMessage && { client_message_id: clientMessage.id, body_hash: clientMessage.bodyHash }),
+  ...(idempotency && keyOf(idempotency)),
+})
 
 export const inRun = (state: Pick<State, 'run'>) => (state.run ? { run_id: state.run.id } : {})
 

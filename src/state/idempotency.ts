@@ -25,6 +25,19 @@ export type IdempotencyDraft = { readonly key: string; readonly with: (body: unk
 
 export const keptOf = ({ key, bodyHash }: Idempotency): KeptKey => ({ key, bodyHash })
 
+/** The id that a client gave a message, and the hash of what identifies the message. */
+export type ClientMessage = {
+  readonly id: string
+  readonly bodyHash: string
+  readonly formerHashes: readonly string[]
+}
+
+/** What a message is stored with, so that it is stored once. */
+export type StoredOnce = {
+  readonly idempotency?: Idempotency | undefined
+  readonly clientMessage?: ClientMessage | undefined
+}
+
 export type PostedKey = KeptKey & { readonly at: string; readonly answer: PostedMessage }
 
 /** How long a key is remembered, in milliseconds. */

@@ -22,13 +22,14 @@ import {
   interruptCalls,
   isWaiting,
   keyOf,
+  marksOf,
   result,
   start,
   startForUnread,
   toStatus,
 } from './drafts.ts'
 import type { PromptHooks } from './hook-decisions.ts'
-import type { Idempotency } from './idempotency.ts'
+import type { Idempotency, StoredOnce } from './idempotency.ts'
 import { decideEnd, decideRecover, endAnswered, type EndRunIntent, type RecoverIntent } from './run-end.ts'
 import type { EndBackgroundIntent, StartSubagentIntent } from './subagent-intents.ts'
 import { decideEndBackground, decideStartSubagent } from './subagent-intents.ts'
@@ -57,7 +58,7 @@ import {
  * result: they run, or have run. `now` is milliseconds since 1970.
  */
 export type Intent =
-  | {
+  | ({
       kind: 'message'
       content: readonly UserPart[]
       sender?: string
@@ -67,10 +68,9 @@ export type Intent =
       begun: readonly string[]
       newRunId: string
       now: number
-      idempotency?: Idempotency
       /** What hooks said about it. */
       hooks?: PromptHooks
-    }
+    } & StoredOnce)
   /** `afterSeq`: only if no run has begun after this event. */
   | ({ kind: 'run'; newRunId: string; afterSeq?: number } & RequestedRun)
   /** `interrupt`: running calls were asked to end, and calls that have not begun are cancelled. */
@@ -164,7 +164,7 @@ export function decide(state: State, intent: Intent): EventDraft[] | Problem {
 type IntentOf<K extends Intent['kind']> = Extract<Intent, { kind: K }>
 
 function decideMessage(state: State, intent: IntentOf<'message'>): EventDraft[] | Problem {
-  const { content, sender, slashCommand, run, newRunId, idempotency, hooks } = intent
+  const { content, sender, slashCommand, run, newRunId, hooks } = intent
   if (intent.requestedRun && readsMessages(state)) return alreadyRunning(state)
   const message: EventDraft = {
     type: 'UserMessage',
@@ -175,7 +175,7 @@ function decideMessage(state: State, intent: IntentOf<'message'>): EventDraft[] 
     ...(sender !== undefined && { sender }),
     ...(slashCommand && { slash_command: slashCommand }),
     ...(hooks?.context !== undefined && { context: hooks.context }),
-    ...(idempotency && keyOf(idempotency)),
+    ...marksOf(intent),
   }
   return [...(hooks?.events ?? []), ...withMessage(state, intent, message)]
 }

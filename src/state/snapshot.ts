@@ -202,6 +202,8 @@ const Meta = z.object({
   subagents: z.array(OpenSubagent).default([]),
   request: Request.optional(),
   postedKeys: z.array(z.object({ key: z.string(), bodyHash: z.string(), at: z.string(), answer: PostedMessage })),
+  // Missing in files of earlier versions, whose messages had no ids of clients.
+  messageIds: z.string().default(''),
   // Missing in files of earlier versions, which had no tool of that kind.
   lastOutputs: z.record(z.string(), z.unknown()).default({}),
   granted: PermissionRules.optional(),

@@ -107,6 +107,8 @@ export type State = AgentState & {
   readonly costUsd: number | undefined
   /** Keys of requests of the last day. */
   readonly postedKeys: readonly PostedKey[]
+  /** The places of the messages that have an id of a client; see `message-ids.ts`. Empty without any. */
+  readonly messageIds: string
   /** The beginning of the first message, by which an untitled conversation can be searched. */
   readonly preview: string
   /** The seq of that message; 0 without one. */
@@ -151,6 +153,7 @@ export const EMPTY_STATE: State = {
   usage: {},
   costUsd: undefined,
   postedKeys: [],
+  messageIds: '',
   preview: '',
   previewSeq: 0,
   lastWords: '',

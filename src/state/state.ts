@@ -5,6 +5,7 @@
 import { z } from 'zod'
 import { previewAfter } from './preview.ts'
 import { afterRewind } from './rewind.ts'
+import { withMessageId } from './message-ids.ts'
 import { NO_REPEATS, repeatsAfter } from './repeats/repeats.ts'
 import type { GateRules, GatedCall } from '../policy/rules/gate-rules.ts'
 import { hashInput } from '../policy/rules/input-hash.ts'
@@ -62,6 +63,7 @@ function foldOwn(state: State, event: Event): State {
       return {
         ...next,
         postedKeys: withPostedKey(state.postedKeys, event),
+        ...(event.client_message_id !== undefined && withMessageId(state, event.client_message_id, event.seq)),
         runRequestedAt: event.run ? event.seq : state.runRequestedAt,
         runsInARow: 0,
         lastRun: afterMessage(state),

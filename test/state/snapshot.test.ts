@@ -188,6 +188,7 @@ const WHOLE: Whole<State> = {
   usage: { m: USAGE },
   costUsd: 0.75,
   postedKeys: [{ key: 'k', bodyHash: 'h', at: AT, answer: { event_id: ID, seq: 17, run_id: runId } }],
+  messageIds: 'AAAAAAAAAAAAAAAA:17 ',
   preview: 'hello',
   previewSeq: 18,
   lastWords: 'Done.',

@@ -48,6 +48,7 @@ export const UserMessage = Envelope.extend({
     .describe('The slash command that the message begins with. The agent reads `text` in place of the first part.'),
   task_id: z.uuid().optional().describe('The task that it starts.'),
   context: z.string().optional().describe('What hooks added for the model, which reads it after the message.'),
+  client_message_id: z.string().optional().describe('The id that the client gave it.'),
   ...KeyFields,
 }).meta({ id: 'UserMessage' })
 

@@ -2,7 +2,6 @@
 import type { UserPart } from '../../contract/values/message.ts'
 import { parseCommandCall } from '../../state/command-text.ts'
 import type { PermissionGate } from '../../policy/permissions.ts'
-import type { Idempotency } from '../../state/idempotency.ts'
 import { createInFlight } from '../../idempotency/in-flight.ts'
 import type { LiveState } from '../live/live-state.ts'
 import { rulesOf } from '../../state/state.ts'
@@ -34,21 +33,21 @@ export class PostedCommands {
 
   /**
    * Calls `post` with the command that the message begins with, if there is one. Its commands for the shell run before
-   * that, outside of the conversation's queue, and once for requests with the same key.
+   * that, outside of the conversation's queue, and once for requests with the same `key`.
    */
   async post<T>(
     content: readonly UserPart[],
-    idempotency: Idempotency | undefined,
+    key: string | undefined,
     post: (command: PostedCommand | undefined) => Promise<T>,
   ): Promise<T> {
     const { project, state } = this.#parts
     const [first] = content
     const call = first?.type === 'text' ? parseCommandCall(first.text) : undefined
     const entry = call && project.entryOf(call)
-    const isPosted = state.current.postedKeys.some(({ key }) => key === idempotency?.key)
+    const isPosted = state.current.postedKeys.some((postedKey) => postedKey.key === key)
     if (!entry || isPosted) return await post(undefined)
     const work = async () => await post(await this.#expand(call, entry))
-    return idempotency ? await this.#inFlight(idempotency.key, work) : await work()
+    return key === undefined ? await work() : await this.#inFlight(key, work)
   }
 
   /** Undefined if a rule denies it, or its file cannot be read: then it is an ordinary message. */

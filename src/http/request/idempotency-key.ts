@@ -2,6 +2,8 @@
 import type { FastifyRequest } from 'fastify'
 import { z } from 'zod'
 import { IdempotencyKey } from '../../contract/conversation.ts'
+import type { PostMessage } from '../../contract/run.ts'
+import { messageOf, partsOf } from '../../contract/values/message.ts'
 import type { Idempotency, IdempotencyDraft } from '../../state/idempotency.ts'
 import type { HashBody } from '../../security/body-hash.ts'
 
@@ -25,6 +27,26 @@ export function keyOf(request: FastifyRequest): IdempotencyDraft | undefined {
   if (header === undefined) return undefined
   const key = IdempotencyKey.parse(header)
   return { key, with: (body) => ({ key, ...request.server.hashBody(routeOf(request), body) }) }
+}
+
+const MESSAGES = 'POST /conversations/:id/messages'
+
+/** What identifies a message: with the id of a client, only the message counts, in whichever form it was sent. */
+function identityOf(body: PostMessage): unknown {
+  if (body.client_message_id === undefined) return body
+  const { content, sender = null } = messageOf(body.message)
+  return { client_message_id: body.client_message_id, content: partsOf(content), sender }
+}
+
+/** Returns the id that a client gave a message, and its `Idempotency-Key`; undefined without them. */
+export function messageMarksOf({ server }: FastifyRequest, body: PostMessage, key: string | undefined) {
+  const { client_message_id: id } = body
+  if (id === undefined && key === undefined) return {}
+  const hashes = server.hashBody(MESSAGES, identityOf(body))
+  return {
+    idempotency: key === undefined ? undefined : { key, ...hashes },
+    clientMessage: id === undefined ? undefined : { id, ...hashes },
+  }
 }
 
 const routeOf = ({ method, routeOptions }: FastifyRequest) => `${method} ${routeOptions.url}`

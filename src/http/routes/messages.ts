@@ -16,7 +16,7 @@ import {
   WithdrawnMessage,
 } from '../../contract/run.ts'
 import type { ConversationManager } from '../../conversations/manager.ts'
-import { KeyHeader, idempotencyOf } from '../request/idempotency-key.ts'
+import { KeyHeader, messageMarksOf } from '../request/idempotency-key.ts'
 import { describeRoute } from '../openapi/describe-route.ts'
 import { accessOf } from '../guards/authorize.ts'
 import { mayRun } from '../guards/limited-requests.ts'
@@ -44,18 +44,24 @@ export const messageRoutes: FastifyPluginAsyncZod<{ manager: ConversationManager
     '/conversations/:id/messages',
     {
       schema: {
-        ...describe('postMessage', 'Send a message to the agent', [...BEGINS_RUN, 'idempotency_mismatch']),
+        ...describe('postMessage', 'Send a message to the agent', [
+          ...BEGINS_RUN,
+          'idempotency_mismatch',
+          'message_exists',
+        ]),
         params: ById,
         headers: KeyHeader,
         body: PostMessage,
-        response: { 202: PostedMessage },
+        response: { 200: PostedMessage.describe('The message with this `client_message_id`.'), 202: PostedMessage },
       },
     },
     async (request, reply) => {
       const { run_options: options } = request.body
       if (options) mayRun(accessOf(request), options)
       const conversation = await manager.open(request.params.id)
-      return reply.code(202).send(await conversation.post(request.body, idempotencyOf(request)))
+      const { idempotency, clientMessage } = messageMarksOf(request, request.body, request.headers['idempotency-key'])
+      const { isKnown, ...answer } = await conversation.post(request.body, idempotency, { clientMessage })
+      return reply.code(isKnown ? 200 : 202).send(answer)
     },
   )
 

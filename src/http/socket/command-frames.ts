@@ -12,8 +12,10 @@ import { limitAs } from '../guards/profile-limits.ts'
 import type { RouteName } from '../guards/route-scopes.ts'
 import { scopesOfRoute } from '../guards/route-scopes.ts'
 import { ComplexJson, parseUntrustedJson } from '../../lib/json/untrusted-json.ts'
+import type { PostMessage } from '../../contract/run.ts'
 import type { Conversation } from '../../conversations/conversation.ts'
 import { requestOf } from '../request/frame-request.ts'
+import type { messageMarksOf } from '../request/idempotency-key.ts'
 import type { RemoteConversation } from '../remote/remote-conversation.ts'
 import type { Idempotency } from '../../state/idempotency.ts'
 
@@ -29,6 +31,7 @@ export type CommandDeps = {
   readonly remote: RemoteConversation | undefined
   /** Returns the idempotency data of a frame that is equivalent to another route. */
   readonly keyed: (key: string | undefined, route: string, body: unknown) => Idempotency | undefined
+  readonly marksOf: (message: PostMessage, key: string | undefined) => ReturnType<typeof messageMarksOf>
   /** Converts a thrown error. */
   readonly toProblem: (error: unknown) => Problem
 }
@@ -71,12 +74,14 @@ export async function answerCommand(text: string, deps: CommandDeps): Promise<Ac
 async function execute(
   frame: CommandFrame,
   conversation: Conversation,
-  { keyed, access }: Pick<CommandDeps, 'keyed' | 'access'>,
+  { keyed, marksOf, access }: Pick<CommandDeps, 'keyed' | 'marksOf' | 'access'>,
 ): Promise<AckFrame['result']> {
   switch (frame.type) {
     case 'message': {
       const { type: _, id: __, idempotency_key: key, ...message } = frame
-      return await conversation.post(message, keyed(key, 'POST /conversations/:id/messages', message))
+      const { idempotency, clientMessage } = marksOf(message, key)
+      const { isKnown: ___, ...answer } = await conversation.post(message, idempotency, { clientMessage })
+      return answer
     }
     case 'run': {
       const { type: _, id: __, ...options } = frame

@@ -16,7 +16,7 @@ import { accessOf } from '../../guards/authorize.ts'
 import { createAs } from '../../guards/limited-requests.ts'
 import { createOrFind } from '../../guards/create-or-find.ts'
 import { problemFor } from '../../request/problem-handler.ts'
-import { idempotencyIn } from '../../request/idempotency-key.ts'
+import { idempotencyIn, messageMarksOf } from '../../request/idempotency-key.ts'
 import { logCommand } from '../../request/request-log.ts'
 import type { CommandDeps } from '../../socket/command-frames.ts'
 import { answerCommand, parseFrame, parseJson } from '../../socket/command-frames.ts'
@@ -132,6 +132,7 @@ async function answerAll(
       open: () => manager.open(id),
       remote: request.remote,
       keyed: keyedRequest,
+      marksOf: (message, key) => messageMarksOf(request, message, key),
       toProblem,
     })
     const outcome =
