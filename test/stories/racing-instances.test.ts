@@ -169,6 +169,33 @@ describe('of two requests at two instances', () => {
     for (const { body } of stored) expect(body).toEqual(stored[0]!.body)
   })
 
+  eachRound(
+    'one stores the message of a client_message_id, and both get it, unless it is another one',
+    async (random) => {
+      const id = await create(random)
+      const isSame = random.below(2) === 0
+      const answers = await atBoth(random, (which) => ({
+        method: 'POST',
+        path: `/conversations/${id}/messages`,
+        body: { message: isSame ? 'Hello' : `Hello ${which}`, client_message_id: 'm-1' },
+      }))
+      const [first, second] = answers.toSorted(byStatus).map(outcome)
+      expect([first, second]).toEqual(
+        isSame
+          ? [
+              [200, undefined],
+              [202, undefined],
+            ]
+          : [
+              [202, undefined],
+              [409, 'message_exists'],
+            ],
+      )
+      if (isSame) expect(answers[0]!.body).toEqual(answers[1]!.body)
+      expect(await stage.events(id, 'types=UserMessage')).toHaveLength(1)
+    },
+  )
+
   eachRound('one creates the conversation of an id, and the other is conversation_exists', async (random) => {
     const id = randomUUID()
     const answers = await atBoth(random, (which) => ({
