@@ -37,6 +37,17 @@ const create = async (fields: Parameters<typeof client.conversations.create>[0] 
   return client.conversation((await client.conversations.create({ llm_config, ...fields })).id)
 }
 
+test('a message with an id of the program is sent once, although each call has another idempotency key', async () => {
+  const conversation = await create()
+  const message = { message: 'Hello', client_message_id: 'greeting' }
+  const first = await conversation.postMessage(message, { idempotencyKey: 'one' })
+  expect(await conversation.postMessage({ ...message, run: true }, { idempotencyKey: 'two' })).toEqual(first)
+  const events = await conversation.listEvents({ types: ['UserMessage'] }).all()
+  expect(events).toMatchObject([{ id: first.event_id, client_message_id: 'greeting' }])
+  const other = conversation.postMessage({ ...message, message: 'Bye' }, { idempotencyKey: 'three' })
+  await expect(other).rejects.toMatchObject({ code: 'message_exists' })
+})
+
 test('sends a message, waits for the end of the run, and lists what happened', async () => {
   const conversation = await create({ title: 'sum' })
   const { status, result } = await conversation.sendAndWait('Please add six and seven.')

@@ -5,7 +5,6 @@ import { UserInput } from '../../contract/values/message.ts'
 import type { Conversation } from '../../conversations/conversation.ts'
 import { otherProfile } from '../../http/guards/create-or-find.ts'
 import { findEarlier } from '../../state/idempotency.ts'
-import type { Idempotency } from '../../state/idempotency.ts'
 import { beginAlone } from '../shared/begin-alone.ts'
 import { createRequestFor } from '../shared/create-request.ts'
 import { invalid, parseField } from '../shared/fields.ts'
@@ -37,7 +36,10 @@ export async function beginTask(call: A2aCall, params: SendParams): Promise<Foun
       const earlier = findEarlier(conversation.state.postedKeys, mark, Date.now())
       if (!earlier) refuseBusy(conversation)
       await checkPush(conversation, earlier?.answer.seq, params)
-      const { seq, run_id } = earlier?.answer ?? (await conversation.post({ message: input, run: true }, mark))
+      // Also after a day, when the key is forgotten.
+      const clientMessage = { ...mark, id: message.messageId }
+      const request = { message: input, run: true }
+      const { seq, run_id } = earlier?.answer ?? (await conversation.post(request, mark, { clientMessage }))
       return await withPush({ conversation, start: seq, runId: run_id }, params)
     })
     hasBegun = true
@@ -47,7 +49,7 @@ export async function beginTask(call: A2aCall, params: SendParams): Promise<Foun
   }
 }
 
-const markOf = ({ request }: A2aCall, { message }: SendParams): Idempotency => ({
+const markOf = ({ request }: A2aCall, { message }: SendParams) => ({
   key: keyOfMessage(message.messageId),
   ...request.server.hashBody('a2a message', message.parts),
 })

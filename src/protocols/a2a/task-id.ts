@@ -25,6 +25,6 @@ const PREFIX = 'a2a '
 /** What a message of a client is stored with. Keys of other clients have no space. */
 export const keyOfMessage = (messageId: string): string => PREFIX + messageId
 
-/** A message of another protocol has the id of its event. */
-export const messageIdOf = ({ idempotency_key: key, id }: EventOf<'UserMessage'>): string =>
-  key?.startsWith(PREFIX) ? key.slice(PREFIX.length) : id
+/** A message without an id of its client has that of its event. */
+export const messageIdOf = ({ client_message_id, idempotency_key: key, id }: EventOf<'UserMessage'>): string =>
+  client_message_id ?? (key?.startsWith(PREFIX) ? key.slice(PREFIX.length) : id)

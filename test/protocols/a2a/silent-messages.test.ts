@@ -99,3 +99,24 @@ test('a later message that is only stored begins no task', async () => {
   expect((await get(`/tasks/${id}-${items[1].seq}`)).error).toMatchObject({ code: 404 })
   expect(await get(`/tasks/${first.id}`)).toMatchObject(COMPLETED)
 })
+
+test('a message whose messageId is the client_message_id of a stored message is that message, and begins no other task', async () => {
+  const { id, contextId } = await create({})
+  const message = { message: 'once', run: true, client_message_id: 'once' }
+  const { body: posted } = await server.call('POST', `/conversations/${id}/messages`, message)
+  await isIdle(id)
+  const again = { contextId, messageId: 'once', parts: [{ text: 'once' }] }
+  const task = await send(again)
+  expect(task).toMatchObject({ ...COMPLETED, history: [{ messageId: 'once' }] })
+  expect(task.id).toBe(`${id}-${posted.seq}`)
+  const refused = await sendRaw(`${server.url}/a2a/v1/message:send`, {
+    message: { ...again, role: 'ROLE_USER', parts: [{ text: 'twice' }] },
+  })
+  expect(refused).toMatchObject({ status: 409, body: { error: { status: 'ABORTED' } } })
+  // What A2A has sent is known to other clients.
+  const { history } = await send({ contextId, messageId: 'more', parts: [{ text: 'more' }] })
+  expect(history).toMatchObject([{ messageId: 'more' }])
+  const known = { ...message, message: 'more', client_message_id: 'more' }
+  expect((await server.call('POST', `/conversations/${id}/messages`, known)).status).toBe(200)
+  expect(await tasksOf(contextId)).toHaveLength(2)
+})
