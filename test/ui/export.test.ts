@@ -74,7 +74,9 @@ async function elementsIn(text: string): Promise<string[]> {
   )
   const html = await marked.parse(document)
   expect(html).toContain('<h2>Agent</h2>')
-  return [...html.matchAll(/<([a-z!?][^\s>/]*)/gi)].flatMap(([, name = '']) => (OF_MARKDOWN.test(name) ? [] : [name]))
+  const drawn = [...html.matchAll(/class="language-([^"]*)"/g)].filter(([, language]) => language === 'mermaid')
+  const elements = [...html.matchAll(/<([a-z!?][^\s>/]*)/gi)].filter(([, name = '']) => !OF_MARKDOWN.test(name))
+  return [...elements, ...drawn].map(([, name = '']) => name)
 }
 
 const OF_MARKDOWN = /^(?:h\d|p|blockquote|ul|ol|li|code|pre|em|strong|del|a|hr|br|table|thead|tbody|tr|th|td|input)$/
@@ -103,11 +105,16 @@ test('a viewer of the document loads no image and finds no HTML, and code is who
     '[b]: http://x.test "\n```\n\n"\n<img src=x>\n```',
     '[[|![a](http://x.test/y)](http://x.test)',
     '[a\nb]: http://x.test/y\n\n![c][a\nb]',
+    ...['  ```', '- ```', '> ~~~', '1. a\n\n   ~~~~ ', '   ~~~\n\n```', '`` ``` ``\n\n```\u00a0'].map(
+      (fence) => `${fence}mermaid\nA@{ img: "http://x.test/y" }`,
+    ),
+    '`` ```mermaid <b ``\nA@{ img: "http://x.test/y" }',
+    '  ```\n```\n~~~mermaid ```\nA@{ img: "http://x.test/y" }',
   ]
   for (const other of others) expect([other, await elementsIn(other)]).toEqual([other, []])
 })
 
-test('a viewer finds no HTML in what random marks of Markdown make of it', async () => {
+test('a viewer finds no HTML and no drawing in what random marks of Markdown make of it', async () => {
   const marks = [
     '`',
     '``',
@@ -115,6 +122,8 @@ test('a viewer finds no HTML in what random marks of Markdown make of it', async
     '````',
     '~~~',
     '```js',
+    '```mermaid',
+    '~~~mermaid',
     '<img src=x>',
     '![a](http://x.test)',
     '![a][b]',
@@ -155,7 +164,7 @@ test('a viewer finds no HTML in what random marks of Markdown make of it', async
     'a',
   ]
   const all = [...marks, ...around, ...others]
-  const random = createRandom(7)
+  const random = createRandom(8)
   for (let round = 0; round < 3000; round++) {
     const text = Array.from({ length: 2 + random.below(22) }, () => random.pick(all)).join('')
     expect([text, await elementsIn(text)]).toEqual([text, []])

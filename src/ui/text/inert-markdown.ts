@@ -46,6 +46,16 @@ const inertLine = (line: string): string =>
     .replaceAll(TAGS, '&lt;')
     .replaceAll('![', '&#33;[')
     .replaceAll(']:', ']&#58;')
+    .replace(BACKTICKS, nameLanguage)
+    .replace(TILDES, nameLanguage)
+
+/** Viewers find a fence also after the marks of lists and quotations, and do not agree on these. */
+const BACKTICKS = /^([^`]*`{3,})([^`]+)$/
+const TILDES = /^([^`~]*~{3,})([^~].*)$/
+
+/** Code of a language that a viewer may draw becomes plain text. */
+const nameLanguage = (line: string, fence: string, info: string): string =>
+  /^\s*$/.test(info) || COLOURED.test(info.trim()) ? line : `${fence}text ${info}`
 
 const ENDING = /^ {0,3}(`+|~+)[ \t]*$/
 
