@@ -29,16 +29,17 @@ class MessageDraft {
 
   /** Another tab may have continued it, or sent it. */
   read(): void {
-    if (!this.isSending.peek()) this.text.value = rememberedValue(draftOf(this.#id)) ?? ''
+    if (!this.isSending.peek()) this.#show(rememberedValue(draftOf(this.#id)) ?? '')
   }
 
   write(text: string): void {
-    this.text.value = text
+    this.#show(text)
     if (drafts.get(this.#id) === this) remember(draftOf(this.#id), text)
   }
 
   /** Puts a message that was taken back before what is written, to be edited. */
   prepend(text: string): void {
+    this.#request.forget()
     this.write([text, this.text.peek()].filter(Boolean).join('\n\n'))
   }
 
@@ -53,5 +54,11 @@ class MessageDraft {
     } finally {
       this.isSending.value = false
     }
+  }
+
+  #show(text: string): void {
+    this.text.value = text
+    // Who has emptied it has seen what became of the message, and may say the same once more.
+    if (text === '') this.#request.forget()
   }
 }

@@ -14,7 +14,12 @@ export class SameRequest {
     if (this.#content !== content) this.#key = crypto.getRandomValues(new Uint32Array(4)).join('-')
     this.#content = content
     const reply = await send({ idempotencyKey: this.#key })
-    this.#content = undefined
+    this.forget()
     return reply
+  }
+
+  /** The next request is another one, whatever it says. */
+  forget(): void {
+    this.#content = undefined
   }
 }
