@@ -132,6 +132,21 @@ test('a person sees what an agent does, writes a message that waits, takes it ba
   await page.waitForSelector('.said.user:has-text("and then this") .badge:has-text("queued")')
   await page.click('text=Take back')
   await expect.poll(() => page.inputValue('.composer textarea')).toBe('and then this')
+  // The answer to it is lost now, and what was taken back is sent again.
+  await page.route('**/messages', async (route) => {
+    const headers = { ...(await route.request().allHeaders()), 'sec-fetch-site': 'same-origin' }
+    await route.fetch({ headers })
+    return await route.abort()
+  })
+  await page.keyboard.press('Control+Enter')
+  await page.click('text=Take back')
+  await expect.poll(() => page.inputValue('.composer textarea')).toBe('and then this\n\nand then this')
+  await page.waitForSelector('.composer button:enabled')
+  await page.unroute('**/messages')
+  await page.fill('.composer textarea', 'and then this')
+  await page.keyboard.press('Control+Enter')
+  await page.click('text=Take back')
+  await expect.poll(() => page.inputValue('.composer textarea')).toBe('and then this')
   await page.keyboard.press('Escape')
   await page.waitForSelector('button:has-text("Continue")')
   expect((await viewOf(id)).status).toBe('paused')

@@ -58,7 +58,7 @@ class MessageDraft {
 
   #show(text: string): void {
     this.text.value = text
-    // Who has emptied it has seen what became of the message, and may say the same once more.
+    // A person who empties it has seen whether the message arrived, and may say the same once more.
     if (text === '') this.#request.forget()
   }
 }
