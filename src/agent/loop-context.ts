@@ -52,6 +52,8 @@ export type AgentContext = LimitReadings & {
   readonly sent?: SentMessages | undefined
   /** Snapshots of the workdir; undefined if the conversation has none, and for subagents. */
   readonly snapshots?: LoopSnapshots | undefined
+  /** What follows the system prompt in this run. Undefined for a subagent. */
+  readonly instructions?: string | undefined
   /** Undefined if the run has no output schema. */
   readonly output?: OutputContext | undefined
 }

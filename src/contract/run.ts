@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import { Result } from './events/agent-events.ts'
 import { ErrorType, Status, StopReason } from './events/status.ts'
-import { ToolChoice } from './values/llm-config.ts'
+import { RunSampling, ToolChoice } from './values/llm-config.ts'
 import { MessageInput, UserInput } from './values/message.ts'
 import { KnownSeq } from './values/known-seq.ts'
 import { PermissionModeInput, RuleTexts } from './values/permission.ts'
@@ -22,6 +22,14 @@ export const OutputSchema = JsonSchema.describe(
   'JSON Schema of the final answer: `Result` has it in `structured_output`. The model has one more attempt if its answer is not valid. At most 64 KiB.',
 ).meta({ id: 'OutputSchema' })
 
+const MAX_INSTRUCTIONS_BYTES = 256 * 1024
+
+const Instructions = z
+  .string()
+  .min(1)
+  .refine((text) => Buffer.byteLength(text) <= MAX_INSTRUCTIONS_BYTES, { error: 'has more than 256 KiB' })
+  .describe('Follow the system prompt in this run. Its subagents do not read them. At most 256 KiB.')
+
 export const RunOptions = z
   .strictObject({
     max_steps: z.int().min(1).max(100_000).optional().describe('Pause after this number of model answers.'),
@@ -39,6 +47,8 @@ export const RunOptions = z
       'The mode of this run instead of that of the conversation. Needs the scope `approve`, too.',
     ),
     allowed_tools: RuleTexts.optional().describe('More `allow` rules, for this run. Needs the scope `approve`, too.'),
+    instructions: Instructions.optional(),
+    ...RunSampling.shape,
   })
   .meta({ id: 'RunOptions', examples: [{ max_steps: 20 }] })
 export type RunOptions = z.infer<typeof RunOptions>

@@ -4,7 +4,7 @@
  */
 import { z } from 'zod'
 import { CreateConversation, IdempotencyKey } from './conversation.ts'
-import { PauseRequest, PostMessage, PostedMessage, RunRequest, RunStarted, StatusAnswer } from './run.ts'
+import { PauseRequest, PostMessage, PostedMessage, RunOptions, RunRequest, RunStarted, StatusAnswer } from './run.ts'
 import { ConversationSummaryFrame } from './conversations/summary.ts'
 import { Event } from './events/event.ts'
 import { HookRequest, HookRequestEnded } from './hooks/client-hooks.ts'
@@ -63,12 +63,7 @@ const RunFrame = z
   .strictObject({
     type: z.literal('run'),
     id: InAnswer,
-    max_steps: RunRequest.shape.max_steps,
-    output_schema: RunRequest.shape.output_schema,
-    tool_choice: RunRequest.shape.tool_choice,
-    model: RunRequest.shape.model,
-    permission_mode: RunRequest.shape.permission_mode,
-    allowed_tools: RunRequest.shape.allowed_tools,
+    ...RunOptions.shape,
     after_seq: RunRequest.shape.after_seq,
   })
   .meta({ id: 'RunFrame' })

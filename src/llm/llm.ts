@@ -38,6 +38,8 @@ export type TakenIds = Pick<ReadonlySet<string>, 'has'>
 
 export type LlmRequest = {
   readonly system: string
+  /** Follow `system`. They change more often: what precedes them can stay in the cache of the provider. */
+  readonly instructions?: string | undefined
   /** Append-only within a conversation: an implementation may cache its form of a message by identity. */
   readonly messages: readonly ModelMessage[]
   readonly tools: readonly ModelTool[]

@@ -1,7 +1,7 @@
 /** Event drafts that several intents share: a run's start and end, and calls that are answered or denied. */
 import type { ToolCall } from './tool-call.ts'
 import type { EventDraft } from '../contract/events/event.ts'
-import type { ToolChoice } from '../contract/values/llm-config.ts'
+import type { RunSampling, ToolChoice } from '../contract/values/llm-config.ts'
 import type { Status, StopReason, ToolErrorType } from '../contract/events/status.ts'
 import { isHandedOver, resultFromClient } from './client-result.ts'
 import { isQuestion } from './open-requests.ts'
@@ -39,11 +39,13 @@ export type RequestedRun = {
   readonly model?: string
   readonly permissionMode?: PermissionMode
   readonly allowedTools?: readonly string[]
+  readonly instructions?: string
+  readonly sampling?: RunSampling
 }
 
 export function start(state: State, runId: string, reason: string, requestedRun: RequestedRun = {}): StatusDraft {
   const { maxSteps: max_steps, outputSchema: output_schema, toolChoice: tool_choice, model } = requestedRun
-  const { permissionMode: permission_mode, allowedTools } = requestedRun
+  const { permissionMode: permission_mode, allowedTools, instructions, sampling } = requestedRun
   return {
     type: 'StatusUpdate',
     source: 'environment',
@@ -57,6 +59,8 @@ export function start(state: State, runId: string, reason: string, requestedRun:
     ...(model !== undefined && { model }),
     ...(permission_mode && { permission_mode }),
     ...(allowedTools && { allowed_tools: [...allowedTools] }),
+    ...(instructions !== undefined && { instructions }),
+    ...sampling,
   }
 }
 
@@ -85,9 +89,8 @@ export function startForUnread(state: State, status: Status, readThrough: number
 
 /** Starts a run that reads the end of a subagent. It continues what the last run did, with what that run had. */
 export function startToRead(state: State, newRunId: string): EventDraft {
-  const { model, permissionMode, allowed } = state.lastRun?.overrides ?? {}
-  const requestedSettings = withoutUndefined({ model, permissionMode, allowedTools: allowed?.allow })
-  return start(state, newRunId, 'subagent', requestedSettings)
+  const { allowed, ...others } = state.lastRun?.overrides ?? {}
+  return start(state, newRunId, 'subagent', withoutUndefined({ ...others, allowedTools: allowed?.allow }))
 }
 
 /** True if a message of a subagent is unread, and no run starts for it before the user asks for one. */

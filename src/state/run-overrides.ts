@@ -1,6 +1,8 @@
 /** What one run has instead of the settings of the conversation. */
 import type { EventOf } from '../contract/events/event.ts'
+import type { RunSampling } from '../contract/values/llm-config.ts'
 import type { PermissionMode } from '../contract/values/permission.ts'
+import { withoutUndefined } from '../lib/without-undefined.ts'
 import type { RunOverrides, State, Subagent } from './state-shape.ts'
 import { detachedOf } from './subagents.ts'
 
@@ -25,9 +27,19 @@ export function stateInRunOf(state: State, subagent: Subagent): State {
 }
 
 /** Returns what the first event of a run says. */
-export function overridesIn({ model, permission_mode: permissionMode, allowed_tools: allow }: EventOf<'StatusUpdate'>) {
-  if (model === undefined && permissionMode === undefined && allow === undefined) return {}
-  return { overrides: { model, permissionMode, ...(allow && { allowed: { allow, ask: [], deny: [] } }) } }
+export function overridesIn(event: EventOf<'StatusUpdate'>): { readonly overrides?: RunOverrides } {
+  const { model, permission_mode: permissionMode, allowed_tools: allow, instructions } = event
+  const sampling = samplingIn(event)
+  const rights = permissionMode ?? allow
+  if (rights === undefined && model === undefined && instructions === undefined && sampling === undefined) return {}
+  const allowed = { ...(allow && { allowed: { allow, ask: [], deny: [] } }) }
+  return { overrides: { model, permissionMode, ...allowed, instructions, sampling } }
+}
+
+/** Returns undefined if there is none of it. */
+export function samplingIn({ temperature, max_output_tokens, reasoning_effort }: RunSampling): RunSampling | undefined {
+  if (temperature === undefined && max_output_tokens === undefined && reasoning_effort === undefined) return undefined
+  return withoutUndefined({ temperature, max_output_tokens, reasoning_effort })
 }
 
 /** The modes from the one that allows least to the one that allows most. */
@@ -45,17 +57,18 @@ export function afterChange(
   changes: Readonly<Record<string, unknown>>,
 ): State['lastRun'] {
   if (!lastRun?.overrides) return lastRun
-  const { model, ...rights } = lastRun.overrides
+  const { model, sampling, instructions, ...rights } = lastRun.overrides
   const keptRights = 'permission_rules' in changes ? restrictionsOf(rights, settings) : rights
   const remainingRights = 'permission_mode' in changes ? {} : keptRights
-  return { ...lastRun, overrides: { ...remainingRights, ...(!('llm_config' in changes) && { model }) } }
+  const ofModel = 'llm_config' in changes ? {} : { model, sampling }
+  return { ...lastRun, overrides: { ...remainingRights, ...ofModel, instructions } }
 }
 
 /** The rights of a run are for those who write during the run: a run that follows by itself reads what came later, too. */
 export function afterMessage({ lastRun, settings, status }: State): State['lastRun'] {
   if (!lastRun?.overrides || readsMessages({ status })) return lastRun
-  const { model, ...rights } = lastRun.overrides
-  return { ...lastRun, overrides: { model, ...restrictionsOf(rights, settings) } }
+  const { model, sampling, instructions, ...rights } = lastRun.overrides
+  return { ...lastRun, overrides: { model, sampling, instructions, ...restrictionsOf(rights, settings) } }
 }
 
 /** The run reads the message. It also does while a client executes a call, so that no result of a client is lost. */

@@ -4,7 +4,7 @@
  */
 import { z } from 'zod'
 import { PostedMessage } from '../contract/run.ts'
-import { ToolChoice } from '../contract/values/llm-config.ts'
+import { RunSampling, ToolChoice } from '../contract/values/llm-config.ts'
 import { currentTools } from '../contract/values/earlier-tools.ts'
 import type { Event } from '../contract/events/event.ts'
 import { EVENT_VERSION } from '../contract/events/event.ts'
@@ -181,6 +181,8 @@ const Overrides = z.object({
   model: z.string().optional(),
   permissionMode: PermissionMode.optional(),
   allowed: PermissionRules.optional(),
+  instructions: z.string().optional(),
+  sampling: RunSampling.optional(),
 } satisfies Fields<RunOverrides>)
 
 /** `meta.json`: the state as of `lastSeq`; the fold continues with the rest of the log. */

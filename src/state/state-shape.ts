@@ -7,6 +7,7 @@ import type { StoredKind } from '../contract/requests/request-kinds.ts'
 import type { Status } from '../contract/events/status.ts'
 import type { UsageByModel } from '../contract/values/message.ts'
 import type { OpenRequestOf } from '../contract/request.ts'
+import type { RunSampling } from '../contract/values/llm-config.ts'
 import type { PermissionMode, PermissionRules } from '../contract/values/permission.ts'
 import type { OpenPermission } from './open-permission.ts'
 import type { PostedKey } from './idempotency.ts'
@@ -74,6 +75,9 @@ export type RunOverrides = {
   readonly permissionMode?: PermissionMode | undefined
   /** More rules that allow. */
   readonly allowed?: PermissionRules | undefined
+  /** What follows the system prompt. */
+  readonly instructions?: string | undefined
+  readonly sampling?: RunSampling | undefined
 }
 
 type LastRun = { readonly id: string; readonly startSeq: number; readonly overrides?: RunOverrides | undefined }

@@ -33,6 +33,10 @@ export type CompactorDeps = {
     readonly llm_config: LlmConfig
     readonly compaction?: CompactionSettings | undefined
   }
+  /** The configuration for summaries. Default: that of the settings. */
+  readonly summaryConfig?: () => LlmConfig
+  /** What follows the system prompt in the run. */
+  readonly runInstructions?: string | undefined
   readonly catalog: Pick<ModelCatalog, 'windowOf' | 'costOf'>
   /** The tools of a request now. */
   readonly tools: () => readonly ModelTool[]
@@ -150,7 +154,8 @@ export class Compactor {
   }
 
   #fixedTokens(): number {
-    return tokensOfText(this.#deps.history.system) + tokensOfTools(this.#deps.tools())
+    const { history, runInstructions, tools } = this.#deps
+    return tokensOfText(history.system) + tokensOfText(runInstructions ?? '') + tokensOfTools(tools())
   }
 
   #planInput(trigger: CompactionTrigger): PlanInput {
@@ -172,10 +177,11 @@ export class Compactor {
   }
 
   async #summarise(input: PlanInput, instructions: string | undefined, signal: AbortSignal): Promise<SummaryOutcome> {
-    const { history, tools, catalog, createLlm, emit, runId, sent } = this.#deps
+    const { history, runInstructions, tools, catalog, createLlm, emit, runId, sent } = this.#deps
     await sent?.settled()
     sent?.mark()
-    const { llm_config: current, compaction } = this.#deps.settings()
+    const { compaction, llm_config } = this.#deps.settings()
+    const current = this.#deps.summaryConfig?.() ?? llm_config
     const { tool_choice, ...rest } = withOtherModel(current, compaction?.model ?? current.model ?? '')
     const summaryLlm: LlmConfig = {
       ...rest,
@@ -183,6 +189,7 @@ export class Compactor {
     }
     const wish: SummaryWish = {
       system: history.system,
+      runInstructions,
       // A copy: a message that is posted from here on is not part of it, and can be withdrawn.
       messages: [...history.messages],
       tools: tools(),

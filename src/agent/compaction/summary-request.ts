@@ -4,6 +4,8 @@ import type { LlmRequest, ModelMessage, ModelTool } from '../../llm/llm.ts'
 
 export type SummaryWish = {
   readonly system: string
+  /** What follows the system prompt in the active run. */
+  readonly runInstructions?: string | undefined
   readonly messages: readonly ModelMessage[]
   readonly tools: readonly ModelTool[]
   readonly maxChars: number
@@ -15,9 +17,10 @@ export type SummaryWish = {
  * Extends the last request of the agent byte for byte: the provider has it in its cache, and reading it costs a tenth.
  * It is as long as that one, so it may not fit the model.
  */
-export function requestInPlace({ system, messages, tools, ...wish }: SummaryWish): LlmRequest {
+export function requestInPlace({ system, runInstructions, messages, tools, ...wish }: SummaryWish): LlmRequest {
   const request = `${WRITE_NO_CALL} ${instructionsFor(wish)}`
-  return { system, tools, messages: [...messages, { role: 'user', content: [{ type: 'text', text: request }] }] }
+  const instruction: ModelMessage = { role: 'user', content: [{ type: 'text', text: request }] }
+  return { system, instructions: runInstructions, tools, messages: [...messages, instruction] }
 }
 
 /** Has at most about `maxTranscriptChars` characters of the conversation: the oldest turns are left out first. */

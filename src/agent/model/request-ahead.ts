@@ -100,18 +100,20 @@ function isSame({ llm, request, count }: SentAhead, nextLlm: Llm, next: LlmReque
     request.messages === next.messages &&
     count === next.messages.length &&
     request.system === next.system &&
+    request.instructions === next.instructions &&
     request.tools === next.tools
   )
 }
 
 /** Returns the next request of an agent to its model. `messages`: others than those of the history, if hooks have rewritten them. */
 export function requestOf(
-  { history, output }: AgentContext,
+  { history, output, instructions }: AgentContext,
   tools: readonly ModelTool[],
   messages = history.messagesToSend(),
 ): LlmRequest {
   const { system, callIds: takenIds } = history
-  return { system, messages, tools, takenIds, ...(output && { outputSchema: output.schema }) }
+  const ofRun = { instructions, ...(output && { outputSchema: output.schema }) }
+  return { system, messages, tools, takenIds, ...ofRun }
 }
 
 export const NO_TOOLS: readonly ModelTool[] = []

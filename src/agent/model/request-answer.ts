@@ -1,6 +1,7 @@
 /** Asks the model for its next answer, with hooks around the request if there are any. */
 import type { EventDraft } from '../../contract/events/event.ts'
 import type { Llm, LlmAnswer, ModelTool } from '../../llm/llm.ts'
+import { systemOf } from '../../llm/request/request-parts.ts'
 import { LlmError } from '../../llm/errors/llm-error.ts'
 import type { AgentContext, Output } from '../loop-context.ts'
 import type { LoopHooks } from '../loop-hooks.ts'
@@ -47,8 +48,11 @@ type HookedRequest = {
 }
 
 async function requestWithHooks({ context, llm, hooks, tools }: HookedRequest, output: Output, signal: AbortSignal) {
-  const { history, runId } = context
-  const upcoming = () => ({ system: history.system, messages: history.upcoming() })
+  const { history, runId, instructions } = context
+  const upcoming = () => {
+    const system = systemOf({ system: history.system, instructions })
+    return { system, messages: history.upcoming() }
+  }
   // Rewritten messages do not have what is stored from here on.
   const readBefore = context.onRequest()
   const rewrittenMessages = await hooks.beforeModel(llm.model, upcoming, signal)

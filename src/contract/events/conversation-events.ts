@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import { CommandStatus, KilledBy } from '../values/command.ts'
 import { Usage, UserPart } from '../values/message.ts'
-import { ToolChoice } from '../values/llm-config.ts'
+import { RunSampling, ToolChoice } from '../values/llm-config.ts'
 import { PermissionMode } from '../values/permission.ts'
 import { ResourceLimits } from '../limits/resource-limits.ts'
 import { NetworkPolicy, NetworkTarget } from '../values/network.ts'
@@ -112,6 +112,8 @@ export const StatusUpdate = Envelope.extend({
   model: z.string().optional().describe('The model of this run, instead of that of the conversation.'),
   permission_mode: PermissionMode.optional().describe('The mode of this run, instead of that of the conversation.'),
   allowed_tools: z.array(z.string()).optional().describe('More `allow` rules, for this run.'),
+  instructions: z.string().optional().describe('Follow the system prompt in this run.'),
+  ...RunSampling.shape,
 }).meta({ id: 'StatusUpdate' })
 
 export const ConfigUpdate = Envelope.extend({

@@ -103,6 +103,16 @@ export const LlmConfig = z
   .meta({ id: 'LlmConfig' })
 export type LlmConfig = z.infer<typeof LlmConfig>
 
+const OF_RUN = 'For this run, instead of that of `llm_config`.'
+
+/** How the model answers in one run. */
+export const RunSampling = z.object({
+  temperature: LlmConfig.shape.temperature.describe(OF_RUN),
+  max_output_tokens: LlmConfig.shape.max_output_tokens.describe(OF_RUN),
+  reasoning_effort: LlmConfig.shape.reasoning_effort.describe(OF_RUN),
+})
+export type RunSampling = z.infer<typeof RunSampling>
+
 // Check the size before the fields: parsing a large one takes longest.
 const NewExtraBody = z
   .unknown()

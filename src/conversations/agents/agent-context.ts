@@ -12,6 +12,7 @@ import type { GateRules, GatedCall } from '../../policy/rules/gate-rules.ts'
 import type { PermissionGate } from '../../policy/permissions.ts'
 import { TurnGate } from '../../policy/turn-gate.ts'
 import type { Feature } from './feature.ts'
+import { withoutSampling } from './with-model.ts'
 import type { ConversationHooks } from '../hooks/conversation-hooks.ts'
 import type { AgentView, LiveState } from '../live/live-state.ts'
 import { openAnswer } from '../../state/answered.ts'
@@ -35,7 +36,10 @@ export type AgentParts = Pick<Output, 'emit'> & {
   readonly leaving: AbortSignal | undefined
 }
 
-export type OfRun = Pick<AgentContext, 'runId' | 'history' | 'onRequest' | 'output' | 'sent' | 'snapshots'>
+export type OfRun = Pick<
+  AgentContext,
+  'runId' | 'history' | 'onRequest' | 'output' | 'sent' | 'snapshots' | 'instructions'
+>
 
 /**
  * The model of a history: it keeps the messages as they were sent, for as long as the history is kept. Another
@@ -61,6 +65,7 @@ export function createAgentContext(parts: AgentParts, ofRun: OfRun): AgentContex
       ...compactionOf(state, toolCalls, hooks),
       runId,
       history,
+      runInstructions: ofRun.instructions,
       tools: () => (withoutTools.has(state.current.settings.llm_config.model ?? '') ? [] : toolCalls.descriptions),
       createLlm,
       catalog,
@@ -116,12 +121,13 @@ export function compactionOf(
   state: AgentView,
   toolCalls: Pick<ToolCalls, 'render'>,
   hooks: Feature<ConversationHooks>,
-): Pick<CompactorDeps, 'settings' | 'activeRun' | 'tasks' | 'runHooks' | 'tellHooks'> {
+): Pick<CompactorDeps, 'settings' | 'summaryConfig' | 'activeRun' | 'tasks' | 'runHooks' | 'tellHooks'> {
   return {
     runHooks: (call, signal) => hooks.current?.beforeCompaction(call, signal),
     tellHooks: (compaction, signal) => hooks.current?.afterCompaction(compaction, signal),
     activeRun: () => state.current.run?.id,
     settings: () => state.current.settings,
+    summaryConfig: () => withoutSampling(state.current.settings.llm_config),
     tasks: () => {
       const list = state.current.lastOutputs[TASK_LIST]
       return list === undefined ? undefined : toolCalls.render(TASK_LIST, list)

@@ -5,6 +5,7 @@ import { Problem } from '../../contract/problem.ts'
 import type { RunRequest } from '../../contract/run.ts'
 import { withoutUndefined } from '../../lib/without-undefined.ts'
 import type { RequestedRun } from '../../state/drafts.ts'
+import { samplingIn } from '../../state/run-overrides.ts'
 import type { State } from '../../state/state.ts'
 import type { ModelCatalog } from '../../llm/catalog/model-catalog.ts'
 import type { BudgetedSettings } from '../subagents/check-budget.ts'
@@ -20,7 +21,7 @@ export function requestedRun(
   settings: BudgetedSettings,
   { catalog, redact }: { readonly catalog: ModelCatalog; readonly redact: (text: string) => string },
 ): RequestedRun {
-  const { model, permission_mode: mode, allowed_tools: allow } = overrides
+  const { model, permission_mode: mode, allowed_tools: allow, instructions } = overrides
   if (model !== undefined) requireSameEndpoint(settings.llm_config, model)
   checkBudgetOfRun(settings, model, catalog)
   return withoutUndefined({
@@ -30,13 +31,15 @@ export function requestedRun(
     model: model && redact(model),
     permissionMode: mode && modeNamed(mode),
     allowedTools: allow && checkRules({ allow, ask: [], deny: [] }, redact).allow,
+    instructions: instructions && redact(instructions),
+    sampling: samplingIn(overrides),
   })
 }
 
 /** Returns what a run that continues the last one has instead of the settings of the conversation. */
 export function overridesOfLast({ lastRun }: State): RunRequestOptions {
-  const { model, permissionMode: permission_mode, allowed } = lastRun?.overrides ?? {}
-  return withoutUndefined({ model, permission_mode, allowed_tools: allowed?.allow })
+  const { model, permissionMode: permission_mode, allowed, instructions, sampling } = lastRun?.overrides ?? {}
+  return withoutUndefined({ model, permission_mode, allowed_tools: allowed?.allow, instructions, ...sampling })
 }
 
 /** The key of the conversation must not be sent to another endpoint. */

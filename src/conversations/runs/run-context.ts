@@ -50,9 +50,10 @@ export async function createRunContext(
   const render = (name: string, output: unknown) => toolCalls.render(name, output)
   const { forgotten, rewound } = state.current
   const history = await live.load(log, render, signal, { forgotten, rewound })
+  const overrides = overridesOf(state.current)
   const ofAgent: AgentParts = {
     ...parts,
-    state: overridesOf(state.current)?.model === undefined ? state : inRunOf(state),
+    state: overrides ? inRunOf(state) : state,
     emit: async (drafts) => void (await log.append(drafts)),
     rules: () => [rulesOf(state.current)],
     spent: () => {
@@ -62,7 +63,9 @@ export async function createRunContext(
     waitsOutside: () => waitsForClient(state.current) || waitsForSubagents(state.current),
   }
   const snapshots = state.current.settings.file_checkpointing ? parts.snapshots() : undefined
-  return createAgentContext(ofAgent, { runId, history, sent, onRequest, snapshots, output: outputOf(state, runId) })
+  const output = outputOf(state, runId)
+  const instructions = overrides?.instructions
+  return createAgentContext(ofAgent, { runId, history, sent, onRequest, snapshots, output, instructions })
 }
 
 /** The state with what the run has instead of the settings of the conversation. */

@@ -25,7 +25,7 @@ import { awaitedBy, findSubagent, isBlocked, stateOf } from '../../state/subagen
 import { coversMcpTool } from './definitions.ts'
 import type { SubagentParts } from './subagent-run.ts'
 import { stateInRunOf } from '../../state/run-overrides.ts'
-import { inRun, withModel } from '../agents/with-model.ts'
+import { inRun } from '../agents/with-model.ts'
 
 /** What all subagents of a conversation share. */
 export type SharedParts = Omit<ToolParts, 'log' | 'state' | 'rules' | 'shells' | 'project' | 'hooks' | 'subagents'> &
@@ -157,6 +157,5 @@ function allowedTools(all: ChangingTools, state: LiveState, allowedNames: readon
 }
 
 export function stateWithModel(main: State, subagent: Subagent): State {
-  const state = stateOf(inRun(stateInRunOf(main, subagent)), subagent)
-  return subagent.model === undefined ? state : withModel(state, subagent.model)
+  return stateOf(inRun(stateInRunOf(main, subagent), subagent.model), subagent)
 }

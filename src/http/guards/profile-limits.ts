@@ -36,6 +36,9 @@ const HARMLESS_RUN_OPTIONS = {
   max_steps: true,
   output_schema: true,
   tool_choice: true,
+  temperature: true,
+  max_output_tokens: true,
+  reasoning_effort: true,
 } satisfies SomeOf<RunOptions>
 
 const LIMITS: Readonly<Record<Exclude<RouteName, Reading>, ProfileLimit | Harmless>> = {
@@ -74,7 +77,7 @@ const LIMITS: Readonly<Record<Exclude<RouteName, Reading>, ProfileLimit | Harmle
     only: { at_seq: true, workdir: true, title: true, id: true, run: true } satisfies SomeOf<ForkConversation>,
   },
   'POST /conversations/:id/messages': {
-    cannot: 'choose what a run may do. Leave model, permission_mode and allowed_tools out of run_options',
+    cannot: 'choose what a run may do. Leave model, permission_mode, allowed_tools and instructions out of run_options',
     if: choosesRights,
   },
   'DELETE /conversations/:id/messages/:message_id': 'free',

@@ -80,13 +80,17 @@ function outputSettings(config: LlmConfig, dialect: MessagesDialect, request: Ll
 
 const TOOL_CHOICES = { auto: 'auto', required: 'any', none: 'none' } as const
 
-function promptOf({ system, tools }: LlmRequest, { cache }: MessagesDialect) {
+function promptOf({ system, instructions = '', tools }: LlmRequest, { cache }: MessagesDialect) {
   const mark = cache !== 'none' && { cache_control: MARK }
+  // The instructions of a run are not marked: the system prompt stays in the cache when they change.
+  const systemBlocks = [{ text: system, ...mark }, { text: instructions }]
+    .filter(({ text }) => text.trim())
+    .map((block) => ({ type: 'text', ...block }))
   return {
     ...(tools.length > 0 && {
       tools: tools.map((tool, at) => ({ ...toolBody(tool), ...(at === tools.length - 1 && mark) })),
     }),
-    ...(system.trim() && { system: [{ type: 'text', text: system, ...mark }] }),
+    ...(systemBlocks.length > 0 && { system: systemBlocks }),
   }
 }
 

@@ -15,7 +15,7 @@ import type { LlmRequest, ModelMessage, ModelTool } from '../llm.ts'
 import type { ChatDialect } from './chat-dialect.ts'
 import { wantsReasoningBack } from '../endpoints/models.ts'
 import type { RequestWriter } from '../provider.ts'
-import { jsonOf, withoutKeys } from '../request/request-parts.ts'
+import { jsonOf, systemOf, withoutKeys } from '../request/request-parts.ts'
 import type { CallForm } from './chat-calls.ts'
 import { callBodies, idFor, reasoningDetails } from './chat-calls.ts'
 
@@ -32,15 +32,15 @@ export function createRequestWriter(config: LlmConfig, model: string): RequestWr
     return knownWriter
   }
   const headFor = createHeadWriter(config, model)
-  return ({ system, messages, tools, outputSchema }, dialect) => {
+  return ({ system, instructions, messages, tools, outputSchema }, dialect) => {
     const list = writerFor(dialect)(messages)
-    return list.between(headFor({ system, tools, outputSchema, dialect, isAlone: list.isEmpty }), TAIL)
+    return list.between(headFor({ system, instructions, tools, outputSchema, dialect, isAlone: list.isEmpty }), TAIL)
   }
 }
 
 const TAIL = Buffer.from(']}')
 
-type Head = Pick<LlmRequest, 'system' | 'tools' | 'outputSchema'> & {
+type Head = Pick<LlmRequest, 'system' | 'instructions' | 'tools' | 'outputSchema'> & {
   readonly dialect: ChatDialect
   readonly isAlone: boolean
 }
@@ -51,7 +51,8 @@ function createHeadWriter(config: LlmConfig, model: string): (head: Head) => Buf
   let last: { readonly head: Head; readonly bytes: Buffer } | undefined
   return (head) => {
     if (last && isSameHead(last.head, head)) return last.bytes
-    const { system, tools, outputSchema, dialect, isAlone } = head
+    const { tools, outputSchema, dialect, isAlone } = head
+    const system = systemOf(head)
     const fields = {
       model,
       ...settingsOf(config, dialect, tools.length > 0),
@@ -69,6 +70,7 @@ function createHeadWriter(config: LlmConfig, model: string): (head: Head) => Buf
 const isSameHead = (a: Head, b: Head): boolean =>
   a.tools === b.tools &&
   a.system === b.system &&
+  a.instructions === b.instructions &&
   a.outputSchema === b.outputSchema &&
   a.isAlone === b.isAlone &&
   a.dialect.schema === b.dialect.schema &&

@@ -3,6 +3,10 @@ import { createHash } from 'node:crypto'
 import { parseJsonObject } from '../../lib/json/untrusted-json.ts'
 import type { LlmRequest } from '../llm.ts'
 
+/** Returns the system prompt with what follows it, for APIs that have one text. */
+export const systemOf = ({ system, instructions }: Pick<LlmRequest, 'system' | 'instructions'>): string =>
+  instructions === undefined ? system : [system, instructions].filter((text) => text.trim()).join('\n\n')
+
 export const jsonOf = (value: object): string => wellFormedJson(JSON.stringify(value))
 
 /**

@@ -15,7 +15,7 @@ import { createIncrementalFold } from '../request/growing-bytes.ts'
 import type { LlmRequest, ModelMessage, ModelTool, ModelToolCall } from '../llm.ts'
 import type { RequestWriter } from '../provider.ts'
 import { indexAfter } from '../request/refused-reasoning.ts'
-import { argumentsJson, callIdFor, jsonOf, toolNameFor, withoutKeys } from '../request/request-parts.ts'
+import { argumentsJson, callIdFor, jsonOf, systemOf, toolNameFor, withoutKeys } from '../request/request-parts.ts'
 import type { ResponsesDialect } from './responses-dialect.ts'
 
 export function createRequestWriter(config: LlmConfig, { model }: Endpoint): RequestWriter<ResponsesDialect> {
@@ -30,7 +30,8 @@ export function createRequestWriter(config: LlmConfig, { model }: Endpoint): Req
   }
   const extra = withoutKeys(config.extra_body ?? {}, ['input'])
   const headFor = createKeptHead()
-  const headOf = ({ system, tools, outputSchema }: LlmRequest, dialect: ResponsesDialect) => {
+  const headOf = ({ tools, outputSchema, ...prompt }: LlmRequest, dialect: ResponsesDialect) => {
+    const system = systemOf(prompt)
     const head = jsonOf({
       model,
       ...settingsOf(config, dialect, tools.length > 0),

@@ -53,6 +53,14 @@ test('a request is the model, the limits, the tools, the system prompt and the m
   })
 })
 
+test('instructions of a run follow the system prompt, which stays in the cache without them', () => {
+  const [prompt] = bodyOf([user('Hi')]).system
+  const instructions = { type: 'text', text: 'In French.' }
+  expect(bodyOf([user('Hi')], {}, { instructions: 'In French.' }).system).toEqual([prompt, instructions])
+  expect(bodyOf([user('Hi')], {}, { instructions: 'In French.', system: '' }).system).toEqual([instructions])
+  expect(bodyOf([user('Hi')], {}, { instructions: ' ', system: '' })).not.toHaveProperty('system')
+})
+
 test('contains the configured fields, overridden by extra_body', () => {
   const body = bodyOf([user('Hi')], {
     temperature: 0.5,

@@ -62,6 +62,15 @@ test('a request has the whole conversation and stores nothing', async () => {
   })
 })
 
+test('instructions of a run follow the system prompt, until they are left out', () => {
+  const whole = { model: 'gpt-6' }
+  const endpoint = endpointOf(whole)
+  const write = createRequestWriter(whole, endpoint)
+  const sent = (instructions?: string) =>
+    JSON.parse(write({ ...QUESTION, instructions }, firstDialect(endpoint)).toString()).instructions
+  expect([sent(), sent('In French.'), sent()]).toEqual(['Be brief.', 'Be brief.\n\nIn French.', 'Be brief.'])
+})
+
 test('contains the configured fields, overridden by extra_body', () => {
   const more = {
     temperature: 0.5,
