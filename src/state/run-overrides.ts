@@ -1,6 +1,5 @@
 /** What one run has instead of the settings of the conversation. */
 import type { EventOf } from '../contract/events/event.ts'
-import type { RunSampling } from '../contract/values/llm-config.ts'
 import type { PermissionMode } from '../contract/values/permission.ts'
 import { withoutUndefined } from '../lib/without-undefined.ts'
 import type { RunOverrides, State, Subagent } from './state-shape.ts'
@@ -29,17 +28,13 @@ export function stateInRunOf(state: State, subagent: Subagent): State {
 /** Returns what the first event of a run says. */
 export function overridesIn(event: EventOf<'StatusUpdate'>): { readonly overrides?: RunOverrides } {
   const { model, permission_mode: permissionMode, allowed_tools: allow, instructions } = event
-  const sampling = samplingIn(event)
-  const rights = permissionMode ?? allow
-  if (rights === undefined && model === undefined && instructions === undefined && sampling === undefined) return {}
-  const allowed = { ...(allow && { allowed: { allow, ask: [], deny: [] } }) }
-  return { overrides: { model, permissionMode, ...allowed, instructions, sampling } }
-}
-
-/** Returns undefined if there is none of it. */
-export function samplingIn({ temperature, max_output_tokens, reasoning_effort }: RunSampling): RunSampling | undefined {
-  if (temperature === undefined && max_output_tokens === undefined && reasoning_effort === undefined) return undefined
-  return withoutUndefined({ temperature, max_output_tokens, reasoning_effort })
+  const { temperature, max_output_tokens, reasoning_effort } = event
+  const anyOfSampling = temperature ?? max_output_tokens ?? reasoning_effort
+  if ((model ?? permissionMode ?? allow ?? instructions ?? anyOfSampling) === undefined) return {}
+  const rules = allow && { allowed: { allow, ask: [], deny: [] } }
+  const sampling = withoutUndefined({ temperature, max_output_tokens, reasoning_effort })
+  const ofModel = { model, ...(anyOfSampling !== undefined && { sampling }) }
+  return { overrides: { ...ofModel, permissionMode, ...rules, instructions } }
 }
 
 /** The modes from the one that allows least to the one that allows most. */

@@ -76,7 +76,7 @@ test('responses of a conversation continue it, and their items are those of the 
   const first = await ask(id, 'one', { instructions: 'Be kind.' })
   expect(first).toMatchObject({ status: 'completed', conversation: { id }, previous_response_id: null })
   const second = await openai.responses.create({ model: 'default', conversation: { id }, input: 'two' })
-  expect(second.output_text).toMatch(/Be kind\.\s+one, two$/)
+  expect(second.output_text).toBe('Said: one, two')
   const streamed = await Array.fromAsync(
     await openai.responses.create({ model: 'default', conversation: id, input: 'three', stream: true }),
   )
@@ -86,7 +86,7 @@ test('responses of a conversation continue it, and their items are those of the 
   const items = await listAll(id)
   const said = items.flatMap((item) => (item.type === 'message' && item.role === 'user' ? [item] : []))
   expect(said.map(({ content }) => content.map((part) => ('text' in part ? part.text : '')))).toEqual([
-    ['Be kind.', 'one'],
+    ['one'],
     ['two'],
     ['three'],
   ])

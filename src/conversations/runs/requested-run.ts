@@ -5,7 +5,6 @@ import { Problem } from '../../contract/problem.ts'
 import type { RunRequest } from '../../contract/run.ts'
 import { withoutUndefined } from '../../lib/without-undefined.ts'
 import type { RequestedRun } from '../../state/drafts.ts'
-import { samplingIn } from '../../state/run-overrides.ts'
 import type { State } from '../../state/state.ts'
 import type { ModelCatalog } from '../../llm/catalog/model-catalog.ts'
 import type { BudgetedSettings } from '../subagents/check-budget.ts'
@@ -22,6 +21,7 @@ export function requestedRun(
   { catalog, redact }: { readonly catalog: ModelCatalog; readonly redact: (text: string) => string },
 ): RequestedRun {
   const { model, permission_mode: mode, allowed_tools: allow, instructions } = overrides
+  const { temperature, max_output_tokens, reasoning_effort } = overrides
   if (model !== undefined) requireSameEndpoint(settings.llm_config, model)
   checkBudgetOfRun(settings, model, catalog)
   return withoutUndefined({
@@ -32,7 +32,7 @@ export function requestedRun(
     permissionMode: mode && modeNamed(mode),
     allowedTools: allow && checkRules({ allow, ask: [], deny: [] }, redact).allow,
     instructions: instructions && redact(instructions),
-    sampling: samplingIn(overrides),
+    sampling: withoutUndefined({ temperature, max_output_tokens, reasoning_effort }),
   })
 }
 

@@ -2,6 +2,7 @@
  * What readers of a turn are shown, in one order: live, with pieces of text, and replayed from the log it is the same. The only
  * file that says when a turn has ended or rests. Pure.
  */
+import { cutReasonOf } from '../../contract/finish-reason.ts'
 import type { Event, EventOf } from '../../contract/events/event.ts'
 import type { TransientEvent } from '../../contract/events/transient-event.ts'
 import { joinReasoning } from '../../contract/values/message.ts'
@@ -23,7 +24,13 @@ export type TurnChange = AtPosition &
     | { readonly type: 'result'; readonly call: EventOf<'ToolUse'>; readonly result: EventOf<'ToolResult'> }
     | { readonly type: 'asked'; readonly request: EventOf<'RequestOpened'> }
     | { readonly type: 'rests' }
-    | { readonly type: 'ended'; readonly result: EventOf<'Result'>; readonly error: EventOf<'ErrorEvent'> | undefined }
+    | {
+        readonly type: 'ended'
+        readonly result: EventOf<'Result'>
+        readonly error: EventOf<'ErrorEvent'> | undefined
+        /** The model has written as much as the request allows. */
+        readonly isAtLimit?: true
+      }
   )
 
 /**
@@ -73,6 +80,8 @@ export class TurnChanges {
   /** Whether the last change of it says that the turn rests. */
   #rests = false
   #error: EventOf<'ErrorEvent'> | undefined
+  /** Why the last answer ended. */
+  #finishReason = ''
   #hasEnded = false
   #out: TurnChange[] = []
 
@@ -158,6 +167,7 @@ export class TurnChanges {
   }
 
   #store(message: EventOf<'AssistantMessage'>): void {
+    this.#finishReason = message.stop_reason
     this.#releaseHeld()
     const draft = this.#draftOf(message.message_id)
     this.#endThought(draft, reasoningOfAnswer(message))
@@ -235,7 +245,9 @@ export class TurnChanges {
 
   #end(result: EventOf<'Result'>): void {
     if (this.#draft) this.#retract(this.#draft.messageId)
-    this.#out.push({ type: 'ended', result, error: this.#error, position: this.#answers * ANSWER + CALLS })
+    const isAtLimit = result.stop_reason === 'error' && cutReasonOf(this.#finishReason) === 'output_limit'
+    const limit = isAtLimit && { isAtLimit }
+    this.#out.push({ type: 'ended', result, error: this.#error, ...limit, position: this.#answers * ANSWER + CALLS })
     this.#hasEnded = true
     this.#error = undefined
   }

@@ -26,7 +26,15 @@ import { formatCallId, parseCallId } from './call-id.ts'
 import { OpenAiError } from './openai-error.ts'
 import { approvalId } from './response-id.ts'
 import type { ResponseInput, ResponseRequest } from './response-request.ts'
-import { clientToolsOf, isUnstored, outputSchemaOf, readInput, sinceModel, toolChoiceOf } from './response-request.ts'
+import {
+  clientToolsOf,
+  isUnstored,
+  outputSchemaOf,
+  readInput,
+  runOptionsOf,
+  sinceModel,
+  toolChoiceOf,
+} from './response-request.ts'
 import { creationOf, earlierResponse, responseMark, retryOf } from './response-retries.ts'
 import { say } from './say.ts'
 import { temporaryId } from './temporary-id.ts'
@@ -56,7 +64,8 @@ export async function createConversationFor(
   if (input.parts.length === 0) throw invalid('input', 'has no text and no image; send a message')
   const access = accessOf(request)
   const { instructions, metadata } = body
-  const fields = { profile, tools: clientToolsOf(body), metadata, instructions }
+  const fields = { profile, tools: clientToolsOf(body), metadata, instructions: undefined }
+  const shape = shapeOf(access, body)
   const content =
     instructions && mayNotInstruct(access)
       ? [{ type: 'text' as const, text: instructions }, ...input.parts]
@@ -79,7 +88,7 @@ export async function createConversationFor(
     const conversation = await deps.manager.open(view.id)
     const start = await earlierResponse(conversation, retry)
     if (start !== undefined) return { conversation, start, isNew: false }
-    const words = { content, tools: fields.tools, ...shapeOf(body), mark: responseMark(retry) }
+    const words = { content, tools: fields.tools, ...shape, mark: responseMark(retry) }
     const saying = say(conversation, access, { ...words, answers: [] })
     return { conversation, start: await saying.catch(orDelete(deps, conversation)), isNew: true }
   } finally {
@@ -87,7 +96,12 @@ export async function createConversationFor(
   }
 }
 
-const shapeOf = (body: ResponseRequest) => ({ outputSchema: outputSchemaOf(body), toolChoice: toolChoiceOf(body) })
+/** What the answer has to be. Throws a `Problem`. */
+const shapeOf = (access: Access, body: ResponseRequest) => ({
+  outputSchema: outputSchemaOf(body),
+  toolChoice: toolChoiceOf(body),
+  runOptions: runOptionsOf(access, body),
+})
 
 /** The id says that the conversation goes with its answer. */
 const unstoredId = ({ server }: FastifyRequest, body: ResponseRequest): string | undefined =>
@@ -166,11 +180,12 @@ async function continueIn(
   mayAnswer(access, answers)
   if (input.parts.length > 0) parseField(UserInput, { role: 'user', content: input.parts }, 'input')
   toolsUpdate(conversation, access, tools)
+  const shape = shapeOf(access, body)
   const prepare = async () => {
     refuse()
     await useTools(conversation, access, tools)
   }
-  const words = { answers, content: input.parts, tools, ...shapeOf(body), mark, prepare }
+  const words = { answers, content: input.parts, tools, ...shape, mark, prepare }
   return { conversation, start: await say(conversation, access, words), isNew }
 }
 

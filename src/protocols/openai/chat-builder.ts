@@ -109,7 +109,7 @@ export class ChatBuilder {
       case 'rests':
         return this.#rest()
       case 'ended':
-        return this.#end(change.result, change.error)
+        return this.#end(change)
     }
   }
 
@@ -137,14 +137,14 @@ export class ChatBuilder {
     for (const [id, { tool_use_ids }] of this.#waits) if (tool_use_ids.includes(toolUseId)) this.#waits.delete(id)
   }
 
-  #end(result: EventOf<'Result'>, error: EventOf<'ErrorEvent'> | undefined): void {
+  #end({ result, error, isAtLimit }: Extract<TurnChange, { type: 'ended' }>): void {
     const { structured_output: structuredOutput, final_text, stop_reason: reason, interrupted } = result
     const text = structuredOutput === undefined ? final_text : jsonOf(structuredOutput)
     const last = this.#blocks.content.at(-1)?.text ?? ''
     if (/\S/.test(text) && text.trim() !== last.trim()) this.#write('content', result.id, text)
     if (interrupted || STOPS.has(reason)) this.#write('content', `${result.id} stopped`, STOPPED)
-    if (FAILURES.has(reason)) this.failure = failureOf(reason, error)
-    this.finish = FINISHES[reason] ?? 'stop'
+    if (FAILURES.has(reason) && !isAtLimit) this.failure = failureOf(reason, error)
+    this.finish = isAtLimit ? 'length' : (FINISHES[reason] ?? 'stop')
   }
 
   #retract(kind: Kind, id: string): void {

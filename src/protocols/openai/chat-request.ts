@@ -1,5 +1,6 @@
 /** The body of `POST /v1/chat/completions`. Unknown fields are ignored; what would change the meaning is refused by name. */
 import { z } from 'zod'
+import { RunOptions } from '../../contract/run.ts'
 import type { UserPart } from '../../contract/values/message.ts'
 import type { ChatMessage } from '../shared/earlier-messages.ts'
 import { textIn } from '../shared/earlier-messages.ts'
@@ -33,6 +34,10 @@ export const ChatRequest = z.looseObject({
   stream_options: z.looseObject({ include_usage: z.boolean().nullish() }).nullish(),
   tools: z.array(z.looseObject({ type: z.string() })).nullish(),
   tool_choice: z.unknown().optional(),
+  temperature: RunOptions.shape.temperature.nullable(),
+  max_tokens: RunOptions.shape.max_output_tokens.nullable(),
+  max_completion_tokens: RunOptions.shape.max_output_tokens.nullable(),
+  reasoning_effort: RunOptions.shape.reasoning_effort.nullable(),
   response_format: z
     .looseObject({ type: z.string(), json_schema: z.record(z.string(), z.unknown()).nullish() })
     .nullish(),

@@ -20,7 +20,7 @@ import { importOf } from '../shared/earlier-messages.ts'
 import type { ChatMarks, HistoryPlace } from './chat-history.ts'
 import { formatMark, marksOf, placeOf } from './chat-history.ts'
 import type { ChatMessages } from './chat-request.ts'
-import { toolChoiceOf } from './response-request.ts'
+import { runOptionsWith, toolChoiceOf } from './response-request.ts'
 import { waitingWords } from './chat-words.ts'
 import type { GatewayDeps } from '../shared/gateway-deps.ts'
 import { OpenAiError } from './openai-error.ts'
@@ -62,14 +62,14 @@ export async function placeFor(deps: GatewayDeps, ask: ChatAsk): Promise<ChatPla
 }
 
 async function threadFor(deps: GatewayDeps, ask: ChatAsk): Promise<ChatPlace> {
-  const { body, messages, thread, access, tools, hashBody } = ask
+  const { body, thread, access, tools, hashBody } = ask
   const knownId = await limitedThread(deps, ask)
   if (knownId !== undefined) return { conversation: await deps.manager.open(knownId), isTemporary: false, isNew: false }
   const request = await createRequestFor(deps, access, {
     profile: body.model,
     tools,
     metadata: body.metadata,
-    instructions: messages.system,
+    instructions: undefined,
     externalId: thread,
   })
   const id = thread === undefined ? { id: temporaryId(hashBody, 'chat') } : {}
@@ -142,8 +142,13 @@ async function begin(
   }
   const mark = { key: formatMark(marks.now, key), ...hashBody('chat request', body) }
   const { answers = [] } = results ?? {}
-  const toolChoice = toolChoiceOf(body)
-  const start = await say(conversation, access, { answers, content, tools, outputSchema, toolChoice, mark, prepare })
+  const { temperature, max_tokens, max_completion_tokens, reasoning_effort } = body
+  const sampling = { temperature, max_output_tokens: max_completion_tokens ?? max_tokens, reasoning_effort }
+  const shape = {
+    toolChoice: toolChoiceOf(body),
+    runOptions: runOptionsWith(access, sampling, messages.system, 'messages'),
+  }
+  const start = await say(conversation, access, { answers, content, tools, outputSchema, ...shape, mark, prepare })
   return message ?? start
 }
 

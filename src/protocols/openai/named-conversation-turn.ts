@@ -7,6 +7,7 @@ import { continueConversation } from './begin-turn.ts'
 import { findConversation } from './conversations.ts'
 import type { GatewayDeps } from '../shared/gateway-deps.ts'
 import type { ResponseRequest } from './response-request.ts'
+import { mayNotInstruct } from '../shared/create-request.ts'
 import { invalid } from '../shared/fields.ts'
 
 /** Undefined if the request names none. */
@@ -25,10 +26,11 @@ export async function continueNamed(
   const { profile: own = 'default' } = conversation.state.settings
   if (own !== profile) throw invalid('model', `must be ${own}, with which the conversation was created`)
   const earlier = { conversation, end: conversation.log.head, isNamed: true }
-  return await continueConversation(deps, request, earlier, await withInstructions(conversation, body))
+  const withOptions = mayNotInstruct(accessOf(request)) ? await withInstructions(conversation, body) : body
+  return await continueConversation(deps, request, earlier, withOptions)
 }
 
-/** The agent reads them before its first message: the conversation was made without them. */
+/** A key that is limited to profiles says them before its first message: the conversation was made without them. */
 async function withInstructions({ log }: Conversation, body: ResponseRequest): Promise<ResponseRequest> {
   const { instructions, input } = body
   if (!instructions || !/\S/.test(instructions)) return body

@@ -105,7 +105,7 @@ export class ResponseBuilder {
         this.end ??= { status: 'completed', error: null, incomplete_details: null, stopReason: undefined }
         return
       case 'ended':
-        return this.#finish(change.result, change.error)
+        return this.#finish(change)
     }
   }
 
@@ -200,11 +200,11 @@ export class ResponseBuilder {
     this.#say(request_id, wordsFor(request))
   }
 
-  #finish(result: EventOf<'Result'>, error: EventOf<'ErrorEvent'> | undefined): void {
+  #finish({ result, error, isAtLimit }: Extract<TurnChange, { type: 'ended' }>): void {
     const { structured_output: structuredOutput, final_text } = result
     const text = structuredOutput === undefined ? final_text : jsonOf(structuredOutput)
     if (/\S/.test(text) && text.trim() !== this.#lastText.trim()) this.#say(result.id, text)
-    this.end = endOf(result, error)
+    this.end = endOf(result, error, isAtLimit)
   }
 
   /** A whole message of the server. */
@@ -282,10 +282,11 @@ const FAILED: ReadonlySet<string> = new Set(['error', 'server_restart', 'owner_l
 function endOf(
   { stop_reason, interrupted }: EventOf<'Result'>,
   failure: EventOf<'ErrorEvent'> | undefined,
+  isAtLimit = false,
 ): ResponseEnd {
   const end = { error: null, incomplete_details: null, stopReason: stop_reason }
   if (interrupted || CANCELLED.has(stop_reason)) return { ...end, status: 'cancelled' }
-  if (FAILED.has(stop_reason)) {
+  if (FAILED.has(stop_reason) && !isAtLimit) {
     const message = failure?.message ?? `The run ended: ${stop_reason}. Continue with previous_response_id.`
     return { ...end, status: 'failed', error: { code: codeOfFailure(failure), message } }
   }

@@ -1,9 +1,11 @@
 /** The body of `POST /v1/responses`, and what it asks of a conversation. Unknown fields are ignored. */
 import { z } from 'zod'
+import type { Access } from '../../access/access.ts'
 import type { ClientTool } from '../../contract/client-tools/client-tool.ts'
-import type { ToolChoice } from '../../contract/values/llm-config.ts'
+import type { RunSampling, ToolChoice } from '../../contract/values/llm-config.ts'
 import type { UserPart } from '../../contract/values/message.ts'
-import { OutputSchema } from '../../contract/run.ts'
+import { OutputSchema, RunOptions } from '../../contract/run.ts'
+import { mayNotInstruct } from '../shared/create-request.ts'
 import { invalid, parseField } from '../shared/fields.ts'
 import { imageOf, textParts } from '../shared/input-parts.ts'
 import { parseTools } from '../shared/use-tools.ts'
@@ -24,6 +26,9 @@ export const ResponseRequest = z.looseObject({
   model: z.string().min(1).max(200),
   input: z.union([z.string(), z.array(Item).max(1000)]).optional(),
   instructions: z.string().nullish(),
+  temperature: RunOptions.shape.temperature.nullable(),
+  max_output_tokens: RunOptions.shape.max_output_tokens.nullable(),
+  reasoning: z.looseObject({ effort: RunOptions.shape.reasoning_effort.nullable() }).nullish(),
   previous_response_id: z.string().nullish(),
   conversation: z.union([z.string(), z.looseObject({ id: z.string() })]).nullish(),
   stream: z.boolean().nullish(),
@@ -53,6 +58,28 @@ export const isToolChoice = (choice: unknown): choice is ToolChoice =>
 /** Undefined: that of the profile. */
 export const toolChoiceOf = ({ tool_choice: choice }: { readonly tool_choice?: unknown }): ToolChoice | undefined =>
   isToolChoice(choice) && choice !== 'auto' ? choice : undefined
+
+/** The options of one run. Throws a `Problem`. */
+export function runOptionsOf(access: Access, request: ResponseRequest): RunOptions {
+  const { temperature, max_output_tokens, reasoning, instructions } = request
+  const reasoning_effort = reasoning?.effort
+  return runOptionsWith(access, { temperature, max_output_tokens, reasoning_effort }, instructions, 'instructions')
+}
+
+/** A key that `mayNotInstruct` says them in its first message. `field`: where the instructions are in the request. */
+export function runOptionsWith(
+  access: Access,
+  sampling: Readonly<Record<keyof RunSampling, unknown>>,
+  instructions: string | null | undefined,
+  field: string,
+): RunOptions {
+  const givenFields = Object.entries(sampling).filter(([, value]) => value !== undefined && value !== null)
+  const options = parseField(RunOptions, Object.fromEntries(givenFields))
+  if (!instructions || !/\S/.test(instructions) || mayNotInstruct(access)) return options
+  return { ...options, instructions: parseField(InstructionsOfRun, instructions, field) }
+}
+
+const InstructionsOfRun = RunOptions.shape.instructions.unwrap()
 
 export type ApprovalAnswer = { readonly id: string; readonly approve: boolean; readonly reason: string | undefined }
 export type CallOutput = { readonly callId: string; readonly output: string | readonly UserPart[] }

@@ -22,6 +22,8 @@ type Words = {
   readonly tools: readonly ClientTool[]
   readonly outputSchema: Record<string, unknown> | undefined
   readonly toolChoice?: ToolChoice | undefined
+  /** Other options of the run that a message begins. */
+  readonly runOptions: RunOptions
   readonly mark?: Idempotency
   /** Done before anything is said, when the hooks let the message pass. If it throws, nothing is. */
   readonly prepare?: () => Promise<void>
@@ -79,8 +81,9 @@ function refuseAnswers({ requests }: Conversation, answers: readonly GivenAnswer
   }
 }
 
-function optionsOf({ tools, outputSchema: output_schema, toolChoice: tool_choice }: Words): RunOptions {
+function optionsOf({ tools, outputSchema: output_schema, toolChoice: tool_choice, runOptions }: Words): RunOptions {
   return {
+    ...runOptions,
     ...(output_schema && { output_schema }),
     ...(tool_choice && { tool_choice }),
     ...optionsForTools(tools.map(({ name }) => name)),
