@@ -5,7 +5,7 @@ import type { DeliveryForm } from '../../webhooks/callback-record.ts'
 import { readTurn } from '../items/follow-turn.ts'
 import { TaskProjection } from './task-projection.ts'
 
-/** Undefined while the agent works, and for what is after the end of the task. */
+/** Undefined while the agent works, for what changes nothing, and for what is after the end of the task. */
 export async function pushBody(
   log: EventLog,
   { start, context: contextId }: Pick<DeliveryForm, 'start' | 'context'>,
@@ -13,10 +13,12 @@ export async function pushBody(
 ): Promise<string | undefined> {
   const projection = new TaskProjection({ conversationId: log.conversationId, start }, { contextId })
   let isRequest = false
+  let isEnd = false
   try {
     for await (const step of readTurn(log, start, 'all')) {
       if ((step.seq ?? 0) > seq) break
       isRequest ||= step.seq === seq && step.change?.type === 'asked'
+      isEnd ||= step.seq === seq && step.change?.type === 'ended'
       projection.add(step)
     }
   } catch (error) {
@@ -25,7 +27,7 @@ export async function pushBody(
     throw error
   }
   const { isAtRest, hasEnded, endSeq = seq } = projection
-  // A status follows the requests of a run.
-  if (isRequest && !hasEnded) return undefined
-  return isAtRest && endSeq === seq ? JSON.stringify({ task: projection.task() }) : undefined
+  // A status follows the requests of a run. After its end there is none for the requests of its subagents.
+  const isNews = hasEnded ? isRequest || isEnd : !isRequest
+  return isNews && isAtRest && endSeq === seq ? JSON.stringify({ task: projection.task() }) : undefined
 }

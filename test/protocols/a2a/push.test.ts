@@ -6,13 +6,20 @@ import { a2aClient, answerIn, askedIn, say, says, sendRaw } from '../../support/
 import { bash, setStage } from '../../support/agent.ts'
 import type { Received } from '../../support/receiver.ts'
 import { startReceiver } from '../../support/receiver.ts'
+import { until } from '../../support/until.ts'
 import { task } from '../../support/subagents.ts'
 
-const IN_BACKGROUND = task('touch it', { run_in_background: true, description: 'a file' })
+const inBackground = (prompt: string) => task(prompt, { run_in_background: true, description: 'a file' })
+/** What the last answer of an agent waits for that delegates, and the first one of its subagent. */
+let [agentWaits, subagentWaits]: [Promise<void>, Promise<void>] = [Promise.resolve(), Promise.resolve()]
 const stage = await setStage(
-  ({ body: { messages } }) => {
+  async ({ body: { messages } }) => {
     const last = messages.at(-1)
-    if (last?.role !== 'tool' && JSON.stringify(last?.content).includes('delegate')) return { calls: [IN_BACKGROUND] }
+    const isResult = last?.role === 'tool'
+    if (!isResult && JSON.stringify(last?.content).includes('delegate'))
+      return { calls: [inBackground('touch it later')] }
+    if (isResult && JSON.stringify(messages).includes('delegate')) await agentWaits
+    else if (!isResult && JSON.stringify(last?.content).includes('touch it later')) await subagentWaits
     return JSON.stringify(messages.at(-1)?.content).includes('never stop')
       ? { text: 'and so on '.repeat(300), chunk_delay_ms: 60 }
       : messages.at(-1)?.role !== 'tool' && JSON.stringify(messages.at(-1)?.content).includes('touch')
@@ -171,28 +178,46 @@ test('the config of a task whose message was withdrawn is removed for the next o
   await client.cancelTask({ tenant: '', id, metadata: undefined })
 })
 
-test('a client learns once of what a subagent asks after the end of the task, and of the end after the decision', async () => {
-  await using receiver = await startReceiver()
-  const client = await a2aClient(server.url)
-  const message = says({ text: 'delegate' })
-  const begun = await client.sendMessage({
-    ...message,
-    configuration: { ...message.configuration!, taskPushNotificationConfig: configOf(receiver.url) },
-  })
-  if (!('artifacts' in begun)) throw new Error('no task')
-  // A notification is JSON as it is sent, which the client of the protocol has not parsed.
-  const asked = () =>
-    receiver.received.flatMap((one) => taskIn(one).status.message?.parts ?? []).filter(({ data }) => data)
-  await receiver.untilReceived(() => asked().length > 0)
-  const [
-    {
-      data: { request_id, kind, tool_uses },
-    },
-  ] = asked()
-  const decisions = tool_uses.map(({ tool_use_id, input_hash }: Record<string, string>) => {
-    return { tool_use_id, input_hash, behavior: 'deny' }
-  })
-  await client.sendMessage(says({ taskId: begun.id, data: { request_id, kind, decisions } }))
-  await receiver.untilReceived((all) => all.length > 2 && statesIn(all).at(-1) === 'TASK_STATE_COMPLETED')
-  expect(asked()).toHaveLength(1)
-})
+test.each([
+  ['after', 3],
+  ['before', 2],
+] as const)(
+  'a client learns once of what a subagent asks %s the end of the task, and of the end after the decision',
+  async (order, count) => {
+    await using receiver = await startReceiver()
+    const client = await a2aClient(server.url)
+    const message = says({ text: 'delegate' })
+    const ended = Promise.withResolvers<void>()
+    subagentWaits = order === 'after' ? ended.promise : Promise.resolve()
+    agentWaits = order === 'after' ? Promise.resolve() : untilAsked()
+    const begun = await client.sendMessage({
+      ...message,
+      configuration: { ...message.configuration!, taskPushNotificationConfig: configOf(receiver.url) },
+    })
+    if (!('artifacts' in begun)) throw new Error('no task')
+    ended.resolve()
+    // A notification is JSON as it is sent, which the client of the protocol has not parsed.
+    const asked = () =>
+      receiver.received.flatMap((one) => taskIn(one).status.message?.parts ?? []).filter(({ data }) => data)
+    await receiver.untilReceived(() => asked().length > 0)
+    const [
+      {
+        data: { request_id, kind, tool_uses },
+      },
+    ] = asked()
+    const decisions = tool_uses.map(({ tool_use_id, input_hash }: Record<string, string>) => {
+      return { tool_use_id, input_hash, behavior: 'deny' }
+    })
+    await client.sendMessage(says({ taskId: begun.id, data: { request_id, kind, decisions } }))
+    await receiver.untilReceived((all) => all.length >= count && statesIn(all).at(-1) === 'TASK_STATE_COMPLETED')
+    expect(asked()).toHaveLength(1)
+    expect(receiver.received).toHaveLength(count)
+  },
+)
+
+/** Resolves when somebody is asked who was not when this was called. */
+async function untilAsked(): Promise<void> {
+  const asked = async () => (await server.call('GET', '/requests')).body.items.length
+  const before = await asked()
+  await until('the request', async () => (await asked()) > before)
+}
