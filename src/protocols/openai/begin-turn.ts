@@ -64,7 +64,7 @@ export async function createConversationFor(
   if (input.parts.length === 0) throw invalid('input', 'has no text and no image; send a message')
   const access = accessOf(request)
   const { instructions, metadata } = body
-  const fields = { profile, tools: clientToolsOf(body), metadata, instructions: undefined }
+  const fields = { profile, tools: clientToolsOf(body), metadata }
   const shape = shapeOf(access, body)
   const content =
     instructions && mayNotInstruct(access)

@@ -53,7 +53,7 @@ export async function createChatCompletion(
   } finally {
     leave?.()
     release()
-    // It has the instructions of a request that was refused.
+    // It was made for a request that was refused.
     if (place.isNew && !place.isTemporary) await settleNew(deps, conversation, { hasBegun: turn !== undefined })
     // A repeated request follows the same turn.
     if (leaveTemporary(isOver(place, { turn, builder, signal: exchange.signal })))

@@ -69,7 +69,6 @@ async function threadFor(deps: GatewayDeps, ask: ChatAsk): Promise<ChatPlace> {
     profile: body.model,
     tools,
     metadata: body.metadata,
-    instructions: undefined,
     externalId: thread,
   })
   const id = thread === undefined ? { id: temporaryId(hashBody, 'chat') } : {}

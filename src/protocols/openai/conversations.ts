@@ -41,7 +41,7 @@ export async function createConversationObject(deps: GatewayDeps, request: Fasti
   const { items, metadata, model } = parseField(Create, request.body)
   const { id: profile } = await requireModel(deps, access, model ?? onlyProfileOf(access))
   const words = userWordsOf(items ?? [])
-  const wish = await createRequestFor(deps, access, { profile, tools: [], metadata, instructions: undefined })
+  const wish = await createRequestFor(deps, access, { profile, tools: [], metadata })
   const retry = retryOf(request)
   const idempotency = ownKey(access, creationOf(retry))
   const { view } = await createOrFind(deps.manager, access, wish, { idempotency })

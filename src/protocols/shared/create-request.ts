@@ -12,7 +12,7 @@ type CreateFields = {
   readonly tools: readonly ClientTool[]
   readonly metadata: object | null | undefined
   /** Left out for a key that `mayNotInstruct`. */
-  readonly instructions: string | null | undefined
+  readonly instructions?: string | null | undefined
   readonly externalId?: string | undefined
 }
 
