@@ -5,8 +5,7 @@ import { Problem } from '../contract/problem.ts'
 import type { UserInput } from '../contract/values/message.ts'
 import { partsOf } from '../contract/values/message.ts'
 import type { EventLog } from '../events/event-log.ts'
-import type { ClientMessage } from '../state/idempotency.ts'
-import { seqsOfId } from '../state/message-ids.ts'
+import { seqsOfId, type ClientMessage } from '../state/idempotency.ts'
 import type { State } from '../state/state.ts'
 
 type PostedEvent = EventOf<'UserMessage'>

@@ -10,6 +10,7 @@
  *   refusal names (`exec/client-commands.ts`).
  * - Conversations and callbacks: a memory that outlives them, filled from the disk; `in-flight.ts`.
  */
+import { createHash } from 'node:crypto'
 import type { PostedMessage } from '../contract/run.ts'
 import type { Event, EventOf, EventType } from '../contract/events/event.ts'
 import { Problem } from '../contract/problem.ts'
@@ -113,3 +114,23 @@ export function answerTo(event: KeyedEvent): PostedMessage {
   const run = event.type === 'UserMessage' && event.run_id !== undefined ? { run_id: event.run_id } : {}
   return { event_id: event.id, seq: event.seq, ...run }
 }
+
+type MessageIds = { readonly messageIds: string }
+
+/**
+ * All ids that clients have given messages are known for as long as the conversation exists, so that none is ever stored twice: an
+ * entry is 16 characters of the id's hash, and the seq. It is one text, because adding an entry to a text copies nothing.
+ */
+export const withMessageId = ({ messageIds }: MessageIds, id: string, seq: number): MessageIds => ({
+  messageIds: `${messageIds}${entryOf(id)}${seq} `,
+})
+
+/** Returns the seqs of the messages that may have the id, the newest first: other ids can have the same hash. */
+export function* seqsOfId({ messageIds }: MessageIds, id: string): Generator<number, void, void> {
+  const entry = entryOf(id)
+  for (let at = messageIds.lastIndexOf(entry); at >= 0; at = at > 0 ? messageIds.lastIndexOf(entry, at - 1) : -1)
+    yield Number.parseInt(messageIds.slice(at + entry.length), 10)
+}
+
+/** Hashes have no colon, and are as long as each other. */
+const entryOf = (id: string): string => `${createHash('sha256').update(id).digest('base64url').slice(0, 16)}:`

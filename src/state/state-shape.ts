@@ -111,7 +111,7 @@ export type State = AgentState & {
   readonly costUsd: number | undefined
   /** Keys of requests of the last day. */
   readonly postedKeys: readonly PostedKey[]
-  /** The places of the messages that have an id of a client; see `message-ids.ts`. Empty without any. */
+  /** The places of the messages that have an id of a client; see `idempotency.ts`. Empty without any. */
   readonly messageIds: string
   /** The beginning of the first message, by which an untitled conversation can be searched. */
   readonly preview: string

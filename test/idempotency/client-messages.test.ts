@@ -2,7 +2,7 @@
 import { afterAll, describe, expect, test } from 'vitest'
 import { findPostedMessage } from '../../src/idempotency/posted-message.ts'
 import { EMPTY_STATE } from '../../src/state/state.ts'
-import { withMessageId } from '../../src/state/message-ids.ts'
+import { withMessageId } from '../../src/state/idempotency.ts'
 import { connectAs } from '../support/socket.ts'
 import { expectProblem, KEY, setHttp } from '../http/fixtures.ts'
 import type { HttpBench } from '../http/fixtures.ts'
