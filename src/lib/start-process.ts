@@ -30,6 +30,16 @@ export function startProcess(file: string, args: readonly string[], options: Own
   throw explain(Object.assign(new Error(), { code: 'EMFILE', syscall: 'spawn' }), file)
 }
 
+/** Ends all processes of the group that this one leads, by `detached`: some may outlive it, and have its output. */
+export function killGroup({ pid }: ChildProcess): void {
+  if (pid === undefined) return
+  try {
+    process.kill(-pid, 'SIGKILL')
+  } catch {
+    // All of its processes have ended.
+  }
+}
+
 const execute = promisify(execFile)
 
 /** Runs a program to its end, and resolves with its output. Rejects as the promise of `execFile` does. */

@@ -1,7 +1,7 @@
 /** Runs the program of a key command to its end, within its limits. It leaves no process of its group behind. */
 import { afterRunning } from '../lib/bounded-wait.ts'
-import type { ChildProcess, HostEnvironment } from '../lib/start-process.ts'
-import { startProcess } from '../lib/start-process.ts'
+import type { HostEnvironment } from '../lib/start-process.ts'
+import { killGroup, startProcess } from '../lib/start-process.ts'
 
 const TIMEOUT_MS = 10_000
 const MAX_OUTPUT_BYTES = 64 * 1024
@@ -56,15 +56,6 @@ export async function runKeyProgram(
 function describe(code: number | null, signal: NodeJS.Signals | null): string | undefined {
   if (code === 0) return undefined
   return code === null ? `it was ended by ${signal}` : `exit code ${code}`
-}
-
-function killGroup({ pid }: ChildProcess): void {
-  if (pid === undefined) return
-  try {
-    process.kill(-pid, 'SIGKILL')
-  } catch {
-    // All of its processes have ended.
-  }
 }
 
 /** The last bytes of an output. */

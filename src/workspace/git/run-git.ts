@@ -6,7 +6,7 @@
 import type { Readable } from 'node:stream'
 import { afterRunning } from '../../lib/bounded-wait.ts'
 import { Queue } from '../../lib/queue.ts'
-import { findProgram, HostEnvironment, startProcess } from '../../lib/start-process.ts'
+import { findProgram, HostEnvironment, killGroup, startProcess } from '../../lib/start-process.ts'
 import type { ChildProcess } from '../../lib/start-process.ts'
 import type { Launch, ShellLauncher } from '../../sandbox/launch.ts'
 
@@ -104,6 +104,7 @@ function start(launch: Launch): ChildProcess {
   return startProcess(file, args, {
     env: HostEnvironment.plain,
     cwd: launch.cwd,
+    detached: true,
     // The fourth is where a shell reports; see `FIRST_EXTRA_DESCRIPTOR`.
     stdio: ['pipe', 'pipe', 'pipe', 'ignore', ...launch.descriptors],
   })
@@ -112,7 +113,8 @@ function start(launch: Launch): ChildProcess {
 async function outputOf(child: ChildProcess, call: GitCall, { timeoutMs, outputBytes }: GitLimits): Promise<GitOutput> {
   const { signal, input, keepBytes = outputBytes } = call
   const ending = endOf(child)
-  const kill = () => void child.kill('SIGKILL')
+  // If only bwrap is killed while it makes a sandbox, the process inside waits for it permanently, and holds the output.
+  const kill = () => killGroup(child)
   signal.addEventListener('abort', kill)
   using ends = new DisposableStack()
   ends.defer(() => signal.removeEventListener('abort', kill))
