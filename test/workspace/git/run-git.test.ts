@@ -1,5 +1,5 @@
 /** How git is run, and ended. */
-import { chmod, mkdir, readFile, writeFile } from 'node:fs/promises'
+import { chmod, mkdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { mkdtempSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -43,5 +43,6 @@ test.each(['an abort', 'too much output'])(
     if (reason === 'an abort') ended.abort(new Error('an abort'))
     await expect(running).rejects.toThrow(reason === 'an abort' ? 'an abort' : 'was ended')
     await until('the end of the process', async () => !isAlive(child))
+    await rm(place, { recursive: true })
   },
 )
