@@ -5,6 +5,7 @@ import type { Conversation } from '../../src/conversations/conversation.ts'
 import type { Script } from '../../src/llm/scripted/script.ts'
 import { createTask } from '../../src/tools/task/task.ts'
 import { approvalsOf } from '../support/answering.ts'
+import { setBackground } from './background-scene.ts'
 import type { Bench, BenchOptions } from './fixtures.ts'
 import { call, endOf, eventsOf, gate, only, say, setBench, tool, until, userText } from './fixtures.ts'
 
@@ -105,20 +106,8 @@ test('a subagent of the run answers as the run says, and does not read its instr
 })
 
 test('a run that a subagent in the background starts continues with them', async () => {
-  const slow = gate('Slow')
-  const start = { description: 'x', prompt: 'be quick', subagent_type: 'worker', run_in_background: true }
-  const script: Script = ({ text }) => {
-    if (text.includes('You are a worker'))
-      return text.includes('through') ? { text: 'It ran.' } : { calls: [call('Slow')] }
-    if (text.includes('It ran.')) return { text: 'Done.' }
-    return text.includes('works in the background. A message') ? { text: 'Begun.' } : { calls: [call('Task', start)] }
-  }
-  const deps: BenchOptions['deps'] = {
-    createTools: (names, { subagents }) => [slow.tool, ...(names.includes('Task') ? [createTask(subagents)] : [])],
-  }
-  await using bench = await setBench({ deps, script })
-  const agents = { worker: { description: 'Works.', prompt: 'You are a worker.' } }
-  const conversation = await bench.converse({ agents, permission_mode: 'bypass' })
+  await using scene = await setBackground()
+  const { conversation, slow } = scene
   await endOf(conversation, await runWith(conversation))
   await slow.entered
   slow.open('through')

@@ -5,6 +5,7 @@ import type { Conversation } from '../../src/conversations/conversation.ts'
 import type { Script } from '../../src/llm/scripted/script.ts'
 import { createTask } from '../../src/tools/task/task.ts'
 import { approvalsOf } from '../support/answering.ts'
+import { setBackground } from './background-scene.ts'
 import type { BenchOptions } from './fixtures.ts'
 import { call, endOf, eventsOf, gate, only, say, setBench, tool, until, userText } from './fixtures.ts'
 
@@ -200,25 +201,6 @@ test.each([
   expect(await endOf(conversation, runId)).toMatchObject({ stop_reason: 'completed' })
   expect(only(await eventsOf(conversation), 'ToolResult').at(-1)).toMatchObject({ error_type: 'denied' })
 })
-
-/** A conversation whose first run leaves a subagent in the background, which waits in the tool `Slow`. */
-async function setBackground() {
-  const slow = gate('Slow')
-  const start = { description: 'x', prompt: 'be quick', subagent_type: 'worker', run_in_background: true }
-  const script: Script = ({ text }) => {
-    if (text.includes('You are a worker'))
-      return text.includes('through') ? { text: 'It ran.' } : { calls: [call('Slow')] }
-    if (text.includes('It ran.')) return { text: 'Done.' }
-    return text.includes('works in the background. A message') ? { text: 'Begun.' } : { calls: [call('Task', start)] }
-  }
-  const deps: BenchOptions['deps'] = {
-    createTools: (names, { subagents }) => [slow.tool, ...(names.includes('Task') ? [createTask(subagents)] : [])],
-  }
-  const bench = await setBench({ deps, script })
-  const agents = { worker: { description: 'Works.', prompt: 'You are a worker.' } }
-  const conversation = await bench.converse({ agents, permission_mode: 'default', allowed_tools: ['Slow', 'Task'] })
-  return { conversation, slow, [Symbol.asyncDispose]: () => bench[Symbol.asyncDispose]() }
-}
 
 /** Returns the modes of the runs. Between the first and the second, `between` happens. */
 async function modesOfRuns(options: object, between: (conversation: Conversation) => Promise<unknown>) {

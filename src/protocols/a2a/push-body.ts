@@ -5,7 +5,7 @@ import type { DeliveryForm } from '../../webhooks/callback-record.ts'
 import { readTurn } from '../items/follow-turn.ts'
 import { TaskProjection } from './task-projection.ts'
 
-/** Undefined while the agent works, for what changes nothing, and for what is after the end of the task. */
+/** Returns undefined while the agent works, if the event changes no state of the task, and after the end of the task. */
 export async function pushBody(
   log: EventLog,
   { start, context: contextId }: Pick<DeliveryForm, 'start' | 'context'>,
@@ -27,7 +27,7 @@ export async function pushBody(
     throw error
   }
   const { isAtRest, hasEnded, endSeq = seq } = projection
-  // A status follows the requests of a run. After its end there is none for the requests of its subagents.
+  // Before the end, the status event after a request is notified. After the end a subagent can ask, and no status event follows.
   const isNews = hasEnded ? isRequest || isEnd : !isRequest
   return isNews && isAtRest && endSeq === seq ? JSON.stringify({ task: projection.task() }) : undefined
 }
