@@ -2,6 +2,7 @@
 import type { ChildProcess } from 'node:child_process'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { onTestFailed } from 'vitest'
 import { commandLine } from './server.ts'
 
 export type CommandOptions = {
@@ -34,6 +35,7 @@ export function startCommand(args: readonly string[], { env = {}, cwd, input }: 
   child.stderr!.setEncoding('utf8').on('data', (text: string) => (stderr += text))
   if (input !== undefined) child.stdin!.on('error', () => {}).end(input)
   const finished = once(child, 'close').then(([code]) => ({ code: code as number | null, stdout, stderr }))
+  tellIfTestFails(() => `agent-server ${args.join(' ')}: exit code ${child.exitCode}\n${stderr}`)
   const said = async (text: string) => {
     while (!stderr.includes(text)) {
       const isOver = await Promise.race([once(child.stderr!, 'data').then(() => false), finished.then(() => true)])
@@ -41,4 +43,13 @@ export function startCommand(args: readonly string[], { env = {}, cwd, input }: 
     }
   }
   return { child, finished, said }
+}
+
+/** A comparison of some of what a command returned shows only these, and what it said of its failure is on stderr. */
+function tellIfTestFails(tell: () => string): void {
+  try {
+    onTestFailed(() => console.error(tell()))
+  } catch {
+    // It is not called in a test, but in a hook.
+  }
 }

@@ -1,6 +1,7 @@
 /**
- * Gives each test file a directory of its own for temporary files, and fails the file if it leaves something there, or a
- * process that was started with it. Vitest runs this before each file.
+ * Gives each test file a directory of its own for temporary files, and fails the file if it leaves something there, a
+ * process that was started with it, or another state of this process, in which the next file runs. Vitest runs this
+ * before each file.
  */
 import { chmodSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { enableCompileCache } from 'node:module'
@@ -23,6 +24,7 @@ if (!IS_SOAK) fc.configureGlobal({ interruptAfterTimeLimit: PATIENCE_MS })
 const directory = mkdtempSync(join(inject('temporary'), 'f-'))
 const before = process.env['TMPDIR']
 process.env['TMPDIR'] = directory
+const stateBefore = stateOfProcess()
 // Tests run programs as other users.
 chmodSync(directory, 0o711)
 
@@ -36,12 +38,22 @@ afterAll(async () => {
   // A process that got a signal to end takes a moment, and so does what a property had begun when its time was up.
   const isClean = () => Promise.resolve(processesOf(directory).length === 0 && filesIn().length === 0)
   await until('the end of all processes and files', isClean).catch(() => {}) // as they are
+  const state = stateOfProcess()
   if (before === undefined) delete process.env['TMPDIR']
   else process.env['TMPDIR'] = before
   const [processes, files] = [processesOf(directory), filesIn()]
   endProcesses(processes)
   rmSync(directory, { recursive: true, force: true })
-  expect({ files, processes }, 'what this file leaves').toEqual({ files: [], processes: [] })
+  expect({ files, processes, state }, 'what this file leaves').toEqual({
+    files: [],
+    processes: [],
+    state: stateBefore,
+  })
 })
+
+/** A directory or a variable that a file leaves would be that of the programs that the next file starts. */
+function stateOfProcess() {
+  return { directory: process.cwd(), umask: process.umask(), variables: { ...process.env } }
+}
 
 const filesIn = () => readdirSync(directory).filter((name) => name !== SHARED_CACHE)

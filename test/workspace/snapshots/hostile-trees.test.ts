@@ -88,6 +88,7 @@ test('names that every object has are those of files, directories and classes as
 test('a tree whose paths do not fit in memory has no snapshot, and the error says so', async () => {
   await using bench = await openBench()
   await using _ = { [Symbol.asyncDispose]: async () => void execFileSync('rm', ['-rf', bench.workdir]) }
+  const before = process.cwd()
   process.chdir(bench.workdir)
   try {
     // The system opens no path that is longer than 4096 bytes at once.
@@ -97,7 +98,7 @@ test('a tree whose paths do not fit in memory has no snapshot, and the error say
     }
     fs.writeFileSync('file', '')
   } finally {
-    process.chdir('/')
+    process.chdir(before)
   }
   const { trees } = await bench.look()
   const { entries, leftOut } = trees.get(bench.workdir)!
