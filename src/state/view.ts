@@ -8,7 +8,7 @@ import { namesIn } from '../contract/setting-fields.ts'
 import type { Settings } from './settings.ts'
 import type { State } from './state.ts'
 import { restingRequests } from './open-requests.ts'
-import { rulesOf } from './state.ts'
+import { modeOf } from './run-overrides.ts'
 import { areInBackground } from './subagents.ts'
 
 export function viewOf(state: State): ConversationView {
@@ -20,7 +20,7 @@ export function viewOf(state: State): ConversationView {
       id: state.id,
       agent_finished: state.status === 'finished',
       confirmation_mode: settings.confirmation_mode ?? false,
-      permission_mode: rulesOf(state).mode,
+      permission_mode: modeOf(state),
       agent_waiting_for_confirmation: state.status === 'waiting_for_confirmation',
       agent_paused: state.status === 'paused',
       event_count: state.lastSeq,
@@ -77,8 +77,19 @@ const convert = (name: string, value: unknown): unknown => CONVERTERS.get(name)?
 
 const SHOWN = namesIn('shown')
 
-/** What is not set, or `false`, is left out. */
+/** Settings change seldom, and lists show them often. */
+const shownBefore = new WeakMap<Settings, ShownSettings>()
+
 function shownSettings(settings: Settings): ShownSettings {
+  const known = shownBefore.get(settings)
+  if (known) return known
+  const shown = selectShown(settings)
+  shownBefore.set(settings, shown)
+  return shown
+}
+
+/** What is not set, or `false`, is left out. */
+function selectShown(settings: Settings): ShownSettings {
   const shownEntries = Object.fromEntries(
     SHOWN.flatMap((name) => {
       const storedValue = settings[name]

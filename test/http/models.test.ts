@@ -134,4 +134,5 @@ test('a view says how full the context is, also in lists and after a restart', a
   await http.bench.restart()
   const { items } = await http.bench.manager.list({ sort: 'created_at', order: 'asc', limit: 10 })
   expect(items.map(({ context }) => context)).toEqual([{ used: 730, size: 9000 }, { used: 0 }])
+  expect(await http.bench.manager.pages.viewWithoutOpening(id)).toMatchObject({ context: { used: 730, size: 9000 } })
 })

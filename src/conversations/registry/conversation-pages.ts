@@ -49,12 +49,9 @@ export class ConversationPages {
 
   /** Throws a `Problem` for an invalid `page_id`. */
   async page(query: ListConversations, isVisible?: IsVisible): Promise<ViewPage> {
-    const { registry, conversations } = this.#sources
-    const { ids, nextPageId } = registry.page(query, isVisible)
+    const { ids, nextPageId } = this.#sources.registry.page(query, isVisible)
     const views = await mapBounded(ids, VIEW_CONCURRENCY, (id) => this.viewWithoutOpening(id))
-    const { catalog } = conversations.models
-    const items = views.flatMap((view) => (view ? [withContextSize(view, catalog)] : []))
-    return { items, next_page_id: nextPageId }
+    return { items: views.filter((view) => view !== undefined), next_page_id: nextPageId }
   }
 
   /** Returns the conversations of this instance whose run has ended while their subagents or tasks still work. */
@@ -104,7 +101,8 @@ export class ConversationPages {
     if (conversation && registry.has(id)) return conversation.view()
     const view = await registry.viewAtRest(id)
     if (!registry.has(id)) return undefined
-    if (view) return view
+    const { catalog } = conversations.models
+    if (view) return withContextSize(view, catalog)
     // `meta.json` was removed, or could not be written. With several instances, another one may have it.
     const reopenedConversation = conversations.storage.shared ? undefined : await open.open(id).catch(() => undefined)
     if (reopenedConversation) {
@@ -113,6 +111,6 @@ export class ConversationPages {
     }
     const state = await readSnapshot(conversations.storage, id)
     const now = registry.get(id)
-    return now && viewOf(damagedView(state, now))
+    return now && withContextSize(viewOf(damagedView(state, now)), catalog)
   }
 }
