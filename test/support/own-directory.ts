@@ -51,9 +51,10 @@ afterAll(async () => {
   })
 })
 
-/** A directory or a variable that a file leaves would be that of the programs that the next file starts. */
+/** A directory, a variable or a replaced function that a file leaves would be that of the next file. */
 function stateOfProcess() {
-  return { directory: process.cwd(), umask: process.umask(), variables: { ...process.env } }
+  const functions = { Date, fetch, setImmediate, setInterval, setTimeout, now: Date.now, random: Math.random }
+  return { directory: process.cwd(), umask: process.umask(), variables: { ...process.env }, functions }
 }
 
 const filesIn = () => readdirSync(directory).filter((name) => name !== SHARED_CACHE)
