@@ -1,6 +1,6 @@
 import { spawnSync } from 'node:child_process'
 import { join } from 'node:path'
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import { PdfReader } from '../../../src/tools/pdf/pdf-reader.ts'
 import { PATIENCE_MS } from '../../support/patience.ts'
 
@@ -8,7 +8,8 @@ const child = (name: string) => join(import.meta.dirname, 'children', name)
 const never = new AbortController().signal
 
 test('the process of a parser reaches no files, network, programs or secrets, and compiles no code', async () => {
-  process.env['OPENHANDS_MASTER_KEY'] = 'k'.repeat(32)
+  vi.stubEnv('OPENHANDS_MASTER_KEY', 'k'.repeat(32))
+  onTestFinished(() => void vi.unstubAllEnvs())
   const answer = await new PdfReader({ program: child('reach.mjs') }).read(Buffer.from(''), undefined, never)
   const [page] = 'pages' in answer ? answer.pages : []
   expect(JSON.parse(page?.text ?? '')).toEqual({ succeeded: [], variables: [] })
