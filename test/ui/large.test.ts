@@ -114,29 +114,33 @@ test('who reads above the end is not pulled down by what arrives', async () => {
   await page.context().close()
 })
 
-test('who reads above the end for long does not fill the memory either, and gets the end when they go there', async () => {
-  const { page, misdeeds } = await openTab(browser, stage.server.url, { hash: `#/c/${id}` })
-  await page.waitForSelector('.said.user')
-  await page.evaluate(`document.querySelector('.conversation .scroller').scrollBy(0, -3000)`)
-  await page.waitForSelector('.to-end')
-  const seen = await page.locator('.placed .as-written').first().textContent()
-  const before = await heapOf(page)
-  await post(ABOVE, 'unread')
-  // The page has the others when it has the title.
-  await stage.server.call('PUT', `/conversations/${id}/config`, { title: 'all are there' })
-  await page.waitForSelector('h1:has-text("all are there")')
-  expect((await heapOf(page)) - before).toBeLessThan(MOST_HEAP_BYTES / 2)
-  expect(await page.locator('.placed .as-written').first().textContent()).toBe(seen)
-  await page.click('.to-end')
-  await page.waitForSelector('text=live unread last ')
-  // What follows is there once.
-  await post(1, 'after')
-  await page.waitForSelector('text=live after last ')
-  expect(await page.locator('text=live after last ').count()).toBe(1)
-  await expect.poll(() => page.locator('.to-end').count()).toBe(0)
-  expect(misdeeds).toEqual([])
-  await page.context().close()
-})
+test(
+  'who reads above the end for long does not fill the memory either, and gets the end when they go there',
+  { timeout: LIVE_MS },
+  async () => {
+    const { page, misdeeds } = await openTab(browser, stage.server.url, { hash: `#/c/${id}` })
+    await page.waitForSelector('.said.user')
+    await page.evaluate(`document.querySelector('.conversation .scroller').scrollBy(0, -3000)`)
+    await page.waitForSelector('.to-end')
+    const seen = await page.locator('.placed .as-written').first().textContent()
+    const before = await heapOf(page)
+    await post(ABOVE, 'unread')
+    // The page has the others when it has the title.
+    await stage.server.call('PUT', `/conversations/${id}/config`, { title: 'all are there' })
+    await page.waitForSelector('h1:has-text("all are there")')
+    expect((await heapOf(page)) - before).toBeLessThan(MOST_HEAP_BYTES / 2)
+    expect(await page.locator('.placed .as-written').first().textContent()).toBe(seen)
+    await page.click('.to-end')
+    await page.waitForSelector('text=live unread last ')
+    // What follows is there once.
+    await post(1, 'after')
+    await page.waitForSelector('text=live after last ')
+    expect(await page.locator('text=live after last ').count()).toBe(1)
+    await expect.poll(() => page.locator('.to-end').count()).toBe(0)
+    expect(misdeeds).toEqual([])
+    await page.context().close()
+  },
+)
 
 test(
   `${LIVE} events of 2 kB that arrive in an open page leave its heap and its nodes as they are`,
