@@ -70,7 +70,7 @@ test('the local credential is accepted on the local socket, and on no other conn
 })
 
 test('the same holds without a socket, where the local listener has its own address', async () => {
-  const env = { TMPDIR: '/nowhere', OPENHANDS_ISOLATION: 'none' }
+  const env = { TMPDIR: '/proc/nowhere', OPENHANDS_ISOLATION: 'none' }
   const prepare = async (dataDir: string) => {
     await mkdir(dataDir, { recursive: true })
     await writeFile(join(dataDir, 'local'), 'a file in the place of the directory')
