@@ -1,5 +1,4 @@
 /** The model is asked while the result that it is asked about is still being written; nothing comes of it before that is done. */
-import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import type { EventStore, StoredLog } from '../../src/events/event-store.ts'
 import type { UpdateConfig } from '../../src/contract/conversation.ts'
@@ -8,7 +7,7 @@ import type { Script, ScriptedTurn } from '../../src/llm/scripted/script.ts'
 import { inOrder } from '../../src/llm/scripted/script.ts'
 import { createJsonlStore } from '../../src/storage/files/log/jsonl-store.ts'
 import { call, endOf, eventsOf, gate, only, say, setBench, tool, userText, until } from '../conversations/fixtures.ts'
-import type { BenchOptions } from '../conversations/fixtures.ts'
+import type { BenchLogs, BenchOptions } from '../conversations/fixtures.ts'
 import { expectSentAsStored, numbered } from '../support/sent-requests.ts'
 import { approvalsOf } from '../support/answering.ts'
 
@@ -40,7 +39,8 @@ async function setHeldBench(options: BenchOptions, heldText = 'no such text') {
     }
     return log
   }
-  const logs: EventStore = {
+  const logs: BenchLogs = {
+    home,
     create: async (...args) => held(await real().create(...args)),
     copy: async (...args) => held(await real().copy(...args)),
     open: async (...args) => {
@@ -50,7 +50,6 @@ async function setHeldBench(options: BenchOptions, heldText = 'no such text') {
     delete: (id) => real().delete(id),
   }
   const bench = await setBench({ tools: [echo, fail, exit, finish], ...options, logs })
-  home.directory = join(bench.dataDir, 'sessions')
   return { bench, hold }
 }
 

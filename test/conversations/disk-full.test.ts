@@ -18,7 +18,6 @@ async function setFullBench(options: BenchOptions) {
     return disk.isFull ? 'storage_full' : undefined
   }
   const bench = await setBench({ ...options, logs: store })
-  store.home.directory = join(bench.dataDir, 'sessions')
   return { bench, disk }
 }
 

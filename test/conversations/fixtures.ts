@@ -59,12 +59,15 @@ export type BenchDeps = Partial<Execution & Workspace> &
     readonly llmDefaults?: ModelAccess['defaults']
   }
 
+/** The bench sets `directory`, where it keeps the logs. */
+export type BenchLogs = EventStore & { readonly home?: { directory: string } }
+
 export type BenchOptions = {
   readonly script?: Script
   readonly tools?: readonly Tool[]
   readonly deps?: BenchDeps
   /** Where logs are made and opened, for what is wrong with the disk; they are looked at as ever. */
-  readonly logs?: EventStore
+  readonly logs?: BenchLogs
   /** Changes what else is stored. */
   readonly wrapStorage?: (real: Storage) => Storage
   readonly roots?: readonly string[]
@@ -124,6 +127,7 @@ export async function setBench({
   const home = await mkdtemp(join(tmpdir(), 'conversations-'))
   const [dataDir, workdirBase] = [join(home, 'data'), join(home, 'work')]
   await mkdir(dataDir)
+  if (logs?.home) logs.home.directory = join(dataDir, 'sessions')
   const model = await startScriptedModel(script)
   const logged: string[] = []
   const metrics = new Metrics()

@@ -430,13 +430,13 @@ describe('a fork that fails or is interrupted', () => {
       throw Object.assign(new Error('no space'), { code: 'ENOSPC' })
     }
     const store = {
+      home,
       create: (...args: Parameters<EventStore['create']>) => real().create(...args),
       open: (id: string) => real().open(id),
       delete: (id: string) => real().delete(id),
       copy: full,
     }
     await using bench = await setBench({ logs: store })
-    home.directory = join(bench.dataDir, 'sessions')
     const original = await bench.converse({ secrets: { TOKEN: 'a-secret-of-the-tests' } })
     await writeFile(join(original.state.settings.workdir, 'file'), 'x')
     await expect(forkOf(bench, original.id)).rejects.toMatchObject({ code: 'ENOSPC' })

@@ -118,7 +118,6 @@ test.each([
     return opened
   }
   await using bench = await setBench({ logs: store })
-  store.home.directory = join(bench.dataDir, 'sessions')
   const conversation = await bench.converse()
   const { id } = conversation
   for (let i = 0; i < 8; i++) await conversation.post(userText(LONG))

@@ -15,7 +15,7 @@ import { createJsonlStore } from '../../src/storage/files/log/jsonl-store.ts'
 import type { EventStore } from '../../src/events/event-store.ts'
 import { uuid7 } from '../../src/lib/uuid7.ts'
 import { Problem } from '../../src/contract/problem.ts'
-import type { Bench } from './fixtures.ts'
+import type { Bench, BenchLogs } from './fixtures.ts'
 import {
   MODEL_KEY,
   call,
@@ -126,7 +126,8 @@ describe('creating', () => {
       },
     })
     const home = { directory: '' }
-    const lazy: EventStore = {
+    const lazy: BenchLogs = {
+      home,
       create: (...args) => full(createJsonlStore(home)).create(...args),
       copy: (...args) => createJsonlStore(home).copy(...args),
       open: (id) => createJsonlStore(home).open(id),
@@ -134,7 +135,6 @@ describe('creating', () => {
     }
     const logs: EventLog[] = []
     await using bench = await setBench({ logs: lazy, deps: { onLogOpened: (log) => void logs.push(log) } })
-    home.directory = join(bench.dataDir, 'sessions')
     const id = uuid7()
     await expect(bench.create({ id })).rejects.toMatchObject({ code: 'storage_full' })
     expect(
@@ -346,9 +346,8 @@ describe('listing', () => {
   )
 
   test('opens no log, and neither does a start', async () => {
-    const { opened, home, logs } = recordOpenedLogs()
+    const { opened, logs } = recordOpenedLogs()
     await using bench = await setBench({ logs })
-    home.directory = join(bench.dataDir, 'sessions')
     await titled(bench, 5)
     await bench.restart()
     expect((await list(bench.manager)).items).toHaveLength(5)
@@ -655,7 +654,8 @@ describe('closing', () => {
       let store: EventStore | undefined
       const real = () => (store ??= createJsonlStore(home))
       const over = Promise.withResolvers<void>()
-      const logs: EventStore = {
+      const logs: BenchLogs = {
+        home,
         copy: (...args) => real().copy(...args),
         open: (id) => real().open(id),
         delete: (id) => real().delete(id),
@@ -671,7 +671,6 @@ describe('closing', () => {
         },
       }
       await using bench = await setBench({ logs, manager: { closeTimeoutMs: seconds * 1000 } })
-      home.directory = join(bench.dataDir, 'sessions')
       for (const id of [hung, broken, other]) await bench.create({ id })
       expect(await bench.manager.close()).toBe(false)
       const lines = bench.logged.map((line) => JSON.parse(line))

@@ -1,16 +1,17 @@
 /** Records which logs a server opens. */
-import type { EventStore } from '../../src/events/event-store.ts'
 import { createJsonlStore } from '../../src/storage/files/log/jsonl-store.ts'
+import type { BenchLogs } from './fixtures.ts'
 
-/** Set `home.directory` before the first log is made. `opened`: the ids of the logs that were opened, in their order. */
+/** `opened`: the ids of the logs that were opened, in their order. */
 export function recordOpenedLogs() {
   const opened: string[] = []
   const home = { directory: '' }
-  const logs: EventStore = {
+  const logs: BenchLogs = {
+    home,
     create: (...args) => createJsonlStore(home).create(...args),
     copy: (...args) => createJsonlStore(home).copy(...args),
     open: (id) => (opened.push(id), createJsonlStore(home).open(id)),
     delete: (id) => createJsonlStore(home).delete(id),
   }
-  return { opened, home, logs }
+  return { opened, logs }
 }

@@ -1,4 +1,3 @@
-import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { RunCommand } from '../../src/contract/values/command.ts'
 import type { EventOf } from '../../src/contract/events/event.ts'
@@ -34,7 +33,6 @@ async function setScene(fields: object = {}, turns: ScriptedTurn[] = [TURN, { te
   const act = tool('Act', ({ n }) => ({ output: `acted ${acted.push(n as number)}` }))
   const store = mortalStore()
   const bench = await setBench({ logs: store, script: turns, tools: [slow.tool, act] })
-  store.home.directory = join(bench.dataDir, 'sessions')
   const id = await bench.create(fields)
   const conversation = () => bench.manager.open(id)
   return {

@@ -1,4 +1,3 @@
-import { join } from 'node:path'
 import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
 import type { Event, EventOf } from '../../src/contract/events/event.ts'
@@ -63,7 +62,6 @@ async function play(plan: readonly (Action | Luck)[]): Promise<Outcome> {
   })
   const { script, asked } = numbered(turns)
   await using bench = await setBench({ logs: store, script, tools: [act, createAskUserQuestion()] })
-  store.home.directory = join(bench.dataDir, 'sessions')
   const id = await bench.create()
   live = await bench.manager.open(id)
   await live.post(userText('begin', true))

@@ -1,5 +1,4 @@
 /** Several conversations, a disk that fails or is slow, and a server that is stopped and killed: whatever comes, each run ends by itself. */
-import { join } from 'node:path'
 import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
 import type { Event } from '../../src/contract/events/event.ts'
@@ -117,7 +116,6 @@ async function play(plan: readonly Step[]): Promise<Outcome[]> {
     tools: [act, createAskUserQuestion()],
     maxRuns: MAX_RUNS,
   })
-  store.home.directory = join(bench.dataDir, 'sessions')
   const ids: string[] = []
   for (let i = 0; i < CONVERSATIONS; i++) ids.push(await bench.create({ resume_on_start: i === 0 }))
   for (const id of ids) await (await bench.manager.open(id)).post(userText('begin', true))

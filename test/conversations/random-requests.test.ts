@@ -2,7 +2,6 @@
  * Requests of all kinds at once, answered by two clients at a time, under random actions, deadlines, kills and a disk that
  * is full or slow. The rules of the log are checked by the bench: each request has one end, and each call one result.
  */
-import { join } from 'node:path'
 import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { Problem } from '../../src/contract/problem.ts'
@@ -152,7 +151,6 @@ async function play(plan: readonly Step[]): Promise<Outcome> {
   }
   const idle = { afterMs: 4, isShort: () => false }
   await using bench = await setBench({ logs: store, script: createScript(), deps, maxRuns: 2, manager: { idle } })
-  store.home.directory = join(bench.dataDir, 'sessions')
   const id = await bench.create({ tools: ['Task'], client_tools: CLIENT_TOOLS, max_seconds_per_run: 2 })
   const clients = new Clients()
   const use = async (work: (conversation: Conversation) => Promise<unknown>) => {

@@ -1,5 +1,4 @@
 /** Random messages, runs, compactions, forks, restarts and rewinds: what was rewound reaches no model, and what holds does. */
-import { join } from 'node:path'
 import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { ForkConversation } from '../../src/contract/conversation.ts'
@@ -62,7 +61,6 @@ async function play(plan: readonly Action[]): Promise<void> {
   const act = tool('Act', () => ({ output: word('r') }))
   const logs = mortalStore()
   await using bench = await setBench({ script, tools: [act], logs, deps: { createShells: realShells() } })
-  logs.home.directory = join(bench.dataDir, 'sessions')
   let id = await bench.create()
   let live: Conversation = await bench.manager.open(id)
   const checkRequests = async (since: number) => {

@@ -1,5 +1,4 @@
 /** Subagents under random actions, kills and restarts: each call has one result, each subagent one end, each run one `Result`. */
-import { join } from 'node:path'
 import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
 import type { Conversation } from '../../src/conversations/conversation.ts'
@@ -63,7 +62,6 @@ async function play(plan: readonly (Action | Luck)[]): Promise<Outcome> {
   // One slot: nobody may wait for a subagent that waits for the slot.
   const { script, asked } = numbered(createScript())
   await using bench = await setBench({ logs: store, script, deps, maxRuns: 1, manager: { idle } })
-  store.home.directory = join(bench.dataDir, 'sessions')
   const id = await bench.create({ tools: ['Task'] })
   // As a request does: a conversation that is closed meanwhile would not run.
   const release = bench.manager.hold(id)

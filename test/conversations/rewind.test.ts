@@ -1,4 +1,3 @@
-import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { ForkConversation } from '../../src/contract/conversation.ts'
 import type { RewindRequest } from '../../src/contract/rewind.ts'
@@ -48,7 +47,6 @@ describe('after a rewind', () => {
   test.each(['restart', 'kill'])('no request has it after a %s, in a fork, and after a compaction', async (how) => {
     const logs = mortalStore()
     await using bench = await setScene({ logs })
-    logs.home.directory = join(bench.dataDir, 'sessions')
     const { conversation } = await setRewound(bench)
     await bench.restart(how === 'kill' ? { kill: true, between: logs.die } : {})
     const again = await bench.manager.open(conversation.id)

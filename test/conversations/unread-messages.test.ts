@@ -1,4 +1,3 @@
-import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import type { Conversation } from '../../src/conversations/conversation.ts'
 import type { ScriptedTurn } from '../../src/llm/scripted/script.ts'
@@ -33,7 +32,6 @@ async function setScene(first: ScriptedTurn): Promise<Scene> {
       return first
     },
   })
-  store.home.directory = join(bench.dataDir, 'sessions')
   const id = await bench.create({ confirmation_mode: true })
   return {
     bench,

@@ -32,7 +32,6 @@ async function setWaiting(
   }
   const store = mortalStore()
   const bench = await setBench({ deps, script, logs: store })
-  store.home.directory = `${bench.dataDir}/sessions`
   const agents = { worker: { description: 'Works.', prompt: 'You are a worker.' } }
   const fields = {
     tools: ['Task'],

@@ -1,4 +1,3 @@
-import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import type { Conversation } from '../../src/conversations/conversation.ts'
 import type { Script } from '../../src/llm/scripted/script.ts'
@@ -146,7 +145,6 @@ test('a run that began for the message, and waits for its turn, ends with the wi
 test('a request waits for a withdrawal that is being stored', async () => {
   const store = mortalStore()
   const { bench, work } = await setScene({ logs: store })
-  store.home.directory = join(bench.dataDir, 'sessions')
   const conversation = await bench.converse()
   const { run_id } = await conversation.post(userText('go', true))
   await work.entered
@@ -167,7 +165,6 @@ test('a request waits for a withdrawal that is being stored', async () => {
 test('a withdrawal that could not be stored has not happened: the agent reads the message', async () => {
   const store = mortalStore()
   const { bench, work } = await setScene({ logs: store })
-  store.home.directory = join(bench.dataDir, 'sessions')
   const conversation = await bench.converse()
   const { run_id } = await conversation.post(userText('go', true))
   await work.entered
@@ -184,7 +181,6 @@ test('a withdrawal that could not be stored has not happened: the agent reads th
 test('a withdrawal survives a kill, and what a fork copies of it counts there, too', async () => {
   const store = mortalStore()
   const { bench, work } = await setScene({ logs: store })
-  store.home.directory = join(bench.dataDir, 'sessions')
   const before = await bench.converse()
   await before.post(userText('go', true))
   await work.entered

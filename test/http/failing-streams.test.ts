@@ -1,16 +1,16 @@
 /** An `EventSource` gives up for ever on a status other than 200: what it gets when its stream cannot begin now. */
-import { join } from 'node:path'
 import { EventSource } from 'eventsource'
 import { afterAll, expect, test } from 'vitest'
-import type { EventStore } from '../../src/events/event-store.ts'
 import { uuid7 } from '../../src/lib/uuid7.ts'
 import { createJsonlStore } from '../../src/storage/files/log/jsonl-store.ts'
+import type { BenchLogs } from '../conversations/fixtures.ts'
 import { message } from '../events/fixtures.ts'
 import { KEY, MAX_FIREHOSE_STREAMS, MAX_STREAMS, expectProblem, setHttp } from './fixtures.ts'
 
 const home = { directory: '' }
 let failure: string | undefined
-const logs: EventStore = {
+const logs: BenchLogs = {
+  home,
   create: (...args) => createJsonlStore(home).create(...args),
   copy: (...args) => createJsonlStore(home).copy(...args),
   async open(id) {
@@ -21,7 +21,6 @@ const logs: EventStore = {
 }
 const http = await setHttp({ logs, manager: { idle: { afterMs: 10, isShort: () => false } } })
 afterAll(() => http[Symbol.asyncDispose]())
-home.directory = join(http.bench.dataDir, 'sessions')
 const url = await http.listen()
 
 /** Of a conversation that is closed: the next request has to read its log. */

@@ -24,16 +24,14 @@ const TIMING = {
 type Options = BenchOptions & {
   timing?: object
   bodies?: Readonly<Record<string, MakeBody>>
-  home?: { directory: string }
 }
 
-async function setUp(answer?: Answering, { timing = {}, bodies = {}, home, ...options }: Options = {}) {
+async function setUp(answer?: Answering, { timing = {}, bodies = {}, ...options }: Options = {}) {
   const fetch = createSafeFetch({ allow: ['127.0.0.1'] })
   const bench = await setBench({
     callbacks: { fetch, bodyOf: async (name) => bodies[name], timing: { ...TIMING, ...timing } },
     ...options,
   })
-  if (home) home.directory = join(bench.dataDir, 'sessions')
   const receiver = await startReceiver(answer)
   const id = await bench.create()
   const callbacks = async () => (await bench.manager.open(id)).webhooks
@@ -271,7 +269,7 @@ describe('the mark for pending deliveries', () => {
       await answer.promise
       return 410
     }
-    await using it = await setUp(refuse, { logs, home: store.home })
+    await using it = await setUp(refuse, { logs })
     await it.register()
     await it.say('one')
     await it.receiver.untilReceived(has(2))

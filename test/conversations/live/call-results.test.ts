@@ -146,7 +146,6 @@ describe('a command of a subagent that outlives a stop of the server', () => {
         return { calls: [worker('be deaf'), worker('ask first')] }
       },
     })
-    store.home.directory = `${bench.dataDir}/sessions`
     const conversation = await bench.converse({
       tools: ['Task'],
       agents: { worker: { description: 'Works.', prompt: 'You are a worker.' } },

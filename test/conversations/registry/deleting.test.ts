@@ -5,10 +5,10 @@ import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { CreateConversation, ForkConversation, ListConversations } from '../../../src/contract/conversation.ts'
 import type { Problem } from '../../../src/contract/problem.ts'
-import type { EventStore } from '../../../src/events/event-store.ts'
 import { uuid7 } from '../../../src/lib/uuid7.ts'
 import { createJsonlStore } from '../../../src/storage/files/log/jsonl-store.ts'
 import { effort } from '../../support/patience.ts'
+import type { BenchLogs } from '../fixtures.ts'
 import { setBench, userText } from '../fixtures.ts'
 import { expectGone } from '../gone.ts'
 import { takeTime } from '../../support/take-time.ts'
@@ -18,7 +18,8 @@ function slowStore() {
   const home = { directory: '' }
   const entered = { open: 0, copy: 0 }
   let wait: () => Promise<unknown> = async () => {}
-  const store: EventStore = {
+  const store: BenchLogs = {
+    home,
     create: (...args) => createJsonlStore(home).create(...args),
     async copy(...args) {
       entered.copy++
@@ -32,13 +33,12 @@ function slowStore() {
     },
     delete: (id) => createJsonlStore(home).delete(id),
   }
-  return { home, store, entered, waitFor: (done: () => Promise<unknown>) => (wait = done) }
+  return { store, entered, waitFor: (done: () => Promise<unknown>) => (wait = done) }
 }
 
 async function setSlowBench(options: Parameters<typeof setBench>[0] = {}) {
   const disk = slowStore()
   const bench = await setBench({ logs: disk.store, ...options })
-  disk.home.directory = join(bench.dataDir, 'sessions')
   return { bench, disk, [Symbol.asyncDispose]: () => bench[Symbol.asyncDispose]() }
 }
 

@@ -29,9 +29,8 @@ async function truthOf(bench: Bench): Promise<ConversationView[]> {
 
 describe('a start of the server', () => {
   test('opens no log of an unchanged conversation, and reads no meta.json of it', async () => {
-    const { opened, home, logs } = recordOpenedLogs()
+    const { opened, logs } = recordOpenedLogs()
     await using bench = await setBench({ logs })
-    home.directory = join(bench.dataDir, 'sessions')
     const id = await bench.create({ title: 'One' })
     await bench.restart({ between: () => writeFile(join(bench.sessionOf(id), 'meta.json'), 'no state at all') })
     expect(bench.manager.count({ q: 'one' }).count).toBe(1)
@@ -40,7 +39,7 @@ describe('a start of the server', () => {
   })
 
   test('opens no log of a conversation that waits, also after a kill, before a deadline has passed', async () => {
-    const { opened, home, logs } = recordOpenedLogs()
+    const { opened, logs } = recordOpenedLogs()
     const deps = { clientTools: { restAfterMs: 1 } }
     const script = () => ({ calls: [call('look_up')] })
     await using bench = await setBench({
@@ -49,7 +48,6 @@ describe('a start of the server', () => {
       script,
       manager: { idle: { afterMs: 20, isShort: () => false } },
     })
-    home.directory = join(bench.dataDir, 'sessions')
     const lookUp = { name: 'look_up', description: '', input_schema: { type: 'object' } }
     const wait = async (timeout?: number) => {
       const id = await bench.create({ client_tools: [{ ...lookUp, ...(timeout !== undefined && { timeout }) }] })

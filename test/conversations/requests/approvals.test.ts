@@ -1,4 +1,3 @@
-import { join } from 'node:path'
 import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
@@ -53,7 +52,6 @@ async function setScene(turns: ScriptedTurn[] = [TURN, { text: 'Done.' }], tools
     script: turns,
     tools: [recording('Act', ran), recording('Think', ran, { harmless: true }), ...tools],
   })
-  store.home.directory = join(bench.dataDir, 'sessions')
   const id = await bench.create({ confirmation_mode: true })
   const conversation = () => bench.manager.open(id)
   return {

@@ -1,4 +1,3 @@
-import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import type { ScriptedQuestion } from '../../../src/llm/scripted/script.ts'
 import { createTask } from '../../../src/tools/task/task.ts'
@@ -21,7 +20,6 @@ const TOOL = { name: 'look_up', description: '', input_schema: { type: 'object' 
 async function setScene() {
   const store = mortalStore()
   const bench = await setBench({ logs: store, script: [{ calls: [call('look_up')] }, { text: 'Done.' }] })
-  store.home.directory = join(bench.dataDir, 'sessions')
   const id = await bench.create({ client_tools: [TOOL] })
   const conversation = await bench.manager.open(id)
   await conversation.post(userText('go', true))
@@ -155,7 +153,6 @@ describe('a call that no client has answered at once rests', () => {
       deps: { clientTools: { restAfterMs } },
     })
     await using _ = bench
-    store.home.directory = join(bench.dataDir, 'sessions')
     const id = await bench.create({ client_tools: [TOOL] })
     const before = await bench.manager.open(id)
     await before.post(userText('go', true))

@@ -1,5 +1,4 @@
 /** Calls of clients that end while something else happens to them: each has one end, and what was accepted counts. */
-import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { createTask } from '../../../src/tools/task/task.ts'
 import type { TaskAccess } from '../../../src/tools/task/task-access.ts'
@@ -14,7 +13,6 @@ const TOOL = { name: 'look_up', description: '', input_schema: { type: 'object' 
 async function setScene(options: BenchOptions, fields: object = {}) {
   const store = mortalStore()
   const bench = await setBench({ logs: store, ...options })
-  store.home.directory = join(bench.dataDir, 'sessions')
   const id = await bench.create({ client_tools: [TOOL], ...fields })
   const conversation = await bench.manager.open(id)
   await conversation.post(userText('go', true))

@@ -1,4 +1,3 @@
-import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import type { Conversation } from '../../../src/conversations/conversation.ts'
@@ -23,7 +22,6 @@ async function setScene(
 ): Promise<Scene & { crash: () => Promise<void> }> {
   const store = mortalStore()
   const bench = await setBench({ logs: store, script: turns, tools: [ACT, createAskUserQuestion(), ...tools] })
-  store.home.directory = join(bench.dataDir, 'sessions')
   const id = await bench.create(fields)
   return {
     bench,

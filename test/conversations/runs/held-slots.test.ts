@@ -1,5 +1,4 @@
 /** Slots of agents whose calls hold a form open. */
-import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { createTask } from '../../../src/tools/task/task.ts'
 import type { TaskAccess } from '../../../src/tools/task/task-access.ts'
@@ -36,7 +35,6 @@ async function setOne() {
     names.length > 0 ? [{ ...FORM, readOnly: true }, inside.tool, reader, createTask(subagents)] : []
   const logs = mortalStore()
   const bench = await setBench({ maxRuns: 1, script, logs, deps: { createTools } })
-  logs.home.directory = join(bench.dataDir, 'sessions')
   const converse = (fields = {}) => bench.converse({ tools: ['Bash', 'Task'], ...fields })
   const restart = (how: 'stop' | 'kill') => bench.restart(how === 'kill' ? { kill: true, between: logs.die } : {})
   return { bench, inside, besides, converse, restart }

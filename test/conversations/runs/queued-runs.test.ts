@@ -1,4 +1,3 @@
-import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import type { Script } from '../../../src/llm/scripted/script.ts'
 import { createTask } from '../../../src/tools/task/task.ts'
@@ -119,7 +118,6 @@ test('a pause ends subagents in the background also while it is being stored tha
     ],
   }
   await using bench = await setBench({ logs, script, deps, maxRuns: 1 })
-  logs.home.directory = join(bench.dataDir, 'sessions')
   const conversation = await bench.converse({ tools: ['Task'] })
   await say(conversation)
   await expect

@@ -368,7 +368,6 @@ test('a task is redacted when it is posted, and the agent reads the redacted tex
 async function setMortal(options: BenchOptions) {
   const store = mortalStore()
   const bench = await setBench({ ...options, logs: store })
-  store.home.directory = join(bench.dataDir, 'sessions')
   return { bench, crash: () => bench.restart({ kill: true, between: store.die }) }
 }
 
