@@ -94,7 +94,7 @@ export class Cluster implements AsyncDisposable {
     this.#options = options
     const { tls, checkMs = CHECK_MS, silence: { lookMs, connectMs } = SILENCE } = options
     this.#credentials = { key: deriveClusterKey(options.keyMaterial), tls }
-    this.#peers = new PeerClient(this.#credentials, connectMs)
+    this.#peers = new PeerClient(this.#credentials, (instance) => this.#forgetOwner(instance), connectMs)
     this.#server = tls
       ? createTlsServer({ ...tls, ...TLS_OPTIONS }).on('tlsClientError', (error) => this.#refuse(error))
       : createServer({ allowHalfOpen: true, noDelay: true })

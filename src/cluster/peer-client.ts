@@ -35,12 +35,15 @@ export type PeerCredentials = { readonly key: Buffer; readonly tls: TlsMaterial 
 
 export class PeerClient {
   readonly #credentials: PeerCredentials
+  readonly #onDisconnect: (instance: number) => void
   readonly #connectMs: number
   /** The key is the number of the instance, whose address never changes. */
   readonly #pools = new Map<number, { readonly peer: Peer; readonly opening: Promise<Pool> }>()
 
-  constructor(credentials: PeerCredentials, connectMs: number = CONNECT_MS) {
+  /** `onDisconnect`: called when an instance has closed a connection, as one that ends closes all of them. */
+  constructor(credentials: PeerCredentials, onDisconnect: (instance: number) => void, connectMs: number = CONNECT_MS) {
     this.#credentials = credentials
+    this.#onDisconnect = onDisconnect
     this.#connectMs = connectMs
   }
 
@@ -107,7 +110,7 @@ export class PeerClient {
 
   async #open({ instance, address }: Peer): Promise<Pool> {
     const { Pool: UndiciPool } = await import('undici')
-    return new UndiciPool(address, {
+    const pool = new UndiciPool(address, {
       headersTimeout: 0,
       bodyTimeout: 0,
       allowH2: false,
@@ -121,6 +124,7 @@ export class PeerClient {
         // oxlint-enable promise/no-callback-in-promise
       },
     })
+    return pool.on('disconnect', () => this.#onDisconnect(instance))
   }
 }
 

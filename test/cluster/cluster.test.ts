@@ -130,6 +130,19 @@ test('a connection that cannot be made ends no stream over another one', async (
   expect((await buffer(stream.body)).toString()).toBe('the first event. The last.')
 })
 
+test('the owner of a conversation is asked for again once the instance has closed its connections', async () => {
+  await using cluster = await setCluster((_, response) => response.end('answered'))
+  const owner = { instance: OWNER, address: cluster.network.url }
+  cluster.name(owner)
+  const likelyOwner = () => cluster.asked.likelyOwnerElsewhere({}, 'conversation')
+  expect(await likelyOwner()).toBe(owner)
+  await buffer((await cluster.send('/')).body)
+  cluster.name(undefined)
+  expect(await likelyOwner()).toBe(owner)
+  await cluster.owner[Symbol.asyncDispose]()
+  await until('the end of the connections', async () => (await likelyOwner()) === undefined)
+})
+
 test('connections that prove nothing do not add up, and keep no instance out', async () => {
   await using cluster = await setCluster((_, response) => response.end('answered'))
   const { hostname, port } = cluster.address
