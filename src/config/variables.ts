@@ -154,6 +154,11 @@ export const VARIABLES = {
       'The protocols that clients may speak besides the API, separated by commas; also `a2a`. `none` turns all of them off.',
     default: PROTOCOL_NAMES.filter((name) => name !== 'a2a').join(',') || 'none',
   },
+  OPENHANDS_ALLOW_PLAIN_MODELS: {
+    about:
+      'Whether clients of OpenAI may name models of LLM_BASE_URL that are no profile. They have no tools of the server.',
+    default: 'false',
+  },
   OPENHANDS_MAX_CONCURRENT_RUNS: {
     about: 'Runs that work at the same time, over all conversations; further ones wait for their turn.',
     default: '256',

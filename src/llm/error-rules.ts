@@ -43,7 +43,8 @@ const REQUEST_WORDS = /invalid_request|bad request|invalid_argument/i
 
 const CHECK_KEY = 'The provider refused the credentials: check llm_config.api_key.'
 const WAIT = 'The provider limits the rate of requests: wait, or ask it for higher limits.'
-const CHECK_MODEL = 'The provider does not know the model "{model}": check llm_config.model and llm_config.base_url.'
+const UNKNOWN_MODEL = 'The provider does not know the model'
+const CHECK_MODEL = `${UNKNOWN_MODEL} "{model}": check llm_config.model and llm_config.base_url.`
 const CHECK_CONFIG = 'The provider refused the request: check llm_config.'
 const TOO_LONG = "The conversation no longer fits the model's context window."
 const FILTERED = "The provider's content filter refused the conversation: change the message, or use another model."
@@ -89,6 +90,9 @@ export function judge(refusal: ProviderRefusal): ErrorClass {
   }
   return { type: 'config', retryable: false, advice: CHECK_CONFIG }
 }
+
+/** Returns true for the message of an error that says that the provider has no such model. */
+export const isUnknownModel = (message: string | undefined): boolean => message?.startsWith(UNKNOWN_MODEL) === true
 
 /** Returns false if the same request may be accepted at another time, or with another key: whatever words it quotes. */
 export function isAboutRequest(refusal: ProviderRefusal): boolean {

@@ -264,7 +264,8 @@ async function createHttp(
   const { corsOrigins, publicUrl } = config
   const hasPeers = cluster !== undefined
   const routeDeps = { manager, profiles, streamSlots, metrics, corsOrigins, innerConnections, hasPeers }
-  const deps = { ...routeDeps, publicUrl, version: VERSION, loaded: progress.loading.promise }
+  const plainModels = config.arePlainModelsAllowed ? config.defaultLlm : undefined
+  const deps = { ...routeDeps, plainModels, publicUrl, version: VERSION, loaded: progress.loading.promise }
   for (const protocol of await Promise.all(config.protocols.map(loadProtocol)))
     if (protocol) await http.register(protocol.routes, deps)
   await http.register(pageRoutes)

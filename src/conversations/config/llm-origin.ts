@@ -85,12 +85,16 @@ export type LlmDefaults = Pick<LlmConfig, 'model' | 'api_key' | 'base_url' | 'pr
 
 export type ServerKey = { readonly key: string } | { readonly command: KeyCommand }
 
+/** Returns true if the server asks this model at its own endpoint, with its own key if it has one. */
+export const isOfServer = (config: LlmConfig, defaults: LlmDefaults): boolean =>
+  isDefaultEndpoint(config, defaults) && (!defaults.isVendorKey || isOwnModel(config, defaults))
+
 /** `config` has no key yet. Returns undefined if it gets none. */
 export function serverKeyFor(config: LlmConfig, defaults: LlmDefaults): ServerKey | undefined {
-  const { api_key: key, keyCommand: command, isVendorKey, vendorKeys } = defaults
+  const { api_key: key, keyCommand: command, vendorKeys } = defaults
   // The key goes only to the server's own endpoint: a client must not be able to redirect it.
   if (isDefaultEndpoint(config, defaults)) {
-    if (key !== undefined && (!isVendorKey || isOwnModel(config, defaults))) return { key }
+    if (key !== undefined && isOfServer(config, defaults)) return { key }
     if (command) return { command }
   }
   const own = vendorKeys?.for(config)

@@ -6,6 +6,8 @@ import { accessOf } from '../../http/guards/authorize.ts'
 import type { GatewayDeps } from '../shared/gateway-deps.ts'
 import type { BegunTurn } from './begin-turn.ts'
 import { continueConversation, createConversationFor } from './begin-turn.ts'
+import type { AskedModel } from './models.ts'
+import { isOfModel } from './models.ts'
 import { parseCallId } from './call-id.ts'
 import { parseApprovalId } from './response-id.ts'
 import type { ResponseInput } from './response-request.ts'
@@ -15,12 +17,12 @@ import { ResponseRequest, readInput, sinceModel } from './response-request.ts'
 export async function beginByInput(
   deps: GatewayDeps,
   request: FastifyRequest,
-  profile: string,
+  model: AskedModel,
   body: ResponseRequest,
 ): Promise<BegunTurn> {
   const input = sinceModel(body.input)
-  const conversation = await answeredBy(deps, accessOf(request), { ...body, input }, profile)
-  if (!conversation) return await createConversationFor(deps, request, profile, body)
+  const conversation = await answeredBy(deps, accessOf(request), { ...body, input }, model)
+  if (!conversation) return await createConversationFor(deps, request, model, body)
   const earlier = { conversation, end: conversation.log.head, isNamed: true }
   return await continueConversation(deps, request, earlier, { ...body, input })
 }
@@ -40,12 +42,12 @@ export function conversationAnswered(body: unknown): string | undefined {
 const idAnswered = ({ outputs, approvals }: ResponseInput): string | undefined =>
   (parseCallId(outputs[0]?.callId ?? '') ?? parseApprovalId(approvals[0]?.id ?? ''))?.conversationId
 
-/** A conversation that the key does not see, or of another profile, is as one that does not exist. */
+/** A conversation that the key does not see, or of another model, is as one that does not exist. */
 async function answeredBy(
   { manager }: GatewayDeps,
   access: Access,
   { input }: ResponseRequest,
-  profile: string,
+  model: AskedModel,
 ): Promise<Conversation | undefined> {
   const id = idAnswered(readInput(input, false))
   if (id === undefined) return undefined
@@ -53,5 +55,5 @@ async function answeredBy(
   const owner = manager.ownerOf(id)
   if (!owner || !access.sees(owner)) return undefined
   const conversation = await manager.open(id)
-  return conversation.state.settings.profile === profile ? conversation : undefined
+  return isOfModel(conversation, model) ? conversation : undefined
 }

@@ -23,6 +23,8 @@ import { deleteUnused } from '../shared/settle-new.ts'
 import { isAtRest } from '../shared/is-at-rest.ts'
 import { toolsUpdate, useTools } from '../shared/use-tools.ts'
 import { formatCallId, parseCallId } from './call-id.ts'
+import type { AskedModel } from './models.ts'
+import { creationOfModel } from './models.ts'
 import { OpenAiError } from './openai-error.ts'
 import { approvalId } from './response-id.ts'
 import type { ResponseInput, ResponseRequest } from './response-request.ts'
@@ -54,7 +56,7 @@ export type Earlier = {
 export async function createConversationFor(
   deps: GatewayDeps,
   request: FastifyRequest,
-  profile: string,
+  model: AskedModel,
   body: ResponseRequest,
 ): Promise<BegunTurn> {
   const input = readInput(body.input, true)
@@ -64,7 +66,7 @@ export async function createConversationFor(
   if (input.parts.length === 0) throw invalid('input', 'has no text and no image; send a message')
   const access = accessOf(request)
   const { instructions, metadata } = body
-  const fields = { profile, tools: clientToolsOf(body), metadata }
+  const fields = { ...creationOfModel(model), tools: clientToolsOf(body), metadata }
   const shape = shapeOf(access, body)
   const content =
     instructions && mayNotInstruct(access)

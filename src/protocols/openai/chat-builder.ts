@@ -2,11 +2,12 @@
 import type { EventOf } from '../../contract/events/event.ts'
 import type { Usage } from '../../contract/values/message.ts'
 import { NO_USAGE, addUsage } from '../../contract/values/message.ts'
+import { isUnknownModel } from '../../llm/error-rules.ts'
 import type { TurnStep } from '../items/follow-turn.ts'
 import type { TurnChange } from '../items/turn-changes.ts'
 import { formatCallId } from './call-id.ts'
 import { TAKEN_BACK, STOPPED, jsonOf, lineOf, waitingWords } from './chat-words.ts'
-import { OpenAiError } from './openai-error.ts'
+import { OpenAiError, unknownModel } from './openai-error.ts'
 
 type ToolCall = {
   readonly id: string
@@ -191,6 +192,7 @@ const KNOWN_FAILURES: Readonly<Record<string, readonly [number, string]>> = {
 }
 
 function failureOf(reason: string, error: EventOf<'ErrorEvent'> | undefined): OpenAiError {
+  if (isUnknownModel(error?.message)) return unknownModel(error?.message)
   const [status, code] = KNOWN_FAILURES[error?.error_type ?? ''] ?? [500, 'server_error']
   return new OpenAiError(status, error?.message ?? `The run ended: ${reason}.`, { code })
 }

@@ -31,11 +31,11 @@ export async function createChatCompletion(
   reply: FastifyReply,
 ): Promise<object | undefined> {
   const ask = askOf(request)
-  await requireModel(deps, ask.access, ask.body.model)
+  const model = await requireModel(deps, ask.access, ask.body.model)
   const fault = ask.outputSchema && (await faultOfSchema(ask.outputSchema))
   if (fault !== undefined) throw invalid('response_format', `the schema ${fault}`)
   const exchange = { request, reply, signal: closeSignal(reply) }
-  const place = await placeFor(deps, ask)
+  const place = await placeFor(deps, ask, model)
   const { conversation } = place
   request.conversationId = conversation.id
   const leaveTemporary = enterTemporary(conversation.id)

@@ -1,6 +1,9 @@
 /** Finds which conversation the thread of a request is, before it is created. */
 import type { Access } from '../../access/access.ts'
 import { Problem } from '../../contract/problem.ts'
+import type { Conversation } from '../../conversations/conversation.ts'
+import type { AskedModel } from './models.ts'
+import { isOfModel } from './models.ts'
 import type { GatewayDeps } from '../shared/gateway-deps.ts'
 
 type ThreadName = { readonly thread: string | undefined; readonly access: Access }
@@ -24,13 +27,15 @@ export async function threadId({ manager }: GatewayDeps, { thread, access }: Thr
 /** Returns the conversation of a key that is limited to some; undefined for any other key. Throws a `Problem` if none of them is this thread. */
 export async function limitedThread(
   deps: GatewayDeps,
-  named: ThreadName & { readonly body: { readonly model: string } },
-) {
-  const { access, body } = named
+  named: ThreadName,
+  model: AskedModel,
+): Promise<Conversation | undefined> {
+  const { access } = named
   if (!access.limits.conversations) return undefined
   const id = await threadId(deps, named)
   const owner = id === undefined ? undefined : deps.manager.ownerOf(id)
-  if (owner && access.sees(owner) && owner.profile === body.model) return owner.id
+  const conversation = owner && access.sees(owner) ? await deps.manager.open(owner.id) : undefined
+  if (conversation && isOfModel(conversation, model)) return conversation
   throw new Problem(
     'forbidden',
     'This key is limited to certain conversations. Send the external_id of one of them as X-Conversation-Id, and its profile as model.',

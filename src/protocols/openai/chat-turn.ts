@@ -23,6 +23,8 @@ import type { ChatMessages } from './chat-request.ts'
 import { runOptionsWith, toolChoiceOf } from './response-request.ts'
 import { waitingWords } from './chat-words.ts'
 import type { GatewayDeps } from '../shared/gateway-deps.ts'
+import type { AskedModel } from './models.ts'
+import { creationOfModel, isOfModel } from './models.ts'
 import { OpenAiError } from './openai-error.ts'
 import { parseField } from '../shared/fields.ts'
 import { say } from './say.ts'
@@ -47,38 +49,44 @@ export type ChatPlace = {
 }
 
 /** Throws an `OpenAiError` for results that nothing waits for. */
-export async function placeFor(deps: GatewayDeps, ask: ChatAsk): Promise<ChatPlace> {
+export async function placeFor(deps: GatewayDeps, ask: ChatAsk, model: AskedModel): Promise<ChatPlace> {
   const { messages, thread, access, hashBody } = ask
   const [first] = messages.outputs
-  if (!first) return await threadFor(deps, ask)
+  if (!first) return await threadFor(deps, ask, model)
   const { conversationId } = parseCallId(first.callId) ?? {}
   await deps.manager.upToDate()
   const owner = conversationId === undefined ? undefined : deps.manager.ownerOf(conversationId)
   if (conversationId === undefined || !owner || !access.sees(owner)) throw notWaiting(first.callId)
   const conversation = await deps.manager.open(conversationId)
-  const { external_id, profile } = conversation.state.settings
-  if (profile !== ask.body.model || (thread !== undefined && external_id !== thread)) throw notWaiting(first.callId)
+  const { external_id } = conversation.state.settings
+  if (!isOfModel(conversation, model) || (thread !== undefined && external_id !== thread))
+    throw notWaiting(first.callId)
   return { conversation, isTemporary: isTemporaryId(conversationId, hashBody, 'chat'), isNew: false }
 }
 
-async function threadFor(deps: GatewayDeps, ask: ChatAsk): Promise<ChatPlace> {
+async function threadFor(deps: GatewayDeps, ask: ChatAsk, model: AskedModel): Promise<ChatPlace> {
   const { body, thread, access, tools, hashBody } = ask
-  const knownId = await limitedThread(deps, ask)
-  if (knownId !== undefined) return { conversation: await deps.manager.open(knownId), isTemporary: false, isNew: false }
+  const limited = await limitedThread(deps, ask, model)
+  if (limited) return { conversation: limited, isTemporary: false, isNew: false }
   const request = await createRequestFor(deps, access, {
-    profile: body.model,
+    ...creationOfModel(model),
     tools,
     metadata: body.metadata,
     externalId: thread,
   })
   const id = thread === undefined ? { id: temporaryId(hashBody, 'chat') } : {}
   try {
-    return { ...(await openTentative(deps, access, { ...request, ...id })), isTemporary: thread === undefined }
+    const opened = await openTentative(deps, access, { ...request, ...id })
+    if (!opened.isNew && !isOfModel(opened.conversation, model)) throw otherModel()
+    return { ...opened, isTemporary: thread === undefined }
   } catch (error) {
-    if (!(error instanceof Problem && error.code === 'conversation_exists')) throw error
-    const message = 'The thread cannot be used with this model. Send another X-Conversation-Id.'
-    throw new OpenAiError(409, message, { code: 'conversation_exists', param: 'model' })
+    throw error instanceof Problem && error.code === 'conversation_exists' ? otherModel() : error
   }
+}
+
+function otherModel(): OpenAiError {
+  const message = 'The thread cannot be used with this model. Send another X-Conversation-Id.'
+  return new OpenAiError(409, message, { code: 'conversation_exists', param: 'model' })
 }
 
 /** Throws an `OpenAiError` if the conversation is busy, waits for something else, or has another history. */

@@ -14,7 +14,7 @@ import { findItem, pageOfItems } from './conversation-items.ts'
 import { createRequestFor } from '../shared/create-request.ts'
 import type { GatewayDeps } from '../shared/gateway-deps.ts'
 import { itemsOfInput } from './input-items.ts'
-import { requireModel } from './models.ts'
+import { creationOfModel, requireModel } from './models.ts'
 import { OpenAiError } from './openai-error.ts'
 import { formatConversationId, parseConversationId } from './response-id.ts'
 import { Metadata } from './response-request.ts'
@@ -35,13 +35,13 @@ const ListItems = z.object({
   order: z.enum(['asc', 'desc']).default('desc'),
 })
 
-/** `model` is a profile, for the agent is made with the conversation. */
+/** It has its `model` from the beginning, for the agent is made with the conversation. */
 export async function createConversationObject(deps: GatewayDeps, request: FastifyRequest): Promise<object> {
   const access = accessOf(request)
   const { items, metadata, model } = parseField(Create, request.body)
-  const { id: profile } = await requireModel(deps, access, model ?? onlyProfileOf(access))
+  const askedModel = await requireModel(deps, access, model ?? onlyProfileOf(access))
   const words = userWordsOf(items ?? [])
-  const wish = await createRequestFor(deps, access, { profile, tools: [], metadata })
+  const wish = await createRequestFor(deps, access, { ...creationOfModel(askedModel), tools: [], metadata })
   const retry = retryOf(request)
   const idempotency = ownKey(access, creationOf(retry))
   const { view } = await createOrFind(deps.manager, access, wish, { idempotency })

@@ -5,6 +5,8 @@ import { accessOf } from '../../http/guards/authorize.ts'
 import type { BegunTurn } from './begin-turn.ts'
 import { continueConversation } from './begin-turn.ts'
 import { findConversation } from './conversations.ts'
+import type { AskedModel } from './models.ts'
+import { refuseOther } from './models.ts'
 import type { GatewayDeps } from '../shared/gateway-deps.ts'
 import type { ResponseRequest } from './response-request.ts'
 import { mayNotInstruct } from '../shared/create-request.ts'
@@ -19,12 +21,11 @@ export function namedIn({ conversation }: Pick<ResponseRequest, 'conversation'>)
 export async function continueNamed(
   deps: GatewayDeps,
   request: FastifyRequest,
-  { name, profile, body }: { readonly name: string; readonly profile: string; readonly body: ResponseRequest },
+  { name, model, body }: { readonly name: string; readonly model: AskedModel; readonly body: ResponseRequest },
 ): Promise<BegunTurn> {
   if (body.previous_response_id) throw invalid('conversation', 'cannot be sent together with previous_response_id')
   const conversation = await findConversation(deps, accessOf(request), name, 'conversation')
-  const { profile: own = 'default' } = conversation.state.settings
-  if (own !== profile) throw invalid('model', `must be ${own}, with which the conversation was created`)
+  refuseOther(conversation, model)
   const earlier = { conversation, end: conversation.log.head, isNamed: true }
   const withOptions = mayNotInstruct(accessOf(request)) ? await withInstructions(conversation, body) : body
   return await continueConversation(deps, request, earlier, withOptions)

@@ -24,12 +24,19 @@ export class OpenAiError extends Error {
   }
 }
 
+export const UNKNOWN_MODEL = 'model_not_found'
+
+/** The error for a `model` that is neither a profile nor a model that may be asked. */
+export const unknownModel = (
+  message = 'The model does not exist, or you have no access to it. GET /v1/models lists yours.',
+): OpenAiError => new OpenAiError(404, message, { code: UNKNOWN_MODEL, param: 'model' })
+
 /** The codes that clients of OpenAI know. */
 const CODES: Partial<Record<ProblemCode, string>> = {
   unauthorized: 'invalid_api_key',
   forbidden: 'permission_denied',
   too_many_attempts: 'rate_limit_exceeded',
-  profile_not_found: 'model_not_found',
+  profile_not_found: UNKNOWN_MODEL,
   internal: 'server_error',
 }
 

@@ -9,8 +9,10 @@ import { hasForm, questionForm } from '../../contract/requests/request-forms.ts'
 import { outputText } from '../../contract/values/output-text.ts'
 import type { Usage } from '../../contract/values/message.ts'
 import { NO_USAGE, addUsage } from '../../contract/values/message.ts'
+import { isUnknownModel } from '../../llm/error-rules.ts'
 import type { TextKind, TurnChange } from '../items/turn-changes.ts'
 import type { ErrorObject } from './openai-error.ts'
+import { UNKNOWN_MODEL } from './openai-error.ts'
 import type { ResponseId } from './response-id.ts'
 import { formatCallId } from './call-id.ts'
 import { approvalId, plainUuid } from './response-id.ts'
@@ -295,5 +297,7 @@ function endOf(
   return { ...end, status: 'incomplete', incomplete_details: { reason } }
 }
 
-const codeOfFailure = (failure: EventOf<'ErrorEvent'> | undefined): string =>
-  failure?.error_type === 'rate_limit' ? 'rate_limit_exceeded' : 'server_error'
+function codeOfFailure(failure: EventOf<'ErrorEvent'> | undefined): string {
+  if (isUnknownModel(failure?.message)) return UNKNOWN_MODEL
+  return failure?.error_type === 'rate_limit' ? 'rate_limit_exceeded' : 'server_error'
+}

@@ -2,6 +2,7 @@
 import type { ResponseOutputItem } from 'openai/resources/responses/responses'
 import type { Conversation } from '../../conversations/conversation.ts'
 import type { ResponseBuilder, ResponseEnd } from './response-builder.ts'
+import { modelOf } from './models.ts'
 import { formatConversationId } from './response-id.ts'
 import type { ResponseId } from './response-id.ts'
 
@@ -55,7 +56,7 @@ export async function responseObject({ id, responseId, conversation, builder, ec
     max_output_tokens: echo['max_output_tokens'] ?? null,
     max_tool_calls: echo['max_tool_calls'] ?? null,
     metadata: { ...metadata, ...(end?.stopReason !== undefined && { stop_reason: end.stopReason }) },
-    model: settings.profile ?? 'default',
+    model: modelOf(conversation),
     output: [...builder.output],
     parallel_tool_calls: echo['parallel_tool_calls'] ?? true,
     previous_response_id: echo.previous_response_id ?? null,

@@ -10,9 +10,10 @@ import { followTurn, readTurn } from '../items/follow-turn.ts'
 import type { TurnStep } from '../items/follow-turn.ts'
 import { beginByInput } from './begin-by-input.ts'
 import { continueConversation, isContinuedAfter } from './begin-turn.ts'
-import { requireModel } from './models.ts'
+import type { AskedModel } from './models.ts'
+import { refuseOther, requireModel } from './models.ts'
 import { continueNamed, namedIn } from './named-conversation-turn.ts'
-import { OpenAiError, errorObject } from './openai-error.ts'
+import { OpenAiError, UNKNOWN_MODEL, errorObject, unknownModel } from './openai-error.ts'
 import { invalid } from '../shared/fields.ts'
 import { ResponseBuilder } from './response-builder.ts'
 import type { ResponseEvent } from './response-builder.ts'
@@ -40,7 +41,7 @@ export async function createResponse(
 ): Promise<ResponseObject | undefined> {
   const body = parseResponseRequest(request.body)
   const access = accessOf(request)
-  const { id: profile } = await requireModel(deps, access, body.model)
+  const model = await requireModel(deps, access, body.model)
   const schema = outputSchemaOf(body)
   const fault = schema && (await faultOfSchema(schema))
   if (fault !== undefined) throw invalid('text.format', `the schema ${fault}`)
@@ -51,10 +52,10 @@ export async function createResponse(
   const name = namedIn(body)
   const turn =
     name !== undefined
-      ? await continueNamed(deps, request, { name, profile, body })
+      ? await continueNamed(deps, request, { name, model, body })
       : previous
-        ? await continueConversation(deps, request, await beforeOf(deps, access, previous), body)
-        : await beginByInput(deps, request, profile, body)
+        ? await continueConversation(deps, request, await beforeOf(deps, access, previous, model), body)
+        : await beginByInput(deps, request, model, body)
   const { conversation, start } = turn
   const before = previous ? parseResponseId(previous) : undefined
   const isOfConversation =
@@ -93,6 +94,8 @@ async function answerWith(
   const builder = new ResponseBuilder(response.id)
   for await (const step of followTurn(response.conversation.log, response.id.start, signal)) eventsOf(builder, step)
   accessOf(request).requireValid()
+  if (builder.end?.error?.code === UNKNOWN_MODEL && builder.output.length === 0)
+    throw unknownModel(builder.end.error.message)
   return await objectOf(response, builder, echo)
 }
 
@@ -184,10 +187,12 @@ async function beginsTurn({ log }: Conversation, seq: number): Promise<boolean> 
 const BEGINNINGS: ReadonlySet<EventType> = new Set(['UserMessage', 'RequestAnswered'])
 
 /** The response that a request continues, and the last event of it. */
-async function beforeOf(deps: GatewayDeps, access: Access, text: string) {
+async function beforeOf(deps: GatewayDeps, access: Access, text: string, model: AskedModel) {
   const response = await findSeen(deps, access, text)
   const missing = { code: 'previous_response_not_found', param: 'previous_response_id' }
   if (!response) throw new OpenAiError(404, `There is no response ${text.slice(0, 100)}.`, missing)
+  // Nothing of a profile, such as its tools, answers for a plain model.
+  if (model.isPlain) refuseOther(response.conversation, model)
   return { ...response, end: await endOf(response) }
 }
 

@@ -8,7 +8,9 @@ import type { GatewayDeps } from './gateway-deps.ts'
 import { parseField } from './fields.ts'
 
 type CreateFields = {
-  readonly profile: string
+  /** Undefined: `settings` say what the profile would say. */
+  readonly profile?: string | undefined
+  readonly settings?: Pick<CreateConversation, 'llm_config' | 'tools' | 'system_prompt'>
   readonly tools: readonly ClientTool[]
   readonly metadata: object | null | undefined
   /** Left out for a key that `mayNotInstruct`. */
@@ -23,17 +25,18 @@ export const mayNotInstruct = ({ limits }: Access): boolean => limits.profiles !
 export async function createRequestFor(
   deps: GatewayDeps,
   access: Access,
-  { profile, tools, metadata, instructions, externalId }: CreateFields,
+  { profile, settings, tools, metadata, instructions, externalId }: CreateFields,
 ): Promise<CreateConversation> {
   const sentFields = {
-    profile,
+    ...settings,
+    ...(profile !== undefined && { profile }),
     ...(externalId !== undefined && { external_id: externalId }),
     ...(tools.length > 0 && { client_tools: tools }),
     ...(metadata && { metadata }),
   }
   return {
     ...createAs(access, parseField(CreateConversation, sentFields)),
-    ...(!(await hasMode(deps, profile)) && { permission_mode: 'default' as const }),
+    ...(!(profile !== undefined && (await hasMode(deps, profile))) && { permission_mode: 'default' as const }),
     ...(instructions && !mayNotInstruct(access) && { system_prompt_extensions: [instructions] }),
   }
 }

@@ -1,4 +1,5 @@
 /** What the routes of the OpenAI API stand on. */
+import type { LlmDefaults } from '../../conversations/config/llm-origin.ts'
 import type { ConversationManager } from '../../conversations/manager.ts'
 import type { Profiles } from '../../conversations/profiles/profiles.ts'
 import type { StreamSlots } from '../../http/streams/stream-slots.ts'
@@ -9,4 +10,6 @@ export type GatewayDeps = {
   readonly profiles: () => Promise<Profiles>
   readonly streamSlots: StreamSlots
   readonly metrics: Pick<Metrics, 'streamOpened'>
+  /** The models of the server, if clients may name some that are no profile. */
+  readonly plainModels: LlmDefaults | undefined
 }

@@ -2,7 +2,7 @@
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { serverKeyFor } from '../../../src/conversations/config/llm-origin.ts'
+import { isOfServer, serverKeyFor } from '../../../src/conversations/config/llm-origin.ts'
 import { CreateConversation, ForkConversation, UpdateConfig } from '../../../src/contract/conversation.ts'
 import type { ScriptedModel } from '../../../src/llm/scripted/scripted-model.ts'
 import { startScriptedModel } from '../../../src/llm/scripted/scripted-model.ts'
@@ -176,4 +176,20 @@ test('the server’s own endpoint is that of its model, if it has no URL', () =>
   expect(serverKeyFor({ model: 'claude-opus-5' }, own)).toEqual({ key: 'the-servers-own-key' })
   for (const model of ['gpt-5', 'openrouter/x/y']) expect(serverKeyFor({ model }, own)).toBeUndefined()
   expect(serverKeyFor({ model: 'gpt-5' }, { api_key: 'k' })).toEqual({ key: 'k' })
+})
+
+describe('a model is one of the server', () => {
+  test('if its name leads to the endpoint of the server, and not to that of another vendor', () => {
+    const defaults = { model: 'gpt-5', api_key: 'the-key-of-the-server' }
+    expect(isOfServer({ model: 'gpt-5-mini' }, defaults)).toBe(true)
+    expect(isOfServer({ model: 'openrouter/gpt-5' }, defaults)).toBe(false)
+    expect(isOfServer({ model: 'claude-opus-5' }, defaults)).toBe(false)
+    expect(isOfServer({ model: 'nobody-knows-it' }, defaults)).toBe(false)
+  })
+
+  test('of all models of a vendor whose key is in the environment only if it is the model of the server', () => {
+    const defaults = { model: 'gpt-5', api_key: 'the-key-of-a-vendor', isVendorKey: true }
+    expect(isOfServer({ model: 'gpt-5' }, defaults)).toBe(true)
+    expect(isOfServer({ model: 'gpt-5-mini' }, defaults)).toBe(false)
+  })
 })
