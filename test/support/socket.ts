@@ -25,7 +25,8 @@ export class RefusedUpgrade extends Error {
   constructor(status: number, body: string) {
     super(`${status} ${body}`)
     this.status = status
-    this.body = JSON.parse(body)
+    // Not every protocol answers in JSON.
+    this.body = body.startsWith('{') ? JSON.parse(body) : body
   }
 }
 

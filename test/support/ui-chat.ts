@@ -1,7 +1,7 @@
 /** The client of the AI SDK: the state of `useChat` and its transport, without a page. */
 import { Chat } from '@ai-sdk/react'
 import type { ChatInit, UIMessage, UIMessageChunk } from 'ai'
-import { DefaultChatTransport, readUIMessageStream } from 'ai'
+import { DefaultChatTransport, WebSocketChatTransport, readUIMessageStream } from 'ai'
 import { KEY } from './server.ts'
 
 type UiClientOptions = {
@@ -18,6 +18,24 @@ export const transportOf = ({ url, key = KEY, body }: Omit<UiClientOptions, 'id'
     headers: { authorization: `Bearer ${key}` },
     ...(body && { body }),
   })
+
+/** The transport of `ai` over a WebSocket, which sends its key as a page does: in the first frame. */
+export const socketTransportOf = ({ url, key = KEY, body }: Omit<UiClientOptions, 'id'>) =>
+  new WebSocketChatTransport<UIMessage>({
+    url: `${url}/ai/chat`,
+    webSocket: socketWith(key) as never,
+    ...(body && { body }),
+  })
+
+/** The types of `ai` have no place for the events of the listeners. */
+function socketWith(token: string): unknown {
+  return class extends WebSocket {
+    constructor(...place: ConstructorParameters<typeof WebSocket>) {
+      super(...place)
+      this.addEventListener('open', () => this.send(JSON.stringify({ type: 'auth', token })), { once: true })
+    }
+  }
+}
 
 /** Makes the chat of a page with `useChat`. */
 export const chatOf = ({ id, chat, ...options }: UiClientOptions) =>

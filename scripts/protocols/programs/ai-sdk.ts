@@ -1,9 +1,10 @@
-/** The AI SDK: the transport and the reader of `ai`, and the state of `useChat` from `@ai-sdk/react`. */
+/** The AI SDK: the transports and the reader of `ai`, and the state of `useChat` from `@ai-sdk/react`. */
 import assert from 'node:assert/strict'
 import { Chat } from '@ai-sdk/react'
-import type { ChatInit, UIMessage, UIMessageChunk } from 'ai'
+import type { ChatInit, ChatTransport, UIMessage, UIMessageChunk } from 'ai'
 import {
   DefaultChatTransport,
+  WebSocketChatTransport,
   lastAssistantMessageIsCompleteWithApprovalResponses,
   lastAssistantMessageIsCompleteWithToolCalls,
   readUIMessageStream,
@@ -14,6 +15,22 @@ const api = `${cases.URL_OF_SERVER}/ai/chat`
 const headersWith = (key: string) => ({ authorization: `Bearer ${key}` })
 const transportWith = (key = cases.KEY_OF_SERVER, body: object = {}) =>
   new DefaultChatTransport<UIMessage>({ api, headers: headersWith(key), body: { profile: 'default', ...body } })
+
+/** Sends its key as pages do, which cannot set a header: in the first frame. */
+function socketTransport(token = cases.KEY_OF_SERVER) {
+  const webSocket = class extends WebSocket {
+    constructor(...place: ConstructorParameters<typeof WebSocket>) {
+      super(...place)
+      this.addEventListener('open', () => this.send(JSON.stringify({ type: 'auth', token })), { once: true })
+    }
+  }
+  // The types of `ai` have no place for the events of the listeners.
+  return new WebSocketChatTransport<UIMessage>({
+    url: api,
+    webSocket: webSocket as never,
+    body: { profile: 'default' },
+  })
+}
 
 type More = { readonly key?: string; readonly body?: object; readonly init?: Partial<ChatInit<UIMessage>> }
 const chatWith = ({ key, body, init }: More = {}) =>
@@ -33,8 +50,8 @@ async function lastOf(stream: ReadableStream<UIMessageChunk>): Promise<UIMessage
 
 const said = (text: string): UIMessage => ({ id: crypto.randomUUID(), role: 'user', parts: [{ type: 'text', text }] })
 
-const send = (text: string, chatId: string, key?: string) =>
-  transportWith(key).sendMessages({
+const send = (text: string, chatId: string, transport: ChatTransport<UIMessage> = transportWith()) =>
+  transport.sendMessages({
     chatId,
     messages: [said(text)],
     trigger: 'submit-message',
@@ -47,8 +64,8 @@ const stop = async (id: string) => {
   assert.ok((await fetch(`${api}/${id}/stop`, { method: 'POST', headers, body: '{}' })).ok)
 }
 
-async function decide(approved: boolean): Promise<Chat<UIMessage>> {
-  const init = { sendAutomaticallyWhen: lastAssistantMessageIsCompleteWithApprovalResponses }
+async function decide(approved: boolean, more: Partial<ChatInit<UIMessage>> = {}): Promise<Chat<UIMessage>> {
+  const init = { sendAutomaticallyWhen: lastAssistantMessageIsCompleteWithApprovalResponses, ...more }
   const chat = chatWith({ init })
   await chat.sendMessage({ text: cases.COMPUTE })
   const [call] = callsIn(chat.messages.at(-1))
@@ -130,5 +147,41 @@ await cases.runCases({
     const chat = chatWith({ key: cases.WRONG_KEY, init: { onError() {} } })
     await chat.sendMessage({ text: cases.HELLO })
     assert.match(chat.error!.message, /API key/)
+  },
+  async 'socket: text'() {
+    const chat = chatWith({ init: { transport: socketTransport() } })
+    await chat.sendMessage({ text: cases.SLOWLY })
+    assert.equal(chat.error, undefined)
+    assert.equal(textOf(chat.messages.at(-1)), cases.WORDS)
+  },
+  async 'socket: allow'() {
+    const chat = await decide(true, { transport: socketTransport() })
+    assert.match(textOf(chat.messages.at(-1)).replace('I compute.|', ''), cases.RESULT)
+    assert.equal(callsIn(chat.messages.at(-1))[0]?.state, 'output-available')
+  },
+  async 'socket: reconnect'() {
+    const id = crypto.randomUUID()
+    const transport = socketTransport()
+    const first = (await send(cases.SLOWLY, id, transport)).getReader()
+    await first.read()
+    transport.close()
+    const again = await transport.reconnectToStream({ chatId: id })
+    assert.equal(textOf(await lastOf(again!)), cases.WORDS)
+    assert.equal(await transport.reconnectToStream({ chatId: id }), null)
+  },
+  async 'socket: stop'() {
+    const chat = chatWith({ init: { transport: socketTransport() } })
+    const sent = chat.sendMessage({ text: cases.ENDLESS })
+    await cases.eventually(() => textOf(chat.messages.at(-1)).includes('word word'))
+    await chat.stop()
+    await sent
+    await cases.eventually(async () => (await transportWith().reconnectToStream({ chatId: chat.id })) === null)
+    await chat.sendMessage({ text: cases.HELLO })
+    assert.equal(textOf(chat.messages.at(-1)), cases.GREETING)
+  },
+  async 'socket: wrong key'() {
+    const chat = chatWith({ init: { transport: socketTransport(cases.WRONG_KEY), onError() {} } })
+    await chat.sendMessage({ text: cases.HELLO })
+    assert.match(chat.error!.message, /4401/)
   },
 })

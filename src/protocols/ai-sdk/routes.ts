@@ -1,15 +1,22 @@
 /** The routes of the AI SDK. What they do is loaded with the first request: a server without them pays for their names only. */
-import type { FastifyContextConfig, FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyContextConfig, FastifyInstance, FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
+import { z } from 'zod'
+import { socketRoute } from '../../http/socket/socket-route.ts'
+import type { Metrics } from '../../telemetry/metrics.ts'
+import { ClientSockets } from '../shared/client-sockets.ts'
 import type { GatewayDeps } from '../shared/gateway-deps.ts'
 import { redactorOf } from '../shared/redactor-of.ts'
 import { ownUnknownRoutes } from '../shared/unknown-routes.ts'
 import type * as Loaded from './chat-api.ts'
+import type { ChatSocketDeps } from './chat-socket.ts'
 import type { Protocol } from '../shared/protocol.ts'
 
+type SocketDeps = ChatSocketDeps & { readonly metrics: Metrics }
 type Handler = (api: typeof Loaded, request: FastifyRequest, reply: FastifyReply) => Promise<unknown>
 type ChatAccess = FastifyContextConfig & Required<Pick<FastifyContextConfig, 'scopes' | 'ofProfiles'>>
 
-const aiSdkRoutes: FastifyPluginAsync<GatewayDeps> = async (app, deps) => {
+const aiSdkRoutes: FastifyPluginAsync<GatewayDeps & SocketDeps> = async (app, deps) => {
+  addSocket(app, deps)
   const load = () => import('./chat-api.ts')
   app.setErrorHandler(async (error, request, reply) => {
     const { sendUiError } = await load()
@@ -35,11 +42,40 @@ const aiSdkRoutes: FastifyPluginAsync<GatewayDeps> = async (app, deps) => {
   const asking = { scopes: ['read', 'write'], ofProfiles: 'free' } as const
   const reading = { scopes: ['read'], ofProfiles: 'free' } as const
   const stopping = { scopes: ['write'], ofProfiles: 'free' } as const
-  add('POST', '/ai/chat', asking, (api, request, reply) => api.submitChat(deps, request, reply))
-  const chat = '/ai/chat/:chat_id'
+  add('POST', CHAT, asking, (api, request, reply) => api.submitChat(deps, request, reply))
+  const chat = `${CHAT}/:chat_id`
   add('GET', `${chat}/stream`, reading, (api, request, reply) => api.resumeChat(deps, request, reply))
   add('GET', `${chat}/messages`, reading, (api, request) => api.listMessages(deps, request))
   add('POST', `${chat}/stop`, stopping, (api, request) => api.stopChat(deps, request))
 }
+
+/** Each request on it has the scopes of its route. */
+function addSocket(app: FastifyInstance, deps: SocketDeps): void {
+  const sockets = new ClientSockets(app, { path: CHAT, metrics: deps.metrics, lastWords })
+  app.route({
+    url: CHAT,
+    ...socketRoute(app.firstFrameKey, {
+      config: { scopes: ['read'], ofProfiles: 'free' },
+      schema: { querystring: z.looseObject({}) },
+      errorFrame: lastWords,
+      check: async ({ request }) => sockets.check(request),
+      async serve(socket, { request }) {
+        await sockets.serve(socket, request, async () => {
+          const { serveChats } = await import('./chat-socket.ts')
+          await serveChats(socket, request, deps)
+        })
+      },
+    }),
+  })
+}
+
+const CHAT = '/ai/chat'
+
+/** An error of no request, so that clients only learn that the socket has closed. */
+const lastWords = (body: object) => ({
+  type: 'error',
+  requestId: '',
+  errorText: String(Object(body).message ?? Object(body).error),
+})
 
 export const AI_SDK: Protocol = { routes: aiSdkRoutes }
