@@ -4,7 +4,11 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { KEY } from '../support/server.ts'
 import { setStage } from '../support/agent.ts'
 
-const stage = await setStage(({ text }) => {
+const stage = await setStage(({ text, body }) => {
+  if (text.includes('as data') && !text.includes('Again')) return { text: '{}' }
+  if (body.messages.at(-1)?.role === 'tool') return { text: 'It is done.' }
+  if (text.includes('touch it') && !text.includes('Again'))
+    return { calls: [{ name: 'Bash', arguments: { command: 'touch it' } }] }
   if (text.includes('too long')) return { text: 'This is only', finish_reason: 'length' }
   return { text: 'Hello there.' }
 }, {})
@@ -17,6 +21,7 @@ const model = 'coder'
 beforeAll(async () => {
   const llm_config = { model: 'scripted', base_url: stage.model.baseUrl, api_key: 'scripted-model-key' }
   expect((await server.call('PUT', '/profiles/coder', { llm_config })).status).toBe(201)
+  expect((await server.call('PUT', '/profiles/shell', { tools: ['Bash'], llm_config })).status).toBe(201)
 })
 
 /** Returns what the model was asked last. */
@@ -53,6 +58,40 @@ test('a response has its options, and the next one of the conversation has none'
   expect(asked()).toMatchObject(HAS)
   await openai.responses.create({ model, input: 'Again', conversation })
   expect(asked()).toMatchObject(LACKS)
+})
+
+describe('a response that is read later has the options that it was created with', () => {
+  const NONE = { instructions: null, temperature: null, max_output_tokens: null, reasoning: { effort: null } }
+  const format = { type: 'json_schema' as const, name: 'greeting', schema: { type: 'object' }, strict: false }
+
+  test('also after a restart, and in the events of its stream', async () => {
+    const fields = { ...OF_RESPONSE, tool_choice: 'none' as const, text: { format } }
+    const first = await openai.responses.create({ model, input: 'as data', ...fields })
+    const second = await openai.responses.create({ model, input: 'Again', previous_response_id: first.id })
+    await server.restart('SIGKILL')
+    const read = await openai.responses.retrieve(first.id)
+    const { instructions, temperature, max_output_tokens, reasoning, tool_choice } = first
+    expect(read).toMatchObject({ instructions, temperature, max_output_tokens, reasoning, tool_choice })
+    expect(read).toMatchObject({ ...OF_RESPONSE, tool_choice: 'none' })
+    expect(read.text!.format).toMatchObject({ type: 'json_schema', schema: { type: 'object' } })
+    expect(await openai.responses.retrieve(second.id)).toMatchObject({ ...NONE, tool_choice: 'auto' })
+    for await (const event of await openai.responses.retrieve(first.id, { stream: true }))
+      if ('response' in event) expect(event.response).toMatchObject(OF_RESPONSE)
+  })
+
+  test('and a decision continues the run of the response before, with its options', async () => {
+    const tools = [{ type: 'mcp', server_label: 'agent-server', server_url: 'https://unused.invalid' } as const]
+    const asking = { model: 'shell', tools }
+    const waiting = await openai.responses.create({ ...asking, input: 'touch it', ...OF_RESPONSE })
+    const request = waiting.output.find(({ type }) => type === 'mcp_approval_request')!
+    const approval = { type: 'mcp_approval_response', approval_request_id: request.id!, approve: true } as const
+    const done = await openai.responses.create({ ...asking, input: [approval], previous_response_id: waiting.id })
+    expect(asked()).toMatchObject(HAS)
+    for (const { id } of [waiting, done]) expect(await openai.responses.retrieve(id)).toMatchObject(OF_RESPONSE)
+    expect(done).toMatchObject(OF_RESPONSE)
+    const next = await openai.responses.create({ ...asking, input: 'Again', previous_response_id: done.id })
+    expect(await openai.responses.retrieve(next.id)).toMatchObject(NONE)
+  })
 })
 
 test('a chat has its options, and the next one of its thread has none', async () => {

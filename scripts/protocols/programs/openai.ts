@@ -67,6 +67,12 @@ await cases.runCases({
     const next = await openai.responses.create({ model, previous_response_id: begun.id, input: cases.HELLO })
     assert.equal(next.output_text, cases.GREETING)
   },
+  async 'responses: options'() {
+    const options = { instructions: 'Be kind.', temperature: 0.2, max_output_tokens: 500 }
+    const { id } = await openai.responses.create({ model, input: cases.HELLO, ...options })
+    const { instructions, temperature, max_output_tokens } = await openai.responses.retrieve(id)
+    assert.deepEqual({ instructions, temperature, max_output_tokens }, options)
+  },
   async 'responses: wrong key'() {
     const asked = clientWith(cases.WRONG_KEY).responses.create({ model, input: cases.HELLO })
     await assert.rejects(asked, (error) => error instanceof AuthenticationError && error.code === 'invalid_api_key')

@@ -5,10 +5,11 @@ import type { ResponseBuilder, ResponseEnd } from './response-builder.ts'
 import { modelOf } from './models.ts'
 import { formatConversationId } from './response-id.ts'
 import type { ResponseId } from './response-id.ts'
+import type { RunOptionsInLog } from './run-of-turn.ts'
+import { optionsOfTurn } from './run-of-turn.ts'
 
-/** What a request said; a response that is read later has what its conversation knows. */
+/** What a request said and the log does not have. */
 export type Echo = {
-  readonly instructions?: unknown
   readonly metadata?: unknown
   readonly previous_response_id?: string | null
   readonly tools?: unknown
@@ -39,6 +40,7 @@ export async function responseObject({ id, responseId, conversation, builder, ec
   const { events } = await log.read({ afterSeq: responseId.start - 1, limit: 1 })
   const began = Date.parse(events[0]?.event.timestamp ?? state.createdAt)
   const { end } = builder
+  const options = await optionsOfTurn(log, responseId.start)
   const tools = (settings.client_tools ?? []).map(({ name, description, input_schema: parameters }) => {
     return { type: 'function', name, description, parameters, strict: false }
   })
@@ -52,20 +54,20 @@ export async function responseObject({ id, responseId, conversation, builder, ec
     conversation: responseId.isOfConversation ? { id: formatConversationId(responseId.conversationId) } : null,
     error: end?.error ?? null,
     incomplete_details: end?.incomplete_details ?? null,
-    instructions: echo.instructions ?? null,
-    max_output_tokens: echo['max_output_tokens'] ?? null,
+    instructions: options.instructions ?? null,
+    max_output_tokens: options.max_output_tokens ?? null,
     max_tool_calls: echo['max_tool_calls'] ?? null,
     metadata: { ...metadata, ...(end?.stopReason !== undefined && { stop_reason: end.stopReason }) },
     model: modelOf(conversation),
     output: [...builder.output],
     parallel_tool_calls: echo['parallel_tool_calls'] ?? true,
     previous_response_id: echo.previous_response_id ?? null,
-    reasoning: echo['reasoning'] ?? { effort: null, summary: null },
+    reasoning: { effort: options.reasoning_effort ?? null, summary: null },
     service_tier: 'default',
     store: echo.store ?? true,
-    temperature: echo['temperature'] ?? null,
-    text: echo.text ?? { format: { type: 'text' } },
-    tool_choice: echo['tool_choice'] ?? 'auto',
+    temperature: options.temperature ?? null,
+    text: echo.text ?? { format: formatOf(options) },
+    tool_choice: options.tool_choice ?? 'auto',
     tools: echo.tools ?? tools,
     top_p: echo['top_p'] ?? null,
     truncation: 'disabled',
@@ -73,6 +75,10 @@ export async function responseObject({ id, responseId, conversation, builder, ec
     user: null,
   }
 }
+
+/** The name of the schema is not in the log. */
+const formatOf = ({ output_schema: schema }: RunOptionsInLog) =>
+  schema ? { type: 'json_schema', name: 'response', schema, strict: false } : { type: 'text' }
 
 function usageOf({ usage }: ResponseBuilder): object {
   const { input_tokens, output_tokens, cached_tokens, reasoning_tokens } = usage
