@@ -1,4 +1,5 @@
 /** `agent-server mcp`: agents as tools of other agents, by the Model Context Protocol on standard input and output. Ends with its input. */
+import type { JSONRPCMessage } from '@modelcontextprotocol/server'
 import { StdioServerTransport, serveStdio } from '@modelcontextprotocol/server/stdio'
 import { once } from 'node:events'
 import { pipeline } from 'node:stream'
@@ -11,6 +12,20 @@ import { agentTools } from '../../protocols/mcp/agent-tools.ts'
 import { clientAgents } from './client-agents.ts'
 import { MAX_LINE_BYTES, MessageLines } from './message-lines.ts'
 import { VERSION } from '../../wiring/version.ts'
+
+class NotingTransport extends StdioServerTransport {
+  readonly #lines: MessageLines
+
+  constructor(lines: MessageLines) {
+    super(lines, process.stdout, { maxBufferSize: MAX_LINE_BYTES })
+    this.#lines = lines
+  }
+
+  override async send(message: JSONRPCMessage): Promise<void> {
+    await super.send(message)
+    this.#lines.noteSent(message)
+  }
+}
 
 /** Returns the exit code. */
 export async function mcpServer({ run }: McpInvocation): Promise<number> {
@@ -33,10 +48,11 @@ export async function mcpServer({ run }: McpInvocation): Promise<number> {
     explain: (error: unknown) => (error instanceof Error ? error.message : String(error)),
   }
   const handle = serveStdio(() => agentTools(options), {
-    transport: new StdioServerTransport(lines, process.stdout, { maxBufferSize: MAX_LINE_BYTES }),
+    transport: new NotingTransport(lines),
     onerror: (error) => sayError(`agent-server: ${error.message}\n`),
   })
   if (!ending.signal.aborted) await once(ending.signal, 'abort')
+  lines.destroy()
   await handle.close()
   return exitCode
 }

@@ -1,4 +1,8 @@
-/** Lines of standard input that are messages. The SDK ignores the others, so that a client would wait: they are refused here. */
+/**
+ * Lines of standard input that are messages. The SDK ignores the others, so that a client would wait: they are refused here. It also
+ * answers nothing after the end of its input: that comes when all requests have their answers.
+ */
+import type { JSONRPCMessage } from '@modelcontextprotocol/server'
 import { INVALID_REQUEST, PARSE_ERROR, parseJSONRPCMessage } from '@modelcontextprotocol/server'
 import { Transform } from 'node:stream'
 import type { TransformCallback } from 'node:stream'
@@ -14,12 +18,20 @@ type Refuse = (refusal: {
 }) => void
 
 const NEWLINE = 0x0a
+/** A tool answers within 45 seconds. */
+const LAST_ANSWERS_MS = 60_000
+/** It lasts as long as its client. */
+const LISTEN = 'subscriptions/listen'
 
 /** Its chunks are whole lines. A last line without an end counts. */
 export class MessageLines extends Transform {
   readonly #refuse: Refuse
   #parts: Buffer[] = []
   #bytes = 0
+  /** Requests without an answer. */
+  readonly #open = new Set<unknown>()
+  #end: (() => void) | undefined
+  #timer: NodeJS.Timeout | undefined
 
   constructor(refuse: Refuse) {
     super()
@@ -39,7 +51,35 @@ export class MessageLines extends Transform {
 
   override _flush(callback: TransformCallback): void {
     this.#endLine()
-    callback()
+    if (this.#open.size === 0) return callback()
+    this.#end = () => callback()
+    this.#timer = setTimeout(() => this.#finish(), LAST_ANSWERS_MS)
+  }
+
+  override _destroy(error: Error | null, callback: (error?: Error | null) => void): void {
+    clearTimeout(this.#timer)
+    callback(error)
+  }
+
+  /** Call it with each message that is sent to the client. */
+  noteSent(message: JSONRPCMessage): void {
+    if (!('method' in message)) this.#close(message.id)
+  }
+
+  #note(message: JSONRPCMessage): void {
+    if (!('method' in message)) return
+    if (message.method === 'notifications/cancelled') this.#close(message.params?.['requestId'])
+    else if ('id' in message && message.method !== LISTEN) this.#open.add(message.id)
+  }
+
+  #close(id: unknown): void {
+    if (this.#open.delete(id) && this.#open.size === 0) this.#finish()
+  }
+
+  #finish(): void {
+    clearTimeout(this.#timer)
+    this.#end?.()
+    this.#end = undefined
   }
 
   #add(part: Buffer): void {
@@ -61,8 +101,11 @@ export class MessageLines extends Transform {
     } catch {
       return this.#answer(null, PARSE_ERROR, 'The line is not JSON.')
     }
-    if (isMessage(value)) this.push(`${line}\n`)
-    else this.#answer(idOf(value), INVALID_REQUEST, 'Send one message of JSON-RPC 2.0 in each line, and no batch.')
+    const message = messageIn(value)
+    if (!message)
+      return this.#answer(idOf(value), INVALID_REQUEST, 'Send one message of JSON-RPC 2.0 in each line, and no batch.')
+    this.#note(message)
+    this.push(`${line}\n`)
   }
 
   #answer(id: string | number | null, code: number, message: string): void {
@@ -70,12 +113,11 @@ export class MessageLines extends Transform {
   }
 }
 
-function isMessage(value: unknown): boolean {
+function messageIn(value: unknown): JSONRPCMessage | undefined {
   try {
-    parseJSONRPCMessage(value)
-    return true
+    return parseJSONRPCMessage(value)
   } catch {
-    return false
+    return undefined
   }
 }
 

@@ -4,7 +4,7 @@ import { StdioClientTransport } from '@modelcontextprotocol/client/stdio'
 import { mkdir, mkdtemp, readFile, realpath, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import type { AgentReport } from '../../../src/protocols/mcp/agent-report.ts'
 import { waitingFor } from '../../../src/protocols/mcp/agent-report.ts'
@@ -198,4 +198,43 @@ test('a line that is not a message is refused', async () => {
     [null, invalid],
     [null, -32_700],
   ])
+})
+
+describe('all requests get an answer before the program ends with its input', () => {
+  const request = (id: number, method: string, params: object = {}) => ({ jsonrpc: '2.0', id, method, params })
+  const clientInfo = { name: 'test', version: '1' }
+  const begin = [
+    request(1, 'initialize', { protocolVersion: '2025-06-18', capabilities: {}, clientInfo }),
+    { jsonrpc: '2.0', method: 'notifications/initialized' },
+  ]
+  const answersTo = async (messages: readonly object[], end: string) => {
+    const { code, stdout } = await startCommand(['mcp', '--server', server.url], {
+      env: { OPENHANDS_MASTER_KEY: KEY },
+      cwd: home,
+      input: messages.map((each) => JSON.stringify(each)).join('\n') + end,
+    }).finished
+    expect(code).toBe(0)
+    return stdout
+      .split('\n')
+      .filter(Boolean)
+      .map((line) => JSON.parse(line))
+  }
+
+  test.each([
+    ['without an end of its last line', ''],
+    ['with one', '\n'],
+  ])('%s', async (_, end) => {
+    const start = request(3, 'tools/call', { name: 'start_agent', arguments: { prompt: 'hello', workdir: work } })
+    const answers = await answersTo([...begin, request(2, 'tools/list'), start], end)
+    expect(new Set(answers.map(({ id }) => id))).toEqual(new Set([1, 2, 3]))
+    expect(answers).toHaveLength(3)
+    const { result } = answers.find(({ id }) => id === 3)!
+    expect(result.structuredContent).toMatchObject({ status: 'idle', final_text: 'Hello there.' })
+  })
+
+  test('but one that was cancelled does not keep it', async () => {
+    const slow = request(2, 'tools/call', { name: 'start_agent', arguments: { prompt: 'slow', workdir: work } })
+    const cancelled = { jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 2 } }
+    expect((await answersTo([...begin, slow, cancelled], '')).map(({ id }) => id)).toEqual([1])
+  })
 })
