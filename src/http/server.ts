@@ -39,6 +39,7 @@ import { handleError } from './request/problem-handler.ts'
 import { runInOrder } from './guards/pipelined-requests.ts'
 import { refuseBadHead, watchExpectations } from './guards/request-head.ts'
 import { watchRequestLines } from './guards/request-line.ts'
+import { UrlErrors } from './request/url-errors.ts'
 import { logChange, logRead, requestIdOf } from './request/request-log.ts'
 import { SECURITY_HEADERS } from './guards/security-headers.ts'
 import { closeSignal } from './request/close-signal.ts'
@@ -100,7 +101,9 @@ const KEEP_ALIVE_TIMEOUT_MS = 72_000
 
 export async function createHttpServer(deps: HttpDeps): Promise<FastifyInstance> {
   const { peers, times = REQUEST_TIMES } = deps
-  const app = Fastify(optionsOf(deps, times))
+  const urlErrors = new UrlErrors(handleError)
+  const app = Fastify(optionsOf(deps, times, urlErrors))
+  app.decorate('urlErrors', urlErrors)
   // Bodies and queries are parsed by their zod schemas; responses are created by us and sent without validation.
   app.setValidatorCompiler(compileValidator)
   app.setSerializerCompiler(() => JSON.stringify)
@@ -122,10 +125,8 @@ export async function createHttpServer(deps: HttpDeps): Promise<FastifyInstance>
   app.addHook('onRoute', routes.add)
   runInOrder(app)
   addAccess(app)
-  app.decorateRequest('keyFingerprint', undefined)
-  app.decorateRequest('remote', undefined)
-  app.decorateRequest('conversationId', undefined)
-  app.decorateRequest('elsewhere', undefined)
+  for (const name of ['keyFingerprint', 'remote', 'conversationId', 'elsewhere'] as const)
+    app.decorateRequest(name, undefined)
   app.decorateRequest('isKeyRefused', false)
   app.decorateRequest('isForwarded', false)
   watchAnswers(app, times, deps.metrics)
@@ -172,7 +173,7 @@ export async function createHttpServer(deps: HttpDeps): Promise<FastifyInstance>
   return app
 }
 
-function optionsOf(deps: HttpDeps, times: RequestTimes) {
+function optionsOf(deps: HttpDeps, times: RequestTimes, urlErrors: UrlErrors) {
   // Use its widest type: a narrower one would propagate through the types of every plugin and route.
   const logger: FastifyBaseLogger = deps.logger
   return {
@@ -198,7 +199,7 @@ function optionsOf(deps: HttpDeps, times: RequestTimes) {
     genReqId: requestIdOf,
     trustProxy: deps.trustProxy.length > 0 && [...deps.trustProxy],
     routerOptions: { ignoreTrailingSlash: true, maxParamLength: 4096 },
-    frameworkErrors: (error, request, reply) => void handleError(error, request, reply),
+    frameworkErrors: (error, request, reply) => urlErrors.send(error, request, reply),
   } satisfies FastifyHttpOptions<Server>
 }
 

@@ -1,5 +1,8 @@
 /** What every route of a protocol refuses, each in the form of the errors of its protocol. */
 import { execFile } from 'node:child_process'
+import type { IncomingMessage } from 'node:http'
+import { get } from 'node:http'
+import { text } from 'node:stream/consumers'
 import { promisify } from 'node:util'
 import { afterAll, describe, expect, test } from 'vitest'
 import { setStage } from '../support/agent.ts'
@@ -7,7 +10,7 @@ import { KEY } from '../support/server.ts'
 import { until } from '../support/until.ts'
 
 const MAX_BODY_BYTES = 1_000_000
-const env = { OPENHANDS_PROTOCOLS: 'openai,ai-sdk,ag-ui,mcp,a2a', OPENHANDS_MAX_BODY_BYTES: String(MAX_BODY_BYTES) }
+const env = { OPENHANDS_PROTOCOLS: 'openai,ai-sdk,ag-ui,mcp,acp,a2a', OPENHANDS_MAX_BODY_BYTES: String(MAX_BODY_BYTES) }
 const stage = await setStage(
   ({ body }) => {
     const isEndless = JSON.stringify(body.messages.at(-1)).includes('endless')
@@ -149,6 +152,73 @@ test.each(ROWS)('$name refuses routes and methods that it does not have', async 
     expect(refused).toMatchObject({ status: 404, body: form })
     expect(refused.headers.get('allow')).toBeNull()
   }
+})
+
+describe('a URL that cannot be decoded is refused in the form of its protocol:', () => {
+  test.each([
+    ['/v1/%E0%A4%A', OPENAI],
+    ['/v1/responses/%', OPENAI],
+    ['/ai/chat/%E0%A4%A/stream', expect.any(String)],
+    ['/ag-ui/%E0%A4%A', { error: 'invalid_request' }],
+    ['/mcp/%', RPC],
+    ['/acp/%', RPC],
+    ['/a2a/%', RPC],
+    ['/a2a/v1/tasks/%E0%A4%A', PROTOCOLS['A2A by HTTP']!.form],
+    ['/v1beta/%', { error: 'invalid_request' }],
+    ['/conversations/%E0%A4%A', { error: 'invalid_request' }],
+  ])('%s', async (path, form) => {
+    const { status, headers, body } = await send({ path }, { method: 'GET' })
+    expect({ status, body }).toMatchObject({ status: 400, body: form })
+    expect(JSON.stringify(body)).toContain('cannot be decoded')
+    expect(headers.get('x-request-id')).not.toBeNull()
+  })
+})
+
+describe('a socket that is refused is refused in the form of its protocol:', () => {
+  const handshake = { upgrade: 'websocket', connection: 'Upgrade', 'sec-websocket-version': '13' }
+  const KEYED = { ...handshake, 'sec-websocket-key': 'AAAAAAAAAAAAAAAAAAAAAA==' }
+
+  async function refusalOf(path: string, headers: Record<string, string>) {
+    const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>()
+    get(server.url + path, { agent: false, headers: { authorization: `Bearer ${KEY}`, ...headers } }, resolve)
+      .on('upgrade', (_, socket) => {
+        socket.destroy()
+        reject(new Error('the socket was opened'))
+      })
+      .on('error', reject)
+    const response = await promise
+    const body = await text(response)
+    return {
+      status: response.statusCode,
+      headers: response.headers,
+      body: body.startsWith('{') ? JSON.parse(body) : body,
+    }
+  }
+
+  test.each([
+    ['/acp', RPC],
+    ['/v1/responses', OPENAI],
+    ['/ai/chat', expect.any(String)],
+  ])('%s', async (path, form) => {
+    const refusals: [number, Record<string, string>][] = [
+      [401, { ...KEYED, authorization: 'Bearer wrong-key-0123456789' }],
+      [403, { ...KEYED, origin: 'https://evil.example' }],
+      [400, handshake],
+      [426, { ...KEYED, 'sec-websocket-version': '8' }],
+      [426, {}],
+    ]
+    for (const [status, headers] of refusals) {
+      const refusal = await refusalOf(path, headers)
+      expect(refusal).toMatchObject({ status, body: form })
+      if (status === 401) expect(refusal.headers['www-authenticate']).toContain('Bearer')
+      if (status === 426) expect(refusal.headers.upgrade).toBe('websocket')
+    }
+  })
+
+  test('/acp for an empty profile, and below it', async () => {
+    expect(await refusalOf('/acp?profile=', KEYED)).toMatchObject({ status: 400, body: RPC })
+    expect(await refusalOf('/acp/nothing', {})).toMatchObject({ status: 404, body: RPC })
+  })
 })
 
 /** The body with a field more in each object. */

@@ -4,11 +4,17 @@ import { z } from 'zod'
 import { socketRoute } from '../../http/socket/socket-route.ts'
 import { ClientSockets } from '../shared/client-sockets.ts'
 import type { AcpDeps } from './serve-acp.ts'
+import { ownUnknownRoutes } from '../shared/unknown-routes.ts'
 import type { Protocol } from '../shared/protocol.ts'
 
 const AcpQuery = z.object({ profile: z.string().min(1).default('default') })
 
 const acpRoutes: FastifyPluginAsync<AcpDeps> = async (app, deps) => {
+  app.setErrorHandler(async (error, request, reply) => {
+    const { sendRefusal } = await import('./send-refusal.ts')
+    return sendRefusal(error, request, reply)
+  })
+  await ownUnknownRoutes(app, '/acp')
   const sockets = new ClientSockets(app, { path: '/acp', metrics: deps.metrics, lastWords })
   app.route({
     url: '/acp',

@@ -21,7 +21,10 @@ export async function withOwnErrors<T>(promise: PromiseLike<T>): Promise<T> {
 function requestErrorOf(error: unknown): unknown {
   if (error instanceof RequestError || !(error instanceof Error)) return error
   if (error instanceof MissingSetting) return new RequestError(AUTH_REQUIRED, error.message)
-  if (!(error instanceof AgentServerError)) return new RequestError(INTERNAL_ERROR, error.message)
+  return error instanceof AgentServerError ? errorOfServer(error) : new RequestError(INTERNAL_ERROR, error.message)
+}
+
+export function errorOfServer(error: AgentServerError): RequestError {
   const { code, status, message, retryAfterMs } = error
   const data = { code, ...(retryAfterMs !== undefined && { retry_after: Math.ceil(retryAfterMs / 1000) }) }
   // A hook that refuses a prompt has the status 403, too.

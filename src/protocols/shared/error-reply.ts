@@ -13,6 +13,7 @@ type ErrorReply = {
 export function sendErrorReply(reply: FastifyReply, { status, retryAfter, type, body }: ErrorReply): FastifyReply {
   if (retryAfter !== undefined) void reply.header('retry-after', retryAfter)
   if (status === 401) void reply.header('www-authenticate', 'Bearer realm="agent-server"').header('connection', 'close')
+  if (status === 426) void reply.header('upgrade', 'websocket').header('connection', 'upgrade')
   return reply.code(status).type(type).send(body)
 }
 
