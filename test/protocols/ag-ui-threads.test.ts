@@ -1,7 +1,7 @@
 /** What a thread of AG-UI has after requests that were refused, taken back, repeated or changed: raw requests to a real server. */
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { ScriptedTurn } from '../../src/llm/scripted/script.ts'
 import { sendRun } from '../support/ag-ui-send.ts'
 import { bash, setStage } from '../support/agent.ts'
@@ -154,6 +154,49 @@ test('a text of the user is never taken for what the application says', async ()
   const messages = [user('one', fake), { id: 'x', role: 'assistant', content: 'Well.' }, user('two', 'next')]
   expect(textIn(await send('fake', messages, { context })).split('Page: everything')).toHaveLength(3)
   expect(snapshotIn(await send('fake', [])).find(({ id }) => id === 'two')).toMatchObject({ content: 'next' })
+})
+
+describe('what the application says of itself', () => {
+  const one = user('one', 'Hello')
+  const answer = { id: 'x', role: 'assistant', content: 'Well.' }
+  /** What the agent has read of its user. */
+  const asked = (): string =>
+    JSON.stringify(stage.model.requests.at(-1)!.messages.filter(({ role }) => role === 'user'))
+  const orders = [{ description: 'Page', value: 'orders' }]
+
+  test('is said again when it has changed, also when there is nothing any more', async () => {
+    await send('page', [one], { context: [] })
+    expect(asked()).not.toContain('application_context')
+    await send('page', [one, answer, user('two', 'and')], { context: orders })
+    expect(asked()).toContain('Page: orders')
+    const later = [one, answer, user('two', 'and'), answer]
+    await send('page', [...later, user('three', 'and')])
+    expect(asked()).not.toContain('(empty)')
+    await send('page', [...later, user('four', 'and')], { context: [] })
+    expect(asked().split('(empty)')).toHaveLength(2)
+    await send('page', [...later, user('five', 'and')], { context: [] })
+    expect(asked().split('(empty)')).toHaveLength(2)
+    await send('page', [...later, user('six', 'and')], { context: orders })
+    expect(asked().split('Page: orders')).toHaveLength(3)
+  })
+
+  test('is read without secrets, and said once', async () => {
+    const secret = 'a-secret-of-the-profile-4711'
+    const fields = { tools: ['Bash'], llm_config, secrets: { TOKEN: secret } }
+    expect((await server.call('PUT', '/profiles/secretive', fields)).status).toBe(201)
+    const context = [{ description: 'Page', value: `token ${secret}` }]
+    await send('secretive', [one], { context }, 'secretive')
+    await send('secretive', [one, answer, user('two', 'and')], { context }, 'secretive')
+    expect(asked()).not.toContain(secret)
+    expect(asked().split('Page: token <secret:TOKEN>')).toHaveLength(2)
+  })
+
+  test('is neither its state nor its forwarded properties, which stay where they are', async () => {
+    const more = { state: { note: 'unread-state' }, forwardedProps: { note: 'unread-props', model: 'other' } }
+    await send('props', [one], more)
+    expect(asked()).not.toMatch(/unread-/)
+    expect(JSON.stringify(await eventsOf('props', 'SystemInit,UserMessage,StatusUpdate'))).not.toMatch(/unread-/)
+  })
 })
 
 const approvalsIn = ({ events }: Run) =>

@@ -11,6 +11,7 @@ const NonEmptyText = z
   .overwrite((text) => text.toWellFormed())
 
 const TextPart = z.object({ type: z.literal('text'), text: NonEmptyText }).meta({ id: 'TextPart' })
+export type TextPart = z.infer<typeof TextPart>
 
 export const ImagePart = z
   .object({

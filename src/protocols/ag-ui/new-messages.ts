@@ -2,7 +2,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { EventOf } from '../../contract/events/event.ts'
 import { Problem } from '../../contract/problem.ts'
-import type { UserPart } from '../../contract/values/message.ts'
+import type { TextPart, UserPart } from '../../contract/values/message.ts'
 import type { Conversation } from '../../conversations/conversation.ts'
 import type { HashBody } from '../../security/body-hash.ts'
 import { importOf } from '../shared/earlier-messages.ts'
@@ -12,7 +12,7 @@ import { idOfUserMessage, partsOfUserMessage } from './ag-ui-event.ts'
 import type { PostableMessage, RunAsk, UserInputMessage, UserInputs } from './run-ask.ts'
 import type { InputMessage, RunInput } from './run-input.ts'
 import { invalid } from '../shared/fields.ts'
-import { contextPartOf, partsIn } from './run-input.ts'
+import { EMPTY_CONTEXT, contextPartOf, partsIn } from './run-input.ts'
 
 export type NewMessages = {
   readonly toPost: readonly PostableMessage[]
@@ -54,9 +54,13 @@ export async function newMessagesOf(
   const newMessages = messages.filter(({ id }) => !knownMessages.byId.has(id))
   return {
     toPost: knownMessages.isEmpty ? asFirst(newMessages, input) : newMessages,
-    context: context?.type === 'text' && context.text === knownMessages.context ? undefined : context,
+    context: isNews(conversation, context, knownMessages.context) ? context : undefined,
   }
 }
+
+/** The log has it without secrets. */
+const isNews = ({ redact }: Conversation, context: TextPart | undefined, known = EMPTY_CONTEXT): boolean =>
+  context !== undefined && redact(context.text) !== known
 
 const NOTHING: NewMessages = { toPost: [], context: undefined }
 

@@ -1,6 +1,6 @@
 /** What a request asks for. */
 import type { Access } from '../../access/access.ts'
-import type { UserPart } from '../../contract/values/message.ts'
+import type { TextPart, UserPart } from '../../contract/values/message.ts'
 import type { HashBody } from '../../security/body-hash.ts'
 import type { RunInput } from './run-input.ts'
 
@@ -17,7 +17,7 @@ export type RunAsk = {
 export type UserInputs = {
   readonly messages: readonly UserInputMessage[]
   /** What the application says of itself. */
-  readonly context: UserPart | undefined
+  readonly context: TextPart | undefined
 }
 export type UserInputMessage = { readonly id: string; readonly parts: readonly UserPart[] }
 

@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import type { ClientTool } from '../../contract/client-tools/client-tool.ts'
 import { ImagePart } from '../../contract/values/message.ts'
-import type { UserPart } from '../../contract/values/message.ts'
+import type { TextPart, UserPart } from '../../contract/values/message.ts'
 import { invalid, parseField } from '../shared/fields.ts'
 import { textParts } from '../shared/input-parts.ts'
 import { parseTools } from '../shared/use-tools.ts'
@@ -72,14 +72,20 @@ export function frontendToolsOf({ tools }: RunInput): ClientTool[] {
   return parseTools(givenTools)
 }
 
-/** What the application says of itself, for the agent; undefined without any. */
-export function contextPartOf({ context }: RunInput): UserPart | undefined {
-  if (!context || context.length === 0) return undefined
-  const lines = context.map(({ description, value }) => `${description}: ${value}`)
-  const text = `<application_context>\n${lines.join('\n')}\n</application_context>`.toWellFormed()
+/** What the application says of itself, for the agent; undefined if the request does not say. */
+export function contextPartOf({ context }: RunInput): TextPart | undefined {
+  if (!context) return undefined
+  if (context.length === 0) return { type: 'text', text: EMPTY_CONTEXT }
+  const text = contextOf(context.map(({ description, value }) => `${description}: ${value}`)).toWellFormed()
   if (text.length > MAX_CONTEXT_CHARS) throw invalid('context', `has more than ${MAX_CONTEXT_CHARS} characters`)
   return { type: 'text', text }
 }
+
+const contextOf = (lines: readonly string[]): string =>
+  `<application_context>\n${lines.join('\n')}\n</application_context>`
+
+/** The application says nothing, or nothing any more. */
+export const EMPTY_CONTEXT = contextOf(['(empty)'])
 
 /** Returns what the agent can read of the content of a message. Throws a `Problem` for images that the server would have to fetch. */
 export function partsIn(content: unknown): UserPart[] {
