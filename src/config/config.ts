@@ -103,8 +103,8 @@ export type Config = Address & {
   readonly isSearchOn: boolean
   /** The protocols that clients may speak besides the API. */
   readonly protocols: readonly string[]
-  /** Clients of OpenAI may name models that are no profile. */
-  readonly arePlainModelsAllowed: boolean
+  /** The models that clients of OpenAI may name instead of profiles. */
+  readonly plainModels: LlmDefaults | undefined
   readonly isInsecureLoginAllowed: boolean
   readonly maxConcurrentRuns: number
   readonly idleSeconds: number
@@ -178,7 +178,7 @@ export function readConfig(overrides: Partial<Record<Name, string>> = {}): Confi
     trustProxy: readProxies(read('OPENHANDS_TRUST_PROXY')),
     isSearchOn: checkVariable('OPENHANDS_SEARCH', z.stringbool(), read),
     protocols: checkVariable('OPENHANDS_PROTOCOLS', ProtocolList, read),
-    arePlainModelsAllowed: checkVariable('OPENHANDS_ALLOW_PLAIN_MODELS', z.stringbool(), read),
+    plainModels: checkVariable('OPENHANDS_ALLOW_PLAIN_MODELS', z.stringbool(), read) ? defaultLlm : undefined,
     isInsecureLoginAllowed: checkVariable('OPENHANDS_INSECURE_LOGIN', z.stringbool(), read),
     maxConcurrentRuns: checkVariable('OPENHANDS_MAX_CONCURRENT_RUNS', wholeNumber(1, 100_000), read),
     snapshotDays: checkVariable('OPENHANDS_SNAPSHOT_DAYS', wholeNumber(1, 36_500), read),

@@ -156,7 +156,7 @@ export const VARIABLES = {
   },
   OPENHANDS_ALLOW_PLAIN_MODELS: {
     about:
-      'Whether clients of OpenAI may name models of LLM_BASE_URL that are no profile. They have no tools of the server.',
+      'Whether clients of OpenAI may name models of LLM_BASE_URL instead of profiles. They have no tools of the server.',
     default: 'false',
   },
   OPENHANDS_MAX_CONCURRENT_RUNS: {

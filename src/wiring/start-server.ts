@@ -261,10 +261,9 @@ async function createHttp(
     logger,
   })
   const { profiles } = services
-  const { corsOrigins, publicUrl } = config
+  const { corsOrigins, publicUrl, plainModels } = config
   const hasPeers = cluster !== undefined
   const routeDeps = { manager, profiles, streamSlots, metrics, corsOrigins, innerConnections, hasPeers }
-  const plainModels = config.arePlainModelsAllowed ? config.defaultLlm : undefined
   const deps = { ...routeDeps, plainModels, publicUrl, version: VERSION, loaded: progress.loading.promise }
   for (const protocol of await Promise.all(config.protocols.map(loadProtocol)))
     if (protocol) await http.register(protocol.routes, deps)

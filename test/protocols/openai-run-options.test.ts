@@ -64,7 +64,7 @@ describe('a response that is read later has the options that it was created with
   const NONE = { instructions: null, temperature: null, max_output_tokens: null, reasoning: { effort: null } }
   const format = { type: 'json_schema' as const, name: 'greeting', schema: { type: 'object' }, strict: false }
 
-  test('also after a restart, and in the events of its stream', async () => {
+  test('after a restart, and in the events of its stream', async () => {
     const fields = { ...OF_RESPONSE, tool_choice: 'none' as const, text: { format } }
     const first = await openai.responses.create({ model, input: 'as data', ...fields })
     const second = await openai.responses.create({ model, input: 'Again', previous_response_id: first.id })
@@ -79,7 +79,7 @@ describe('a response that is read later has the options that it was created with
       if ('response' in event) expect(event.response).toMatchObject(OF_RESPONSE)
   })
 
-  test('and a decision continues the run of the response before, with its options', async () => {
+  test('after a decision, which continues the run of the response before', async () => {
     const tools = [{ type: 'mcp', server_label: 'agent-server', server_url: 'https://unused.invalid' } as const]
     const asking = { model: 'shell', tools }
     const waiting = await openai.responses.create({ ...asking, input: 'touch it', ...OF_RESPONSE })

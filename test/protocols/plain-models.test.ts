@@ -1,4 +1,4 @@
-/** Models that are no profile: what they answer has nothing of the server but its model. */
+/** Models that are not profiles: what they answer has nothing of the server but its model. */
 import OpenAI from 'openai'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { startScriptedModel } from '../../src/llm/scripted/scripted-model.ts'
@@ -34,7 +34,7 @@ async function limitedTo(limits: object): Promise<OpenAI> {
   return clientWith(key.body.key)
 }
 
-test('a model that is no profile does not exist unless the operator allows such models', async () => {
+test('a model that is not a profile does not exist unless the operator allows it', async () => {
   await using other = await startServer({ env: llm })
   const client = new OpenAI({ apiKey: KEY, baseURL: `${other.url}/v1`, maxRetries: 0 })
   await expect(client.responses.create({ model: 'scripted', input })).rejects.toMatchObject(missing)
@@ -81,8 +81,8 @@ test('the list has the profiles and the model of the server', async () => {
   expect(await listed(await limitedTo({ profiles: ['coder'] }))).toEqual(['coder'])
 })
 
-describe('a plain model never answers with the tools of a profile', () => {
-  test.each([model, 'scripted'])('%s', async (plain) => {
+describe('a plain model never answers with the tools', () => {
+  test.each([model, 'scripted'])('of a profile: %s', async (plain) => {
     const wrong = { status: 400, param: 'model' }
     const first = await openai.responses.create({ model: 'coder', input })
     const continued = openai.responses.create({ model: plain, input, previous_response_id: first.id })
@@ -96,7 +96,7 @@ describe('a plain model never answers with the tools of a profile', () => {
     await expect(openai.chat.completions.create({ model: plain, messages }, thread)).rejects.toMatchObject(other)
   })
 
-  test('nor with those of a conversation without a profile', async () => {
+  test('of a conversation without a profile', async () => {
     const made = await server.call('POST', '/conversations', { external_id: 'by-rest', tools: ['Bash'] })
     expect(made.status).toBe(201)
     const inOne = openai.chat.completions.create({ model: 'scripted', messages }, inThread('by-rest'))

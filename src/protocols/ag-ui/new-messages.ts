@@ -59,8 +59,8 @@ export async function newMessagesOf(
 }
 
 /** The log has it without secrets. */
-const isNews = ({ redact }: Conversation, context: TextPart | undefined, known = EMPTY_CONTEXT): boolean =>
-  context !== undefined && redact(context.text) !== known
+const isNews = ({ redact }: Conversation, context: TextPart | undefined, before = EMPTY_CONTEXT): boolean =>
+  context !== undefined && redact(context.text) !== before
 
 const NOTHING: NewMessages = { toPost: [], context: undefined }
 

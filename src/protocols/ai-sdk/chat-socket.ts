@@ -44,10 +44,10 @@ export async function serveChats(
 /** The error of a frame that names no request has an empty `requestId`, which clients ignore. */
 const errorFrame = (errorText: string, requestId = '') => ({ type: 'error', requestId, errorText })
 
-/** `begun` resolves when the agent has the request, or it was refused. */
+/** `beginning` resolves when the agent has the request, or it was refused. */
 type RunningRequest = {
   readonly chatId: string
-  readonly begun: PromiseWithResolvers<void>
+  readonly beginning: PromiseWithResolvers<void>
   readonly reading: AbortController
   stopping: Promise<void> | undefined
 }
@@ -88,17 +88,17 @@ class SocketChats {
 
   async #answer(frame: ChatFrame): Promise<void> {
     const { requestId, id: chatId } = frame
-    const begun = Promise.withResolvers<void>()
-    const running: RunningRequest = { chatId, begun, reading: new AbortController(), stopping: undefined }
+    const beginning = Promise.withResolvers<void>()
+    const running: RunningRequest = { chatId, beginning, reading: new AbortController(), stopping: undefined }
     this.#running.set(requestId, running)
     try {
       const response = await this.#ask(frame, running.reading.signal)
-      begun.resolve()
+      beginning.resolve()
       await this.#send(requestId, response)
     } catch {
       if (!running.reading.signal.aborted) await this.#socket.send(errorFrame(CUT_OFF, requestId))
     } finally {
-      begun.resolve()
+      beginning.resolve()
       this.#running.delete(requestId)
     }
   }
@@ -130,10 +130,10 @@ class SocketChats {
   }
 
   /** The agent may not have begun yet. A key that may not stop it only stops reading. Never rejects. */
-  async #stop({ chatId, begun, reading }: RunningRequest): Promise<void> {
-    await begun.promise
-    const stopped = await this.#fetch(`${pathOf(chatId)}/stop`, posting({})).catch(() => undefined)
-    if (!stopped?.ok) reading.abort()
+  async #stop({ chatId, beginning, reading }: RunningRequest): Promise<void> {
+    await beginning.promise
+    const response = await this.#fetch(`${pathOf(chatId)}/stop`, posting({})).catch(() => undefined)
+    if (!response?.ok) reading.abort()
   }
 
   #fetch(path: string, init: RequestInit): Promise<Response> {

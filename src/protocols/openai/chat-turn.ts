@@ -66,8 +66,8 @@ export async function placeFor(deps: GatewayDeps, ask: ChatAsk, model: AskedMode
 
 async function threadFor(deps: GatewayDeps, ask: ChatAsk, model: AskedModel): Promise<ChatPlace> {
   const { body, thread, access, tools, hashBody } = ask
-  const limited = await limitedThread(deps, ask, model)
-  if (limited) return { conversation: limited, isTemporary: false, isNew: false }
+  const conversation = await limitedThread(deps, ask, model)
+  if (conversation) return { conversation, isTemporary: false, isNew: false }
   const request = await createRequestFor(deps, access, {
     ...creationOfModel(model),
     tools,
@@ -76,9 +76,9 @@ async function threadFor(deps: GatewayDeps, ask: ChatAsk, model: AskedModel): Pr
   })
   const id = thread === undefined ? { id: temporaryId(hashBody, 'chat') } : {}
   try {
-    const opened = await openTentative(deps, access, { ...request, ...id })
-    if (!opened.isNew && !isOfModel(opened.conversation, model)) throw otherModel()
-    return { ...opened, isTemporary: thread === undefined }
+    const place = await openTentative(deps, access, { ...request, ...id })
+    if (!place.isNew && !isOfModel(place.conversation, model)) throw otherModel()
+    return { ...place, isTemporary: thread === undefined }
   } catch (error) {
     throw error instanceof Problem && error.code === 'conversation_exists' ? otherModel() : error
   }

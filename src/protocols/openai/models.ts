@@ -18,7 +18,7 @@ type ModelObject = {
   readonly owned_by: string
 }
 
-/** What the `model` of a request names. A plain one is no profile: it answers without tools of the server. */
+/** What the `model` of a request names. A plain one is not a profile: it answers without tools of the server. */
 export type AskedModel = { readonly name: string; readonly isPlain: boolean }
 
 /** The endpoint may have more plain models than the one of the server. */
@@ -31,8 +31,8 @@ export async function listModels(deps: GatewayDeps, access: Access): Promise<rea
 
 /** Throws the error of OpenAI for a model that is not in the list. */
 export async function usableModel(deps: GatewayDeps, access: Access, model: string): Promise<ModelObject> {
-  const found = (await listModels(deps, access)).find(({ id }) => id === model)
-  if (found) return found
+  const listedModel = (await listModels(deps, access)).find(({ id }) => id === model)
+  if (listedModel) return listedModel
   throw unknownModel()
 }
 
@@ -44,7 +44,7 @@ export async function requireModel(deps: ModelDeps, { limits }: Access, name: st
   return { name, isPlain: true }
 }
 
-/** Such a key uses the models of what it is limited to. */
+/** A limited key uses the models of what it is limited to. */
 const mayCreatePlain = ({ limits }: Access): boolean => !limits.profiles && !limits.conversations
 
 /** A name can lead to the endpoint of another vendor, which gets nothing from here. */
@@ -88,6 +88,6 @@ async function profilesOf({ profiles }: ModelDeps, isWanted: SeesProfile): Promi
 }
 
 function modelObject(id: string, createdAt?: string): ModelObject {
-  const created = createdAt === undefined ? 0 : Math.floor(Date.parse(createdAt) / 1000)
-  return { id, object: 'model', created, owned_by: 'agent-server' }
+  const createdSeconds = createdAt === undefined ? 0 : Math.floor(Date.parse(createdAt) / 1000)
+  return { id, object: 'model', created: createdSeconds, owned_by: 'agent-server' }
 }

@@ -9,10 +9,9 @@ import { hasForm, questionForm } from '../../contract/requests/request-forms.ts'
 import { outputText } from '../../contract/values/output-text.ts'
 import type { Usage } from '../../contract/values/message.ts'
 import { NO_USAGE, addUsage } from '../../contract/values/message.ts'
-import { isUnknownModel } from '../../llm/error-rules.ts'
 import type { TextKind, TurnChange } from '../items/turn-changes.ts'
-import type { ErrorObject } from './openai-error.ts'
-import { UNKNOWN_MODEL } from './openai-error.ts'
+import type { ResponseEnd } from './response-end.ts'
+import { endOf } from './response-end.ts'
 import type { ResponseId } from './response-id.ts'
 import { formatCallId } from './call-id.ts'
 import { approvalId, plainUuid } from './response-id.ts'
@@ -23,14 +22,6 @@ export type ResponseEvent = {
   readonly type: string
   readonly sequence_number: number
   readonly [field: string]: unknown
-}
-
-export type ResponseEnd = {
-  readonly status: 'completed' | 'failed' | 'incomplete' | 'cancelled'
-  readonly error: Pick<ErrorObject, 'code' | 'message'> | null
-  readonly incomplete_details: { readonly reason: string } | null
-  /** Why the run ended; undefined if it waits for the client. */
-  readonly stopReason: string | undefined
 }
 
 /** Events of one change: the results of all calls of a turn can wait in one request. */
@@ -276,28 +267,4 @@ function wordsFor(request: EventOf<'RequestOpened'>): string {
       .join('\n\n')
   const calls = 'tool_uses' in payload ? payload.tool_uses.map(({ name, input }) => `${name} ${jsonOf(input)}`) : [kind]
   return `The agent waits for a decision: ${calls.join('; ')}. Decide about request ${request_id} with the API of the server.`
-}
-
-const CANCELLED: ReadonlySet<string> = new Set(['paused', 'cancelled', 'superseded', 'rejected'])
-const FAILED: ReadonlySet<string> = new Set(['error', 'server_restart', 'owner_lost', 'stuck', 'hook'])
-
-function endOf(
-  { stop_reason, interrupted }: EventOf<'Result'>,
-  failure: EventOf<'ErrorEvent'> | undefined,
-  isAtLimit = false,
-): ResponseEnd {
-  const end = { error: null, incomplete_details: null, stopReason: stop_reason }
-  if (interrupted || CANCELLED.has(stop_reason)) return { ...end, status: 'cancelled' }
-  if (FAILED.has(stop_reason) && !isAtLimit) {
-    const message = failure?.message ?? `The run ended: ${stop_reason}. Continue with previous_response_id.`
-    return { ...end, status: 'failed', error: { code: codeOfFailure(failure), message } }
-  }
-  if (stop_reason === 'completed' || stop_reason === 'finished') return { ...end, status: 'completed' }
-  const reason = stop_reason === 'content_filter' ? 'content_filter' : 'max_output_tokens'
-  return { ...end, status: 'incomplete', incomplete_details: { reason } }
-}
-
-function codeOfFailure(failure: EventOf<'ErrorEvent'> | undefined): string {
-  if (isUnknownModel(failure?.message)) return UNKNOWN_MODEL
-  return failure?.error_type === 'rate_limit' ? 'rate_limit_exceeded' : 'server_error'
 }

@@ -1,7 +1,8 @@
 /** The object of a response, with what the request said of it. */
 import type { ResponseOutputItem } from 'openai/resources/responses/responses'
 import type { Conversation } from '../../conversations/conversation.ts'
-import type { ResponseBuilder, ResponseEnd } from './response-builder.ts'
+import type { ResponseBuilder } from './response-builder.ts'
+import type { ResponseEnd } from './response-end.ts'
 import { modelOf } from './models.ts'
 import { formatConversationId } from './response-id.ts'
 import type { ResponseId } from './response-id.ts'

@@ -10,6 +10,6 @@ export type GatewayDeps = {
   readonly profiles: () => Promise<Profiles>
   readonly streamSlots: StreamSlots
   readonly metrics: Pick<Metrics, 'streamOpened'>
-  /** The models of the server, if clients may name some that are no profile. */
+  /** The models of the server, if clients may name some instead of profiles. */
   readonly plainModels: LlmDefaults | undefined
 }

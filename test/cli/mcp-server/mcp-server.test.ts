@@ -232,7 +232,7 @@ describe('all requests get an answer before the program ends with its input', ()
     expect(result.structuredContent).toMatchObject({ status: 'idle', final_text: 'Hello there.' })
   })
 
-  test('but one that was cancelled does not keep it', async () => {
+  test('except those that were cancelled', async () => {
     const slow = request(2, 'tools/call', { name: 'start_agent', arguments: { prompt: 'slow', workdir: work } })
     const cancelled = { jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 2 } }
     expect((await answersTo([...begin, slow, cancelled], '')).map(({ id }) => id)).toEqual([1])
