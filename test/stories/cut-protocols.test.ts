@@ -10,7 +10,7 @@ import { ChatCutClient } from '../support/cut-clients/chat.ts'
 import { ResponsesCutClient } from '../support/cut-clients/responses.ts'
 import { effort } from '../support/patience.ts'
 import type { ProtocolClient } from '../support/protocol-clients.ts'
-import { agUiClient, aiSdkClient } from '../support/protocol-clients.ts'
+import { agUiClient, aiSdkClient, aiSdkSocketClient } from '../support/protocol-clients.ts'
 import { createRandom } from '../support/random.ts'
 import type { TestServer } from '../support/server.ts'
 
@@ -69,6 +69,7 @@ const rounds = Array.from({ length: Math.ceil(POINTS / AT_ONCE) }, (_, at) => at
 describe.each<[string, MakeClient, string]>([
   ['AG-UI', agUiClient, ANSWER],
   ['the AI SDK', aiSdkClient, ANSWER],
+  ['the AI SDK over a WebSocket', aiSdkSocketClient, ANSWER],
   ['Responses', (at) => new ResponsesCutClient(at), ANSWER],
   ['Chat Completions', (at, id) => new ChatCutClient(at, id), ANSWER],
   ['ACP', (at, id) => new AcpCutClient(at, id), ANSWER],

@@ -1,11 +1,11 @@
 /** Clients of protocols that stream, in one form, for tests that cut, stop and kill at random. */
 import type { Message } from '@ag-ui/client'
-import type { UIMessage, UIMessageChunk } from 'ai'
+import type { ChatTransport, UIMessage, UIMessageChunk } from 'ai'
 import { readUIMessageStream } from 'ai'
 import { Page } from './ag-ui-page.ts'
 import type { TestServer } from './server.ts'
 import { KEY } from './server.ts'
-import { plainMessages, storedMessages, transportOf } from './ui-chat.ts'
+import { plainMessages, socketTransportOf, storedMessages, transportOf } from './ui-chat.ts'
 
 export type ProtocolClient = {
   /** Sends a message, and resolves when its stream has ended, however. */
@@ -85,8 +85,18 @@ export function agUiClient({ url }: TestServer, threadId: string): ProtocolClien
   }
 }
 
-export function aiSdkClient({ url }: TestServer, id: string): ProtocolClient {
-  const transport = transportOf({ url, body: { profile: 'coder' } })
+const CODER = { profile: 'coder' }
+
+export const aiSdkClient = ({ url }: TestServer, id: string): ProtocolClient =>
+  uiClient(url, id, transportOf({ url, body: CODER }))
+
+export function aiSdkSocketClient({ url }: TestServer, id: string): ProtocolClient {
+  const transport = socketTransportOf({ url, body: CODER })
+  // An abort of its stream would stop the agent.
+  return { ...uiClient(url, id, transport), leave: () => transport.close() }
+}
+
+function uiClient(url: string, id: string, transport: ChatTransport<UIMessage>): ProtocolClient {
   const messages: UIMessage[] = []
   let connection = new AbortController()
   const send = () => {
