@@ -22,13 +22,14 @@ const newId = () => `socket-${++chats}`
 
 beforeAll(async () => {
   await server.call('PUT', '/profiles/coder', { tools: ['Bash', 'AskUserQuestion'], llm_config: LLM })
+  await server.call('PUT', '/profiles/free', { tools: ['Bash'], permission_mode: 'bypass', llm_config: LLM })
 })
 
-type Options = { readonly id?: string; readonly key?: string; readonly init?: object }
+type Options = { readonly id?: string; readonly key?: string; readonly init?: object; readonly profile?: string }
 
 /** The state of `useChat` and its transport. */
-function chatOverSocket({ id = newId(), key = KEY, init }: Options = {}) {
-  const transport = socketTransportOf({ url, key, body })
+function chatOverSocket({ id = newId(), key = KEY, init, profile = 'coder' }: Options = {}) {
+  const transport = socketTransportOf({ url, key, body: { profile } })
   return { chat: new Chat<UIMessage>({ id, transport, onError() {}, ...init }), transport, id }
 }
 
@@ -44,10 +45,14 @@ const submission = (chatId: string, text: string) => ({
 
 const frameOf = (id: string, text: string) => ({ type: 'send', id, messages: [said(text)], headers: {}, body })
 
-const statusOf = async (externalId: string): Promise<string | undefined> => {
-  const { items } = (await server.call('GET', '/conversations?limit=100')).body
-  return items.find(({ external_id }: { external_id?: string }) => external_id === externalId)?.status
+type Listed = { readonly id: string; readonly external_id?: string; readonly status: string }
+
+async function conversationOf(chatId: string): Promise<Listed | undefined> {
+  const items: Listed[] = (await server.call('GET', '/conversations?limit=100')).body.items
+  return items.find(({ external_id }) => external_id === chatId)
 }
+
+const statusOf = async (chatId: string) => (await conversationOf(chatId))?.status
 
 test('a chat has the same messages over a WebSocket as over event streams', async () => {
   const { chat, id } = chatOverSocket()
@@ -72,17 +77,20 @@ test('a call is approved on the same socket, and a question of another chat is a
 })
 
 test('a reader that comes back reads the turn from its beginning, and there is none in a chat at rest', async () => {
-  const { chat, transport, id } = chatOverSocket()
-  const sending = chat.sendMessage({ text: 'slowly' })
-  await until('the beginning of the answer', async () => chat.messages.length === 2)
+  const { chat, transport, id } = chatOverSocket({ profile: 'free' })
+  const sending = chat.sendMessage({ text: 'wait' })
+  await until('the call', async () => JSON.stringify(chat.messages).includes('until'))
   // The connection is lost: the agent works on.
   transport.close()
   await sending
   expect(chat.error).toBeDefined()
-  const resumed = await transport.reconnectToStream({ chatId: id })
-  if (resumed) expect(uiTextOf(await lastOf(resumed))).toBe(SLOWLY)
-  await until('the end of the turn', async () => (await statusOf(id)) === 'idle' || (await statusOf(id)) === 'finished')
-  expect((await storedMessages({ url, id })).map(uiTextOf)).toEqual(['slowly', SLOWLY])
+  const resumed = (await transport.reconnectToStream({ chatId: id }))!
+  const { id: conversationId } = (await conversationOf(id))!
+  const headers = { authorization: `Bearer ${KEY}` }
+  await fetch(`${url}/conversations/${conversationId}/files/go`, { method: 'PUT', headers, body: '' })
+  const read = (await lastOf(resumed))!
+  expect(uiTextOf(read)).toMatch(/^I wait\.\|Read: .*over/)
+  expect(plainMessages([read])).toEqual((await storedMessages({ url, id })).slice(1))
   expect(await transport.reconnectToStream({ chatId: id })).toBeNull()
   expect(await transport.reconnectToStream({ chatId: 'nobody-began-it' })).toBeNull()
 })
