@@ -50,6 +50,7 @@ import { BashShells } from '../../src/shell/shells.ts'
 import { readAll } from '../events/fixtures.ts'
 import { expectRulesOnDisk } from '../support/log-rules.ts'
 import { PATIENCE_S } from '../support/patience.ts'
+import { removeAll } from '../support/remove-all.ts'
 
 export const MODEL_KEY = 'the-models-own-key-4711'
 
@@ -291,7 +292,7 @@ export async function setBench({
       try {
         await expectRulesOnDisk(dataDir)
       } finally {
-        await rm(home, { recursive: true, force: true, maxRetries: 3 })
+        await removeAll(home)
       }
     },
   }

@@ -1,8 +1,9 @@
 /** Where control groups can be made, from what the kernel says of a process. */
-import { chmod, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { chmod, mkdir, mkdtemp, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
+import { removeAll } from '../support/remove-all.ts'
 import { findRootsV1, findRootV2, pidsLimits, SERVER_LEAF } from '../../src/limits/cgroup-roots.ts'
 
 /** Directories in place of control groups: of version 2 where there are controllers. */
@@ -14,7 +15,7 @@ async function makeGroup(path: string, controllers = ''): Promise<void> {
 
 async function makeRoot(): Promise<string> {
   const root = await mkdtemp(join(tmpdir(), 'cgroups-'))
-  onTestFinished(() => rm(root, { recursive: true, force: true }))
+  onTestFinished(() => removeAll(root))
   return root
 }
 

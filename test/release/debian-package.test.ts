@@ -32,7 +32,9 @@ async function make(name: string): Promise<string> {
 /** Without the scripts' own root directory: they use DPKG_ROOT, and the programs of this machine. */
 const ROOT = join(directory, 'root')
 const OPTIONS = [`--root=${ROOT}`, '--force-script-chrootless', '--force-depends', '--log=/dev/null']
-const env = { ...process.env, DPKG_ROOT: ROOT, DEBIAN_FRONTEND: 'noninteractive', LC_ALL: 'C' }
+/** Where programs of administrators are not in the search path, dpkg refuses to work. */
+const PATH = `${process.env['PATH']}:/usr/local/sbin:/usr/sbin:/sbin`
+const env = { ...process.env, PATH, DPKG_ROOT: ROOT, DEBIAN_FRONTEND: 'noninteractive', LC_ALL: 'C' }
 /** Nobody but root may give a file to root. */
 const asRoot = (...command: string[]) => run('unshare', ['--user', '--map-root-user', ...command], { env })
 const dpkg = (...args: string[]) => asRoot('dpkg', ...OPTIONS, ...args)

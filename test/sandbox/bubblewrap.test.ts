@@ -15,7 +15,7 @@ import {
   symlink,
   writeFile,
 } from 'node:fs/promises'
-import { homedir, tmpdir } from 'node:os'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { hiddenFilesIn, hideFiles } from '../../src/access/hidden-files.ts'
@@ -30,7 +30,7 @@ import { eventually, processesOf, runIn } from '../shell/shell-fixture.ts'
 const KEY = 'a-key-that-nobody-may-read'
 const NOT_THERE = /No such file or directory/
 /** Where nothing has to be mounted among temporary files. */
-const NOT_TEMPORARY = process.getuid?.() === 0 ? '/var/lib' : homedir()
+const NOT_TEMPORARY = '/var/tmp'
 const READ_ONLY = /Read-only file system/
 
 type Place = Awaited<ReturnType<typeof setPlace>>

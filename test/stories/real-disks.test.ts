@@ -18,6 +18,11 @@ const OWN_DISK = [
   'bwrap',
   '--die-with-parent',
   '--unshare-user',
+  // Only root mounts something there, as whom nobody else has more rights.
+  '--uid',
+  '0',
+  '--gid',
+  '0',
   '--dev-bind',
   '/',
   '/',

@@ -2,8 +2,9 @@
  * The processes that were started with a directory for temporary files (`TMPDIR`), by whomever, and the end of both. The
  * processes are found on Linux only.
  */
-import { readFileSync, readdirSync, rmSync } from 'node:fs'
+import { readFileSync, readdirSync } from 'node:fs'
 import { constants } from 'node:os'
+import { removeAllSync } from './remove-all.ts'
 
 export type LeftProcess = { readonly pid: number; readonly command: string }
 
@@ -13,7 +14,7 @@ const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
 export function endWithThisProcess(directory: string): void {
   process.once('exit', () => {
     endProcesses(processesOf(directory))
-    rmSync(directory, { recursive: true, force: true, maxRetries: 3 })
+    removeAllSync(directory)
   })
   for (const signal of SIGNALS) process.once(signal, () => process.exit(128 + constants.signals[signal]))
 }

@@ -3,13 +3,14 @@
  * process that was started with it, or another state of this process, in which the next file runs. Vitest runs this
  * before each file.
  */
-import { chmodSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
+import { chmodSync, mkdtempSync, readdirSync } from 'node:fs'
 import { enableCompileCache } from 'node:module'
 import { join } from 'node:path'
 import * as fc from 'fast-check'
 import { afterAll, beforeEach, expect, inject } from 'vitest'
 import { endProcesses, processesOf } from './left-processes.ts'
 import { IS_SOAK, PATIENCE_MS } from './patience.ts'
+import { removeAllSync } from './remove-all.ts'
 import { until } from './until.ts'
 
 /** The cache of Node, for all programs of a user that ask for one, such as those of npm. */
@@ -43,7 +44,7 @@ afterAll(async () => {
   else process.env['TMPDIR'] = before
   const [processes, files] = [processesOf(directory), filesIn()]
   endProcesses(processes)
-  rmSync(directory, { recursive: true, force: true })
+  removeAllSync(directory)
   expect({ files, processes, state }, 'what this file leaves').toEqual({ files: [], processes: [], state: [] })
 })
 

@@ -1,9 +1,10 @@
 /** Makes the directory for the temporary files of a test run, and removes it at the end. Vitest runs this once. */
-import { chmod, mkdtemp, readFile, rm } from 'node:fs/promises'
+import { chmod, mkdtemp, readFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { TestProject } from 'vitest/node'
 import { endProcesses, endWithThisProcess, processesOf } from './left-processes.ts'
+import { removeAll } from './remove-all.ts'
 import { until } from './until.ts'
 
 declare module 'vitest' {
@@ -24,7 +25,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
     await endPostgres(join(directory, 'postgres/data/postmaster.pid'))
     // The servers that tests used one after the other.
     endProcesses(processesOf(directory))
-    await rm(directory, { recursive: true, force: true, maxRetries: 3 })
+    await removeAll(directory)
   }
 }
 

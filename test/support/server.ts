@@ -2,13 +2,14 @@
 import type { ChildProcess } from 'node:child_process'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtemp, rm } from 'node:fs/promises'
+import { mkdtemp } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createCgroupFactory } from '../../src/limits/cgroup-factory.ts'
 import type { TestDatabase } from './postgres.ts'
 import { freePort } from './free-port.ts'
 import { until } from './until.ts'
+import { removeAll } from './remove-all.ts'
 
 export { freePort }
 
@@ -99,7 +100,7 @@ export async function startServer(options: ServerOptions = {}): Promise<TestServ
       // The next start would remove its groups, and there is none. The disk of its data may be gone, or full.
       await createCgroupFactory(dataDir).catch(() => {})
       await database?.[Symbol.asyncDispose]()
-      await rm(home, { recursive: true, force: true, maxRetries: 3 })
+      await removeAll(home)
     },
   }
 }

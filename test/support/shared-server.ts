@@ -3,7 +3,7 @@
  * vitest has its own; the end of the test run ends them.
  */
 import { mkdtempSync } from 'node:fs'
-import { readdir, rm } from 'node:fs/promises'
+import { readdir } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import { inject } from 'vitest'
 import { processesOf } from './left-processes.ts'
@@ -11,6 +11,7 @@ import { override } from './override.ts'
 import type { TestServer } from './server.ts'
 import { startServer } from './server.ts'
 import { until } from './until.ts'
+import { removeAll } from './remove-all.ts'
 
 /** Servers that no test uses at the moment. They have no conversations and no keys but the master key. */
 const idle: SharedServer[] = []
@@ -49,7 +50,7 @@ export async function borrowServer(): Promise<TestServer> {
       }
       await server[Symbol.asyncDispose]()
       await until('the end of all processes of the server', async () => processesOf(place).length === 0)
-      await rm(place, { recursive: true, force: true, maxRetries: 3 })
+      await removeAll(place)
     },
   })
 }
@@ -62,8 +63,7 @@ async function startShared(): Promise<SharedServer> {
 /** Removes what tests have put beside the data. Throws if the server has left something else. */
 async function requireNothingLeft({ server, place }: SharedServer): Promise<void> {
   const { home, dataDir, pid } = server
-  for (const name of await readdir(home))
-    if (join(home, name) !== dataDir) await rm(join(home, name), { recursive: true, force: true, maxRetries: 3 })
+  for (const name of await readdir(home)) if (join(home, name) !== dataDir) await removeAll(join(home, name))
   const others = () => processesOf(place).filter((process) => process.pid !== pid)
   await until('the end of all processes of the conversations', async () => others().length === 0)
   const files = async () => (await readdir(place)).filter((name) => name !== basename(home))

@@ -170,7 +170,17 @@ describe.concurrent('a terminal', () => {
   })
 
   test('without job control continues after Ctrl+Z, and one that only prints lines is refused', async () => {
-    await using orphan = start('orphan', {}, ['setsid', '--ctty', '--wait', ...commandLine(['chat'])])
+    // The first process of a session has no shell that could continue it.
+    const alone = `exec ${commandLine(['chat']).map(quote).join(' ')}`
+    await using orphan = start('orphan', {}, [
+      'script',
+      '--quiet',
+      '--flush',
+      '--return',
+      '--command',
+      alone,
+      '/dev/null',
+    ])
     await orphan.shows('/help lists')
     orphan.press(KEYS.ctrlZ)
     await orphan.shows(/\/help lists[\s\S]*\/help lists[\s\S]*tokens/)

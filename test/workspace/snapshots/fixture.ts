@@ -1,5 +1,5 @@
 /** A workdir with a store of snapshots next to it, and the real git. */
-import { mkdir, mkdtemp, rm } from 'node:fs/promises'
+import { mkdir, mkdtemp } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { UnfinishedFiles } from '../../../src/files/jail/unfinished-files.ts'
@@ -10,6 +10,7 @@ import type { WrittenTrees } from '../../../src/workspace/snapshots/write-snapsh
 import { planRestore } from '../../../src/workspace/snapshots/plan-restore.ts'
 import { keepSnapshot, readSnapshot } from '../../../src/workspace/snapshots/stored-snapshots.ts'
 import { WorkdirLooks } from '../../../src/workspace/snapshots/workdir-looks.ts'
+import { removeAll } from '../../support/remove-all.ts'
 
 /** `place`: that of another process, which has made it. */
 export async function openBench(additional: readonly string[] = [], given?: string) {
@@ -66,7 +67,7 @@ export async function openBench(additional: readonly string[] = [], given?: stri
       for (const plan of plans) restored.push(await applyRestore(plan, tools))
       return { plans, failed: restored.flatMap(({ failed }) => failed) }
     },
-    [Symbol.asyncDispose]: () => rm(place, { recursive: true, force: true }),
+    [Symbol.asyncDispose]: () => removeAll(place),
   }
   return bench
 }
