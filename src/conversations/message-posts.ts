@@ -77,12 +77,13 @@ export class MessagePosts {
     const { message, run, run_options: options, after_seq: afterSeq } = request
     const hooks = this.#parts.hooks.current
     const asksHooks = !promptHooks && hooks?.readsPrompts() === true
-    const knownMessage = clientMessage && (await this.#findKnown(messageOf(message), clientMessage))
-    if (knownMessage) return knownMessage
     // Neither is asked about a repeated request.
-    const mayBeKnown = options !== undefined || asksHooks ? idempotency : undefined
-    const earlier = mayBeKnown && findEarlier(state.current.postedKeys, mayBeKnown, Date.now())
-    if (earlier) return earlier.answer
+    const key = options !== undefined || asksHooks ? idempotency : undefined
+    const known = async () =>
+      (clientMessage && (await this.#findKnown(messageOf(message), clientMessage))) ??
+      (key && findEarlier(state.current.postedKeys, key, Date.now())?.answer)
+    const earlier = await known()
+    if (earlier) return earlier
     const wish = options && (await this.#checkOptions(options, run))
     const queuedPost = { message: messageOf(message), run, afterSeq, wish, prepare, clientMessage }
     if (!asksHooks) {
@@ -93,7 +94,8 @@ export class MessagePosts {
     }
     // This is out of turn, because hooks may take long.
     const content = partsOf(queuedPost.message.content)
-    return await hooks.withPrompt(content, (hooksAnswer) => this.#postWithCommand(queuedPost, idempotency, hooksAnswer))
+    const post = (hooksAnswer: PromptHooks) => this.#postWithCommand(queuedPost, idempotency, hooksAnswer)
+    return await hooks.withPrompt(content, post, known)
   }
 
   async #findKnown(message: UserInput, clientMessage: ClientMessage): Promise<MessageAnswer | undefined> {
@@ -128,10 +130,8 @@ export class MessagePosts {
 
   #postWithCommand(queuedPost: QueuedPost, idempotency?: Idempotency, hooks?: PromptHooks): Promise<MessageAnswer> {
     const content = partsOf(queuedPost.message.content)
-    const { clientMessage } = queuedPost
-    // The keys of clients have no space.
-    const key = idempotency?.key ?? (clientMessage && `message ${clientMessage.id}`)
-    return this.#parts.postedCommands.post(content, key, (slashCommand) =>
+    const marks = { idempotency, clientMessage: queuedPost.clientMessage }
+    return this.#parts.postedCommands.post(content, marks, (slashCommand) =>
       this.#post(queuedPost, idempotency, { ...(slashCommand && { slashCommand }), ...(hooks && { hooks }) }),
     )
   }

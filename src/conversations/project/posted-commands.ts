@@ -4,6 +4,8 @@ import { parseCommandCall } from '../../state/command-text.ts'
 import type { PermissionGate } from '../../policy/permissions.ts'
 import { createInFlight } from '../../idempotency/in-flight.ts'
 import type { LiveState } from '../live/live-state.ts'
+import type { StoredOnce } from '../../state/idempotency.ts'
+import { seqsOfId } from '../../state/idempotency.ts'
 import { rulesOf } from '../../state/state.ts'
 import type { ConversationProject } from './conversation-project.ts'
 
@@ -33,19 +35,23 @@ export class PostedCommands {
 
   /**
    * Calls `post` with the command that the message begins with, if there is one. Its commands for the shell run before
-   * that, outside of the conversation's queue, and once for requests with the same `key`.
+   * that, outside of the conversation's queue, and once for requests with the same marks.
    */
   async post<T>(
     content: readonly UserPart[],
-    key: string | undefined,
+    { idempotency, clientMessage }: StoredOnce,
     post: (command: PostedCommand | undefined) => Promise<T>,
   ): Promise<T> {
     const { project, state } = this.#parts
     const [first] = content
     const call = first?.type === 'text' ? parseCommandCall(first.text) : undefined
     const entry = call && project.entryOf(call)
-    const isPosted = state.current.postedKeys.some((postedKey) => postedKey.key === key)
+    const isPosted =
+      state.current.postedKeys.some(({ key }) => key === idempotency?.key) ||
+      (clientMessage && !seqsOfId(state.current, clientMessage.id).next().done)
     if (!entry || isPosted) return await post(undefined)
+    // The keys of clients have no space. A message that is sent again can have another key.
+    const key = clientMessage ? `message ${clientMessage.id}` : idempotency?.key
     const work = async () => await post(await this.#expand(call, entry))
     return key === undefined ? await work() : await this.#inFlight(key, work)
   }

@@ -75,21 +75,24 @@ export class Tasks {
   }
 
   /** Idempotent: the same key and body within a day returns the same task, and it is posted once. */
-  post(postTask: PostTask, idempotency?: Idempotency): Promise<Task> {
+  async post(postTask: PostTask, idempotency?: Idempotency): Promise<Task> {
     const { title, after_seq: afterSeq } = postTask
     const runnable = storedForm(postTask.runnable)
     const task = { title, runnable, afterSeq }
     const { hooks, state } = this.#deps
     const prompts = hooks.current
-    if (runnable.type !== 'AgentRun' || !prompts?.readsPrompts()) return this.#post(task, idempotency)
-    if (idempotency && findEarlier(state.current.postedKeys, idempotency, Date.now()))
-      return this.#post(task, idempotency)
+    if (runnable.type !== 'AgentRun' || !prompts?.readsPrompts()) return await this.#post(task, idempotency)
+    const known = async () =>
+      idempotency && findEarlier(state.current.postedKeys, idempotency, Date.now())
+        ? await this.#post(task, idempotency)
+        : undefined
     const parts = partsOf(runnable.message.content)
-    return prompts.withPrompt(parts, (promptHooks) => {
+    const post = (promptHooks: PromptHooks) => {
       const context = promptHooks.context === undefined ? [] : [{ type: 'text' as const, text: promptHooks.context }]
       const message = { ...runnable.message, content: [...parts, ...context] }
       return this.#post({ ...task, runnable: { ...runnable, message } }, idempotency, promptHooks)
-    })
+    }
+    return (await known()) ?? (await prompts.withPrompt(parts, post, known))
   }
 
   #post({ title, runnable, afterSeq }: StoredTask, idempotency?: Idempotency, hooks?: PromptHooks): Promise<Task> {
