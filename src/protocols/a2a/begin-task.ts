@@ -36,10 +36,8 @@ export async function beginTask(call: A2aCall, params: SendParams): Promise<Foun
       const earlier = findEarlier(conversation.state.postedKeys, mark, Date.now())
       if (!earlier) refuseBusy(conversation)
       await checkPush(conversation, earlier?.answer.seq, params)
-      // Also after a day, when the key is forgotten.
-      const clientMessage = { ...mark, id: message.messageId }
       const request = { message: input, run: true }
-      const { seq, run_id } = earlier?.answer ?? (await conversation.post(request, mark, { clientMessage }))
+      const { seq, run_id } = earlier?.answer ?? (await conversation.post(request, mark, { clientMessage: mark }))
       return await withPush({ conversation, start: seq, runId: run_id }, params)
     })
     hasBegun = true
@@ -49,7 +47,9 @@ export async function beginTask(call: A2aCall, params: SendParams): Promise<Foun
   }
 }
 
+/** Its key is forgotten after a day, its id never. */
 const markOf = ({ request }: A2aCall, { message }: SendParams) => ({
+  id: message.messageId,
   key: keyOfMessage(message.messageId),
   ...request.server.hashBody('a2a message', message.parts),
 })

@@ -7,7 +7,7 @@ import { UserInput } from '../../contract/values/message.ts'
 import type { UserPart } from '../../contract/values/message.ts'
 import type { Conversation } from '../../conversations/conversation.ts'
 import { findEarlier } from '../../state/idempotency.ts'
-import type { Idempotency } from '../../state/idempotency.ts'
+import type { ClientMessage, Idempotency } from '../../state/idempotency.ts'
 import { answerAs, mayAnswer } from '../shared/answer-as.ts'
 import type { GivenAnswer } from '../shared/answer-as.ts'
 import { ensureRun } from '../shared/ensure-run.ts'
@@ -17,7 +17,7 @@ import type { SaidParts } from './message-request.ts'
 import { isNewest, readTask } from './tasks.ts'
 import type { FoundTask } from './tasks.ts'
 
-type SaidMessage = SaidParts & { readonly mark: Idempotency }
+type SaidMessage = SaidParts & { readonly mark: Idempotency & ClientMessage }
 
 export async function continueTask(task: FoundTask, access: Access, message: SaidMessage): Promise<FoundTask> {
   const { conversation } = task
@@ -44,7 +44,8 @@ export async function continueTask(task: FoundTask, access: Access, message: Sai
     return task
   }
   refuseWords(conversation)
-  return taskOfMessage(task, await conversation.post({ message: messageOf(content), run: true }, mark))
+  const request = { message: messageOf(content), run: true }
+  return taskOfMessage(task, await conversation.post(request, mark, { clientMessage: mark }))
 }
 
 function areOpen({ requests }: Conversation, answers: readonly GivenAnswer[]): boolean {
@@ -111,7 +112,8 @@ async function answerAll(task: FoundTask, access: Access, { answers, content, ma
   for (const { requestId, answer } of answers) requests.check(requestId, answer)
   const isFirst = answers.some((answer) => areOpen(conversation, [answer]))
   await answerAs(conversation, access, answers)
-  if (message) return taskOfMessage(task, await conversation.post({ message, run: true }, mark))
+  if (message)
+    return taskOfMessage(task, await conversation.post({ message, run: true }, mark, { clientMessage: mark }))
   // An agent that somebody has stopped since does not continue because an answer is sent again.
   if (isFirst && conversation.state.status === 'paused') await ensureRun(conversation, {})
   return task

@@ -120,3 +120,12 @@ test('a message whose messageId is the client_message_id of a stored message is 
   expect((await server.call('POST', `/conversations/${id}/messages`, known)).status).toBe(200)
   expect(await tasksOf(contextId)).toHaveLength(2)
 })
+
+test('a message that continues a task is known to other clients by its messageId', async () => {
+  const { id, contextId } = await create({})
+  await post(id, 'one', false)
+  const [{ id: taskId }] = await tasksOf(contextId)
+  await send({ contextId, taskId, messageId: 'continued', parts: [{ text: 'go on' }] })
+  const known = { message: 'go on', run: true, client_message_id: 'continued' }
+  expect(await server.call('POST', `/conversations/${id}/messages`, known)).toMatchObject({ status: 200 })
+})
