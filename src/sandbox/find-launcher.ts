@@ -3,7 +3,8 @@ import { closeSync, openSync, rmSync, writeFileSync } from 'node:fs'
 import { randomUUID } from 'node:crypto'
 import { join } from 'node:path'
 import { makeDirectoriesSync } from '../files/make-directories.ts'
-import { findProgram, HostEnvironment, startProcess, runProgram } from '../lib/start-process.ts'
+import { afterRunning } from '../lib/bounded-wait.ts'
+import { findProgram, HostEnvironment, killGroup, startProcess, runProgram } from '../lib/start-process.ts'
 import { isOutOfRoom } from '../lib/error-code.ts'
 import { createBubblewrapLauncher, trialArguments, type SandboxFeatures } from './bubblewrap-launcher.ts'
 import { compileSeccompFilter } from './seccomp-filter.ts'
@@ -93,16 +94,19 @@ function complaintOf(bwrap: string, plan: SandboxPlan, features: SandboxFeatures
   const args = trialArguments(plan, features, filter === undefined ? undefined : FILTER_DESCRIPTOR)
   const child = startProcess(bwrap, args, {
     env: HostEnvironment.plain,
-    timeout: TRIAL_TIMEOUT_MS,
+    detached: true,
     stdio: ['ignore', 'ignore', 'pipe', ...(filter === undefined ? [] : [filter])],
   })
   if (filter !== undefined) closeSync(filter)
+  // If only bwrap were killed while it makes the sandbox, the process inside would hold the output permanently.
+  const cancel = afterRunning(TRIAL_TIMEOUT_MS, () => killGroup(child))
   let errorText = ''
   child.stderr
     ?.setEncoding('utf8')
     .on('data', (text: string) => (errorText = (errorText + text).slice(0, MAX_REASON * 2)))
   child.once('error', (error) => resolve(error.message))
   child.once('close', (code, signal) => {
+    cancel()
     if (code === 0) resolve(undefined)
     else resolve(errorText.trim() || (signal ? 'it did not answer' : `it exited with code ${code}`))
   })

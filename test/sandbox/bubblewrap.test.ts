@@ -418,6 +418,17 @@ describe('looking for bubblewrap', () => {
       missing: `bubblewrap does not work here: ${words}`,
     })
   })
+
+  test('ends one that does not answer, with all that it has started', async () => {
+    const place = await setPlace()
+    const note = join(place.root, 'note')
+    const script = `#!/bin/sh\n[ "$1" = --help ] || [ -e ${note} ] && exit\nsleep 1000 &\necho $! >${note}\nwait\n`
+    await writeFile(join(place.root, 'bwrap'), script, { mode: 0o755 })
+    expect(await findBubblewrap({ ...place.whole, path: `${place.root}:/bin` })).toHaveProperty('launcher')
+    const child = Number(await readFile(note, 'utf8'))
+    expect(child).toBeGreaterThan(0)
+    await eventually(() => !existsSync(`/proc/${child}`))
+  })
 })
 
 /** Everywhere else the tests run as whoever runs them. */
