@@ -73,22 +73,40 @@ test('an HTML 502 is repeated where that cannot do harm, and a keyed request is 
   expect(requests).toBe(1)
 })
 
+/** Passes the request on, and breaks off its answer. */
+const lose: Answer = (request, response) => {
+  const { method, url: path, headers } = request
+  request.pipe(
+    requestWith(server.url + path, { method, headers }, (answer) => {
+      response.writeHead(answer.statusCode!, { ...answer.headers })
+      response.write('{"id"')
+      response.destroy()
+    }),
+  )
+}
+
 test('a response that was lost after the server has executed the request is asked for again, by its key', async () => {
   const client = connect()
-  answers = [
-    (request, response) => {
-      const { method, url: path, headers } = request
-      request.pipe(
-        requestWith(server.url + path, { method, headers }, (answer) => {
-          response.writeHead(201, { ...answer.headers })
-          response.write('{"id"')
-          response.destroy()
-        }),
-      )
-    },
-  ]
+  answers = [lose]
   await client.conversations.create({ user_id: 'lost' })
   expect(await client.conversations.count({ user_id: 'lost' })).toEqual({ count: 1 })
+})
+
+test('a message whose answer was lost is stored once, with and without an id, and as the first one', async () => {
+  const client = connect()
+  answers = [lose, lose]
+  const { id } = await client.conversations.create({ initial_message: 'first' })
+  const conversation = client.conversation(id)
+  answers = [lose, lose]
+  await conversation.send('second')
+  answers = [lose]
+  const third = { params: { id }, body: { message: 'third', client_message_id: 'm-3' } }
+  const { event_id } = await client.api.call('postMessage', third)
+  expect(await client.api.call('postMessage', third)).toMatchObject({ event_id })
+  const events = await conversation.listEvents({ types: ['UserMessage'] }).all()
+  expect(events.map(({ content }) => content)).toEqual(
+    ['first', 'second', 'third'].map((text) => [{ type: 'text', text }]),
+  )
 })
 
 test('a 429 of a proxy is repeated', async () => {

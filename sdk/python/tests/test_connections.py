@@ -17,10 +17,11 @@ from agent_server.transport import SseDecoder
 
 
 class CutProxy:
-    """Forwards connections to a port, and cuts all of them."""
+    """Forwards connections to a port, cuts all of them, and loses the next `lost_answers` answers."""
 
     def __init__(self, port: int) -> None:
         self._port = port
+        self.lost_answers = 0
         self._writers: set[asyncio.StreamWriter] = set()
 
     async def __aenter__(self) -> CutProxy:
@@ -43,13 +44,15 @@ class CutProxy:
             writer.transport.abort()
             return
         self._writers |= {writer, there}
-        await asyncio.gather(self._pipe(reader, there), self._pipe(upstream, writer))
+        await asyncio.gather(self._pipe(reader, there), self._pipe(upstream, writer, is_answer=True))
         self._writers -= {writer, there}
 
-    @staticmethod
-    async def _pipe(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def _pipe(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, *, is_answer: bool = False) -> None:
         with suppress(OSError):
             while data := await reader.read(65536):
+                if is_answer and self.lost_answers > 0:
+                    self.lost_answers -= 1
+                    writer.transport.abort()
                 writer.write(data)
         writer.close()
 
@@ -161,6 +164,18 @@ async def test_a_request_with_the_same_key_is_executed_once(server: Server) -> N
     async with Client(server.url, KEY) as client:
         made = [await client.call("POST", "/conversations", {}, idempotency_key="job-17") for _ in range(2)]
         assert made[0]["id"] == made[1]["id"]
+
+
+async def test_a_message_whose_answer_was_lost_is_stored_once(server: Server) -> None:
+    async with CutProxy(server.port) as proxy, Client(proxy.url, KEY) as client:
+        transport = await client.transport()
+        proxy.lost_answers = 1
+        made: Any = await transport.call("POST", "/conversations", {"initial_message": "first"}, keyed=True)
+        for message in ({"message": "second"}, {"message": "third", "client_message_id": "m-3"}):
+            proxy.lost_answers = 2
+            await transport.call("POST", f"/conversations/{made['id']}/messages", message, keyed=True)
+        events: list[Any] = [event async for event in client.list_events(made["id"], types=["UserMessage"])]
+        assert [event["content"][0]["text"] for event in events] == ["first", "second", "third"]
 
 
 async def test_errors_have_the_code_the_status_and_what_to_do(server: Server) -> None:
