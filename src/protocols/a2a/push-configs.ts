@@ -42,16 +42,23 @@ export async function checkPushConfig(
   await conversation.webhooks.check(request, (await replacedBy(conversation, start, config)).length)
 }
 
-/** Replaces the config with the same id, if any. Configs of tasks whose end was delivered are removed. */
-export async function putPushConfig({ conversation, start }: FoundTask, config: PushConfig): Promise<ShownConfig> {
+/**
+ * Replaces the config with the same id, if any; at the same address, it continues after what was delivered. Configs of tasks
+ * whose end was delivered are removed.
+ */
+export async function putPushConfig(task: FoundTask, config: PushConfig): Promise<ShownConfig> {
+  const { conversation, start } = task
   const { webhooks } = conversation
   const request = callbackFor(config)
+  const { url, headers } = request
   const replacedIds = await replacedBy(conversation, start, config)
   await webhooks.check(request, replacedIds.length)
-  for (const replacedId of replacedIds) await webhooks.remove(replacedId)
   const id = idOf(config, { conversationId: conversation.id, start })
+  const same = configsOf(task).find(({ callback, form }) => form.id === id && callback.url === url)?.callback
+  for (const replacedId of replacedIds) if (replacedId !== same?.id) await webhooks.remove(replacedId)
   const form = { protocol: PROTOCOL, id, start, context: contextOf(conversation) }
-  const { url } = await webhooks.createWithForm(request, form, start - 1)
+  if (same) await webhooks.update(same.id, { headers, enabled: true })
+  else await webhooks.createWithForm(request, form, start - 1)
   return shownConfig({ conversation, start }, { id, url })
 }
 

@@ -221,3 +221,27 @@ async function untilAsked(): Promise<void> {
   const before = await asked()
   await until('the request', async () => (await asked()) > before)
 }
+
+test('a config that is put again delivers nothing again, with a message that is sent again, too, and has the new token', async () => {
+  await using receiver = await startReceiver()
+  const client = await a2aClient(server.url)
+  const request = says({ text: 'do it' })
+  const configuration = { ...request.configuration!, taskPushNotificationConfig: configOf(receiver.url) }
+  const send = async (message: typeof request.message) => {
+    const answer = await client.sendMessage({ ...request, message, configuration })
+    if (!('artifacts' in answer)) throw new Error('no task')
+    return answer
+  }
+  const task = await send(request.message)
+  await receiver.untilReceived((all) => all.length > 0)
+  expect((await send(request.message)).id).toBe(task.id)
+  await client.createTaskPushNotificationConfig(configOf(receiver.url, { taskId: task.id }))
+  const next = await send(says({ text: 'touch it', contextId: task.contextId }).message)
+  await receiver.untilReceived((all) => all.some((one) => taskIn(one).id === next.id))
+  const token = 'another-token'
+  await client.createTaskPushNotificationConfig(configOf(receiver.url, { taskId: next.id, token }))
+  await client.cancelTask({ tenant: '', id: next.id, metadata: undefined })
+  await receiver.untilReceived((all) => statesIn(all).includes('TASK_STATE_CANCELED'))
+  expect(receiver.received.map((one) => taskIn(one).id)).toEqual([task.id, next.id, next.id])
+  expect(receiver.received.at(-1)!.headers).toMatchObject({ 'x-a2a-notification-token': token })
+})
