@@ -79,11 +79,11 @@ export class MessagePosts {
     const asksHooks = !promptHooks && hooks?.readsPrompts() === true
     // Neither is asked about a repeated request.
     const key = options !== undefined || asksHooks ? idempotency : undefined
-    const known = async () =>
+    const findAnswer = async () =>
       (clientMessage && (await this.#findKnown(messageOf(message), clientMessage))) ??
       (key && findEarlier(state.current.postedKeys, key, Date.now())?.answer)
-    const earlier = await known()
-    if (earlier) return earlier
+    const earlierAnswer = (clientMessage ?? key) && (await findAnswer())
+    if (earlierAnswer) return earlierAnswer
     const wish = options && (await this.#checkOptions(options, run))
     const queuedPost = { message: messageOf(message), run, afterSeq, wish, prepare, clientMessage }
     if (!asksHooks) {
@@ -95,7 +95,7 @@ export class MessagePosts {
     // This is out of turn, because hooks may take long.
     const content = partsOf(queuedPost.message.content)
     const post = (hooksAnswer: PromptHooks) => this.#postWithCommand(queuedPost, idempotency, hooksAnswer)
-    return await hooks.withPrompt(content, post, known)
+    return await hooks.withPrompt(content, post, findAnswer)
   }
 
   async #findKnown(message: UserInput, clientMessage: ClientMessage): Promise<MessageAnswer | undefined> {

@@ -25,6 +25,6 @@ export function createInFlight(): InFlight {
 export const keyInFlight = (details?: Record<string, unknown>) =>
   new Problem(
     'idempotency_in_flight',
-    'A request with this Idempotency-Key is in progress; wait for its response.',
+    'A request with this Idempotency-Key or client_message_id is in progress; wait for its response.',
     details && { details },
   )

@@ -84,16 +84,16 @@ export class ConversationHooks {
   /**
    * Calls the `UserPromptSubmit` hooks, and then `post`, after those of earlier messages. Throws the `Problem`
    * `blocked_by_hook` if one of them blocks the message; of the message nothing is stored then. No hook is called for a
-   * message that one of the earlier ones was: then it resolves to what `known` does.
+   * message that one of the earlier ones was: then it resolves to what `findAnswer` does.
    */
   async withPrompt<T>(
     parts: readonly UserPart[],
     post: (outcome: PromptHooks) => Promise<T>,
-    known: () => Promise<T | undefined> = async () => undefined,
+    findAnswer: () => Promise<T | undefined> = async () => undefined,
   ): Promise<T> {
     return await this.#prompts.run(async () => {
-      const knownPost = await known()
-      if (knownPost !== undefined) return knownPost
+      const earlierAnswer = await findAnswer()
+      if (earlierAnswer !== undefined) return earlierAnswer
       const { blocked, ...promptHooks } = await this.#hear(parts)
       if (!blocked) return await post(promptHooks)
       await this.#deps.emit(promptHooks.events)

@@ -82,7 +82,7 @@ export class Tasks {
     const { hooks, state } = this.#deps
     const prompts = hooks.current
     if (runnable.type !== 'AgentRun' || !prompts?.readsPrompts()) return await this.#post(task, idempotency)
-    const known = async () =>
+    const findTask = async () =>
       idempotency && findEarlier(state.current.postedKeys, idempotency, Date.now())
         ? await this.#post(task, idempotency)
         : undefined
@@ -92,7 +92,7 @@ export class Tasks {
       const message = { ...runnable.message, content: [...parts, ...context] }
       return this.#post({ ...task, runnable: { ...runnable, message } }, idempotency, promptHooks)
     }
-    return (await known()) ?? (await prompts.withPrompt(parts, post, known))
+    return (await findTask()) ?? (await prompts.withPrompt(parts, post, findTask))
   }
 
   #post({ title, runnable, afterSeq }: StoredTask, idempotency?: Idempotency, hooks?: PromptHooks): Promise<Task> {
