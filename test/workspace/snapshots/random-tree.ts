@@ -59,7 +59,7 @@ export function changeSomething(workdir: string, { below, pick }: Random): void 
       case 0:
         return fs.rmSync(at, { recursive: true, force: true })
       case 1:
-        return isLink(at) ? undefined : fs.chmodSync(at, pick([0o600, 0o644, 0o755, 0o700, 0o664, 0o775]))
+        return isLink(at) ? undefined : changeMode(at, pick([0o600, 0o644, 0o755, 0o700, 0o664, 0o775]))
       case 2:
         fs.mkdirSync(parent, { recursive: true })
         return fs.symlinkSync(pick(['../outside/secret', '/usr/missing', 'a', 'missing', '..']), at)
@@ -81,6 +81,12 @@ export function changeSomething(workdir: string, { below, pick }: Random): void 
   } catch {
     // It is not possible in this tree.
   }
+}
+
+/** Only root sees what is in a directory that nobody may enter, and the test has to. */
+function changeMode(at: Buffer, mode: number): void {
+  const mustEnter = process.getuid?.() !== 0 && fs.statSync(at).isDirectory()
+  fs.chmodSync(at, mustEnter ? mode | 0o100 : mode)
 }
 
 const isLink = (at: Buffer) => fs.lstatSync(at, { throwIfNoEntry: false })?.isSymbolicLink() === true
