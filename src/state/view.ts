@@ -81,11 +81,11 @@ const SHOWN = namesIn('shown')
 const shownBefore = new WeakMap<Settings, ShownSettings>()
 
 function shownSettings(settings: Settings): ShownSettings {
-  const known = shownBefore.get(settings)
-  if (known) return known
-  const shown = selectShown(settings)
-  shownBefore.set(settings, shown)
-  return shown
+  const knownSettings = shownBefore.get(settings)
+  if (knownSettings) return knownSettings
+  const selectedSettings = selectShown(settings)
+  shownBefore.set(settings, selectedSettings)
+  return selectedSettings
 }
 
 /** What is not set, or `false`, is left out. */

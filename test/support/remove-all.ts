@@ -21,7 +21,7 @@ export function removeAllSync(directory: string): void {
   }
 }
 
-/** Without output: files of programs that still end go away meanwhile. */
+/** Prints no errors: files of programs that still end go away meanwhile. */
 function allowChanges(directory: string): void {
   try {
     execFileSync('chmod', ['-R', 'u+rwX', directory], { stdio: 'ignore' })
