@@ -272,7 +272,7 @@ export class ConversationLimits {
     const isGrowing = quota.usedBytes > this.#overBytes + SLACK_BYTES
     this.#overBytes = isGrowing ? quota.usedBytes : Math.min(this.#overBytes, quota.usedBytes)
     const message = 'The command was ended, because it wrote more than the disk limit allows.'
-    if (this.#running.stopWriters(quota.usedBytes, { resource: 'disk', message })) this.#stoppedAt = performance.now()
+    if (this.#running.stopWriters(quota, { resource: 'disk', message })) this.#stoppedAt = performance.now()
     const hadTime = performance.now() - this.#stoppedAt > STOP_MS
     if (isGrowing && hadTime && !this.#running.areAny) await this.#endAll(tellEnded('disk', 'over its disk limit'))
   }

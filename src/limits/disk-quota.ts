@@ -47,6 +47,7 @@ export class DiskQuota {
   /** The free bytes of each root, at the last measurement. */
   #freeBytes: ReadonlyMap<string, number> = new Map()
   #measuredAt = -Infinity
+  #measuredFrom = -Infinity
   #tookMs = 0
   #lookedAt = -Infinity
   #measuring: Promise<void> | undefined
@@ -63,6 +64,11 @@ export class DiskQuota {
 
   get usedBytes(): number {
     return (this.#measuredBytes ?? 0) + this.#addedBytes
+  }
+
+  /** The time when the last measurement began, on the clock of `performance.now()`. */
+  get measuredFrom(): number {
+    return this.#measuredFrom
   }
 
   get isOver(): boolean {
@@ -162,6 +168,7 @@ export class DiskQuota {
     this.#largest = this.usedBytes > limitBytes ? await this.#tellLargest() : ''
     this.#freeBytes = free
     this.#measuredAt = performance.now()
+    this.#measuredFrom = began
     this.#tookMs = this.#measuredAt - began
   }
 

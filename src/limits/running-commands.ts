@@ -16,10 +16,16 @@ export type RunningCommand = {
   readonly [Symbol.dispose]: () => void
 }
 
+/** `measuredFrom`: the time when the measurement began. */
+type MeasuredDisk = { readonly usedBytes: number; readonly measuredFrom: number }
+
 type Running = {
   readonly stop: AbortController
   /** Undefined before it begins. */
   before: CgroupEvents | undefined
+  /** The time on the clock of `performance.now()`; Infinity before it begins. */
+  beganAt: number
+  /** What was used when it began. */
   diskBytes: number
   exceeded: ExceededLimit | undefined
 }
@@ -50,7 +56,13 @@ export class RunningCommands {
   add(signal: AbortSignal): RunningCommand {
     const { events, usedDiskBytes } = this.#options
     const stop = new AbortController()
-    const running: Running = { stop, before: undefined, diskBytes: usedDiskBytes(), exceeded: undefined }
+    const running: Running = {
+      stop,
+      before: undefined,
+      beganAt: Infinity,
+      diskBytes: usedDiskBytes(),
+      exceeded: undefined,
+    }
     const onAbort = () => stop.abort(signal.reason)
     signal.addEventListener('abort', onAbort)
     if (signal.aborted) onAbort()
@@ -59,6 +71,7 @@ export class RunningCommands {
       signal: stop.signal,
       begin() {
         running.before = events()
+        running.beganAt = performance.now()
         running.diskBytes = usedDiskBytes()
       },
       finish: (result) => this.#tell(running, result),
@@ -75,9 +88,13 @@ export class RunningCommands {
     for (const running of this.#running) running.exceeded ??= exceededLimit
   }
 
-  /** Stops the commands during which the disk limit was exceeded. Returns true if there were any. */
-  stopWriters(usedBytes: number, exceededLimit: ExceededLimit): boolean {
+  /**
+   * Stops the commands during which the disk limit was exceeded. Returns true if there were any. What was measured from a
+   * time before a command began is not of that command. `measuredFrom`: on the clock of `performance.now()`.
+   */
+  stopWriters({ usedBytes, measuredFrom }: MeasuredDisk, exceededLimit: ExceededLimit): boolean {
     const { diskBytes: limit = Infinity } = this.#options.limits
+    for (const one of this.#running) if (measuredFrom < one.beganAt) one.diskBytes = Math.max(one.diskBytes, usedBytes)
     const isWriter = (one: Running) => !one.exceeded && usedBytes > Math.max(limit, one.diskBytes + SLACK_BYTES)
     const writers = [...this.#running].filter(isWriter)
     for (const writer of writers) {

@@ -134,8 +134,7 @@ describe('what a server reports about its limits', () => {
     expect(result.error_message).toContain('limit of 30 processes')
   })
 
-  test('names what of it the kernel does not enforce', async () => {
-    if (!isRoot) return
+  test.runIf(isRoot)('names what of it the kernel does not enforce', async () => {
     await using scene = await setScene('bubblewrap', WITHOUT_CGROUPS)
     const { enforced_by } = (await scene.server.call('GET', '/info')).body.resource_limits
     expect(enforced_by).toEqual({
