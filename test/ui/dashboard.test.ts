@@ -73,29 +73,6 @@ describe('a person', () => {
     expect((await stage.server.call('DELETE', `/conversations/${id}`)).status).toBe(204)
   })
 
-  test('reads who was first when somebody else has decided', async () => {
-    const id = await stage.create({ title: 'two deciders', permission_mode: 'default' })
-    await post(id, 'decide')
-    const { page } = await openTab(browser, stage.server.url, { hash: `#/c/${id}` })
-    await page.waitForSelector('[data-request] button[data-key=a]:enabled')
-    const { items } = (await stage.server.call('GET', `/conversations/${id}/requests`)).body
-    const [call] = items[0].payload.tool_uses
-    await page.route('**/requests/*', async (route) => {
-      await stage.server.call('POST', `/conversations/${id}/requests/${items[0].request_id}`, {
-        kind: 'permission',
-        decisions: [{ tool_use_id: call.tool_use_id, input_hash: call.input_hash, behavior: 'deny' }],
-      })
-      await route.continue()
-    })
-    const allow = page.locator('[data-request] button[data-key=a]')
-    await until('an answer', async () => {
-      if (await allow.isEnabled({ timeout: 1000 }).catch(() => false))
-        await allow.click({ timeout: 1000 }).catch(() => {})
-      return await page.locator('text=/Answered by|Somebody else was first/').first().isVisible()
-    })
-    await page.context().close()
-  })
-
   test('starts an agent and follows it without a mouse', async () => {
     const { page, misdeeds } = await openTab(browser, stage.server.url)
     // The second key belongs to the first one for a moment only.

@@ -9,6 +9,9 @@ const MOVED_PX = 4
 
 let decidedAt = -Infinity
 
+/** Begins the pause before the next decision: what has the focus now is another card. */
+export const pauseDecisions = (): void => void (decidedAt = performance.now())
+
 /**
  * `content` names what the card shows. `isArmed`: the card has stood still for a moment. `decides` says whether a decision
  * counts now, and begins the pause before the next one.
@@ -31,9 +34,8 @@ export function useArmed(card: RefObject<HTMLElement | null>, content: string) {
     return () => clearInterval(timer)
   }, [content])
   const decides = (): boolean => {
-    const now = performance.now()
-    if (now - Math.max(look(), decidedAt) < ARMED_AFTER_MS) return false
-    decidedAt = now
+    if (performance.now() - Math.max(look(), decidedAt) < ARMED_AFTER_MS) return false
+    pauseDecisions()
     return true
   }
   return { isArmed: armedContent === content, decides }

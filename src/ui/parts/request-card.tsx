@@ -1,7 +1,6 @@
 /** What an agent asks a person, whole, and the buttons that answer it. */
 import type { ComponentChildren } from 'preact'
 import { useRef, useState } from 'preact/hooks'
-import { AgentServerError } from '../../client/client.ts'
 import type { BodyOf } from '../../client/client.ts'
 import type { OpenRequest, OpenRequestOf } from '../../contract/request.ts'
 import type { KindOfForm } from '../../contract/requests/request-forms.ts'
@@ -11,8 +10,9 @@ import { refreshRequests } from '../state/live.ts'
 import { singleKeys, texts } from '../state/preferences.ts'
 import { client, may, messageOf, ownProfiles } from '../state/session.ts'
 import { age, moment } from './amounts.ts'
-import { useArmed } from './armed.ts'
+import { pauseDecisions, useArmed } from './armed.ts'
 import { Calls, isLong } from './asked-calls.tsx'
+import { useFirstAnswer } from './first-answer.ts'
 import { now } from './now.ts'
 import { visible } from '../text/visible.ts'
 
@@ -20,25 +20,29 @@ type Answer = BodyOf<'answerRequest'>
 type Props = { readonly conversationId: string; readonly request: OpenRequest; readonly children?: ComponentChildren }
 
 export function RequestCard({ conversationId, request, children }: Props) {
-  const { already, moved } = texts.value
   const title = texts.value.inLanguage(titleOfRequest(request))
   const [fault, setFault] = useState<string>()
   const [isSent, setSent] = useState(false)
   const card = useRef<HTMLElement>(null)
   const { isArmed, decides } = useArmed(card, shownIn(request))
+  const leave = () => {
+    pauseDecisions()
+    focusNext(card.current)
+  }
+  const answersFirst = useFirstAnswer({ conversationId, request, card, leave })
   const send = async (body: Answer) => {
-    if (!decides()) return setFault(moved)
+    if (!decides()) return setFault(texts.value.moved)
     setSent(true)
     setFault(undefined)
+    let isDone = false
     try {
-      await client().conversation(conversationId).requests.answer(request.request_id, body)
+      isDone = await answersFirst(() => client().conversation(conversationId).requests.answer(request.request_id, body))
       focusNext(card.current)
     } catch (error) {
-      const isLate = error instanceof AgentServerError && error.status === 409
-      setFault(isLate ? already(messageOf(error)) : messageOf(error))
-      setSent(false)
+      setFault(messageOf(error))
     }
     await refreshRequests().catch(messageOf)
+    if (!isDone) setSent(false)
   }
   const answering = { send, canSend: isArmed && !isSent }
   return (

@@ -9,6 +9,7 @@ import { now } from '../parts/now.ts'
 import { attempt } from '../parts/notices.tsx'
 import { Plan } from '../parts/plan.tsx'
 import { RequestCard } from '../parts/request-card.tsx'
+import { wordsOfEnd } from '../parts/first-answer.ts'
 import { ToolCard } from '../parts/tool-card.tsx'
 import { VirtualRows } from '../parts/virtual-rows.tsx'
 import type { OpenConversation } from '../state/conversation.ts'
@@ -19,7 +20,7 @@ import { route } from '../state/route.ts'
 import { may } from '../state/session.ts'
 import { waitingSeqs } from '../state/unread.ts'
 import { Markdown } from '../text/markdown.tsx'
-import { short, visible } from '../text/visible.ts'
+import { short } from '../text/visible.ts'
 import { EventRow, Origin } from './event-row.tsx'
 
 export function Chat({ open }: { readonly open: OpenConversation }) {
@@ -122,16 +123,11 @@ const Row = memo(({ row, open, waiting }: RowProps) => {
 const isWaitingFor = ({ view }: OpenConversation): boolean => view.value?.status.startsWith('waiting') ?? false
 
 function RequestRow({ row: { request, end }, open }: { readonly row: RequestItem; readonly open: OpenConversation }) {
-  const { answeredBy, closed, inLanguage, you } = texts.value
   if (!end) return <RequestCard conversationId={open.id} request={requestOf(request)} />
-  const who =
-    end.type === 'RequestAnswered'
-      ? answeredBy(visible(end.key_name ?? (end.answered_by === 'user' ? you : end.answered_by)))
-      : closed(end.reason)
   return (
     <div class="event">
       <p class="quiet">
-        {inLanguage(titleOfRequest(request))}: {who}
+        {texts.value.inLanguage(titleOfRequest(request))}: {wordsOfEnd(end)}
       </p>
       <Origin event={request} open={open} name="" />
     </div>

@@ -39,6 +39,17 @@ export function onSummaryChange(listener: (change: SummaryChange) => void): () =
 /** A run that has finished or failed, by the event that says so. */
 export type EndedRun = { readonly id: string; readonly conversation_id: string; readonly status: 'finished' | 'error' }
 
+/** The answer to a request, or its end without one. */
+export type RequestEnd = EventOf<'RequestAnswered'> | EventOf<'RequestClosed'>
+
+const requestEndListeners = new Set<(end: RequestEnd) => void>()
+
+/** Calls `listener` with each answer to a request from now on. Returns a function that ends it. */
+export function onRequestEnd(listener: (end: RequestEnd) => void): () => void {
+  requestEndListeners.add(listener)
+  return () => void requestEndListeners.delete(listener)
+}
+
 const endListeners = new Set<(end: EndedRun) => void>()
 
 /** Calls `listener` with each run that ends from now on. Returns a function that ends it. */
@@ -106,6 +117,8 @@ async function followFirehose(signal: AbortSignal, readRequests: () => void, rea
       const change = { id: event.conversation_id, summary: isDeleted ? undefined : event.summary }
       for (const listener of listeners) listener(change)
     }
+    if (event.type === 'RequestAnswered' || event.type === 'RequestClosed')
+      for (const listener of requestEndListeners) listener(event)
     if (isOneOf(REQUEST_TYPES, event.type) || isDeleted) readRequests()
     if (isOneOf(COUNT_TYPES, event.type) || isDeleted) readCounts()
     if (event.type === 'StatusUpdate' && event.status !== event.previous_status) noticeStatus(event)

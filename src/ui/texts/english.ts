@@ -109,6 +109,7 @@ export const ENGLISH = {
   nothingSaid: 'Nothing has been said yet.',
   context: (share: string) => `${share} of the context used`,
   you: 'You',
+  somebodyWithMasterKey: 'somebody with the master key',
   output: 'Output',
   noOutput: 'No output',
   fullOutput: (path: string) => `The complete output is in ${path}.`,

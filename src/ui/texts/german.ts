@@ -111,6 +111,7 @@ export const GERMAN: Texts = {
   thoughts: 'Gedanken',
   context: (share) => `${share} des Kontexts benutzt`,
   you: 'Sie',
+  somebodyWithMasterKey: 'jemandem mit dem Hauptschlüssel',
   output: 'Ausgabe',
   noOutput: 'Keine Ausgabe',
   fullOutput: (path) => `Die ganze Ausgabe steht in ${path}.`,
