@@ -14,16 +14,16 @@ let browser: Browser
 let stage: Stage
 beforeAll(async () => {
   browser = await openBrowser()
-  stage = await setStage({ replies: [{ when: 'hello', turns: [{ text: 'Hello **there**.' }] }] }, {})
+  stage = await setStage({ replies: ['there', 'again'].map((when) => ({ when, turns: [{ text: `Hello **${when}**.` }] })) }, {})
 })
 afterAll(async () => {
   await browser.close()
   await stage[Symbol.asyncDispose]()
 })
 
-test('twenty tabs of one browser are live, and the next one loads', async () => {
+test('twenty tabs of one browser are live, the next one loads, and all of them go on being live', async () => {
   const id = await stage.create({ title: 'tabs' })
-  const { page: first, misdeeds } = await openTab(browser, stage.server.url)
+  const { page: first, misdeeds } = await openTab(browser, stage.server.url, { hash: '#/conversations' })
   const open = async (hash: string): Promise<Page> => {
     const page = await first.context().newPage()
     await page.goto(`${stage.server.url}/ui/${hash}`)
@@ -31,14 +31,23 @@ test('twenty tabs of one browser are live, and the next one loads', async () => 
     return page
   }
   const chats = await Promise.all(Array.from({ length: TABS / 2 }, () => open(`#/c/${id}`)))
-  const lists = await Promise.all(Array.from({ length: TABS / 2 - 1 }, () => open('#/conversations')))
-  await Promise.all(chats.map((page) => page.waitForSelector('.composer')))
-  await stage.say(id, 'hello')
-  await Promise.all(chats.map((page) => page.waitForSelector('.said strong:has-text("there")')))
-  await Promise.all(lists.map((page) => page.waitForSelector('.summary:has-text("Hello there.")')))
+  const lists = [
+    first,
+    ...(await Promise.all(Array.from({ length: TABS / 2 - 1 }, () => open('#/conversations')))),
+  ]
+  /** Resolves when each tab has an answer that was given after it was loaded. */
+  const hear = async (word: string) => {
+    await Promise.all(chats.map((page) => page.waitForSelector('.composer')))
+    await Promise.all(lists.map((page) => page.waitForSelector('.summary')))
+    await stage.say(id, word)
+    await Promise.all(chats.map((page) => page.waitForSelector(`.said strong:has-text("${word}")`)))
+    await Promise.all(lists.map((page) => page.waitForSelector(`.summary:has-text("Hello ${word}.")`)))
+  }
+  await hear('there')
   expect(first.context().pages().length).toBe(TABS)
-  const next = await open(`#/c/${id}`)
-  await next.waitForSelector('.said strong:has-text("there")')
+  chats.push(await open(`#/c/${id}`))
+  await hear('again')
+  expect(first.context().pages().length).toBe(TABS + 1)
   expect(misdeeds).toEqual([])
   await first.context().close()
 })
