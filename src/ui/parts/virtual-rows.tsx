@@ -1,5 +1,7 @@
 /** A long list of which only the rows in sight are in the page. */
+import type { Range } from '@tanstack/virtual-core'
 import {
+  defaultRangeExtractor,
   elementScroll,
   measureElement,
   observeElementOffset,
@@ -8,6 +10,7 @@ import {
 } from '@tanstack/virtual-core'
 import type { ComponentChildren } from 'preact'
 import { useLayoutEffect, useReducer, useRef, useState } from 'preact/hooks'
+import { heldRowIn, holdRow } from './held-row.ts'
 
 type Props<Row> = {
   readonly rows: readonly Row[]
@@ -35,14 +38,19 @@ const NEAR = 5
 const END_PX = 40
 
 export function VirtualRows<Row>(props: Props<Row>) {
-  const { rows, keyOf, draw, label, follows = false, after, target, role = 'list' } = props
+  const { rows, keyOf, draw, label, after, target, role = 'list' } = props
   const scroller = useRef<HTMLDivElement>(null)
   const [, redraw] = useReducer((drawCount: number) => drawCount + 1, 0)
   const latest = useRef(props)
+  // The end of a conversation goes on moving what somebody has pressed there, unless it is a request.
+  const held = heldRowIn(scroller.current, props.follows === undefined ? '.placed' : '[data-request]')
+  const heldRow = held && latest.current.rows[held.index]
+  const heldIndex = heldRow === undefined ? -1 : rows.findIndex((row) => keyOf(row) === keyOf(heldRow))
+  const follows = props.follows === true && !held
   latest.current = props
   // A list that follows begins at its end, or at a target: before it is there, its first rows are not what somebody reads.
   const hasBegun = useRef(false)
-  const isAtEnd = useRef(follows)
+  const isAtEnd = useRef(props.follows === true)
   const offset = useRef(0)
   const options = {
     count: rows.length,
@@ -53,20 +61,27 @@ export function VirtualRows<Row>(props: Props<Row>) {
       return row === undefined ? index : keyOf(row)
     },
     overscan: 6,
+    // What has the focus stays in the page, however far somebody scrolls.
+    rangeExtractor: (range: Range) => {
+      const indexes = defaultRangeExtractor(range)
+      return heldIndex === -1 || indexes.includes(heldIndex) ? indexes : [...indexes, heldIndex]
+    },
     scrollToFn: elementScroll,
     observeElementRect,
     observeElementOffset,
     measureElement,
-    ...(props.follows !== undefined && {
-      anchorTo: 'end' as const,
-      followOnAppend: follows,
-      scrollEndThreshold: END_PX,
-    }),
+    ...(props.follows !== undefined &&
+      !held && {
+        anchorTo: 'end' as const,
+        followOnAppend: follows,
+        scrollEndThreshold: END_PX,
+      }),
     onChange: (list: Virtualizer<HTMLDivElement, HTMLElement>) => {
       redraw(undefined)
       const top = list.scrollOffset ?? 0
       // Only who scrolls up leaves the end: a window that changes its size, and rows that turn out to be taller, do not.
-      isAtEnd.current = list.isAtEnd(END_PX) || (follows && isAtEnd.current && top >= offset.current)
+      const { follows } = latest.current
+      isAtEnd.current = list.isAtEnd(END_PX) || (follows === true && isAtEnd.current && top >= offset.current)
       offset.current = top
       hasBegun.current ||= props.follows === undefined || list.isAtEnd(END_PX) || isInRange(list, latest.current)
       if (hasBegun.current) notice(list, latest.current, isAtEnd.current)
@@ -77,6 +92,7 @@ export function VirtualRows<Row>(props: Props<Row>) {
   useLayoutEffect(() => list._didMount(), [])
   useLayoutEffect(() => list._willUpdate())
   useLayoutEffect(() => forgetHeights(list, rows, keyOf))
+  useLayoutEffect(() => holdRow(scroller.current, held))
   useLayoutEffect(() => {
     if (follows) list.scrollToEnd()
   }, [rows.length > 0])

@@ -126,7 +126,16 @@ async function followFirehose(signal: AbortSignal, readRequests: () => void, rea
 }
 
 export async function refreshRequests(): Promise<void> {
-  waiting.value = await client().conversations.requests({ kinds: KINDS_FOR_PEOPLE, limit: MOST })
+  const page = await client().conversations.requests({ kinds: KINDS_FOR_PEOPLE, limit: MOST })
+  waiting.value = { ...page, items: inPlace(page.items) }
+}
+
+/** What arrives comes after what is shown, which somebody may be about to press: of several instances, one may be behind. */
+function inPlace(items: readonly WaitingRequest[]): WaitingRequest[] {
+  const shownIds = (forPeople.peek() ?? []).map(({ request }) => request.request_id)
+  const place = ({ request }: WaitingRequest) =>
+    shownIds.indexOf(request.request_id) + 1 || items.length + shownIds.length
+  return items.toSorted((a, b) => place(a) - place(b))
 }
 
 /** Calls at once, and again when it was called meanwhile: never two at a time. */
