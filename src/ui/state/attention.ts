@@ -7,7 +7,7 @@ import { forPeople, howManyWait, onRunEnd } from './live.ts'
 import type { EndedRun } from './live.ts'
 import { mutedConversations } from './muted.ts'
 import { hidesContent, notifications, texts } from './preferences.ts'
-import { notifyOnce, showSight } from './notifications.ts'
+import { closeNotifications, notifyOnce, showSight } from './notifications.ts'
 import { client, messageOf } from './session.ts'
 
 const NAME = 'agent-server'
@@ -30,7 +30,12 @@ export function callForAttention(): () => void {
     for (const waiting of requests)
       if (!before.has(waiting.request.request_id)) untracked(() => notifyOfRequest(waiting))
   })
-  const ends = [stopRequests, onRunEnd(notifyOfEnd), showSight()]
+  const callNoMore = () => {
+    document.title = NAME
+    showDot(false)
+    closeNotifications()
+  }
+  const ends = [stopRequests, onRunEnd(notifyOfEnd), showSight(), callNoMore]
   return () => ends.forEach((end) => end())
 }
 

@@ -81,9 +81,6 @@ const isOneOf = (types: readonly string[], type: string): boolean => types.inclu
 
 /** Follows the server until the signal aborts. */
 export async function followServer(signal: AbortSignal): Promise<void> {
-  // A login sees nothing of the one before it.
-  waiting.value = undefined
-  announcement.value = ''
   const readRequests = bundle(() => refreshRequests())
   const readCounts = bundle(async () => void (countVersion.value += 1), COUNT_PAUSE_MS)
   // This also reads before there is a connection. What happens between the two readings is in the second one.

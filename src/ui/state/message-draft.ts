@@ -3,12 +3,8 @@ import { signal } from '@preact/signals'
 import type { ConversationHandle } from '../../client/client.ts'
 import { draftOf, remember, rememberedValue } from './remembered.ts'
 import { SameRequest } from './same-request.ts'
-import { session } from './session.ts'
 
 const drafts = new Map<string, MessageDraft>()
-
-// Those of a login are not shown to another one. The browser keeps them for the person who has written them.
-session.subscribe(() => drafts.clear())
 
 export function messageDraftOf(conversationId: string): MessageDraft {
   const draft = drafts.get(conversationId) ?? new MessageDraft(conversationId)
@@ -34,7 +30,7 @@ class MessageDraft {
 
   write(text: string): void {
     this.#show(text)
-    if (drafts.get(this.#id) === this) remember(draftOf(this.#id), text)
+    remember(draftOf(this.#id), text)
   }
 
   /** Puts a message that was taken back before what is written, to be edited. */

@@ -38,8 +38,17 @@ const isFirstTab = (tag: string): Promise<boolean> =>
     navigator.locks.request(`${NOTIFIED} ${tag}`, { ifAvailable: true }, take).catch(reject)
   })
 
+const shown = new Set<Notification>()
+
+/** Closes those that this tab has shown. */
+export function closeNotifications(): void {
+  for (const notification of shown) notification.close()
+}
+
 function notifyOf({ tag, conversationId, title, body }: DesktopNotice): void {
   const notification = new Notification(title, { body: body.slice(0, MAX_TEXT), tag })
+  shown.add(notification)
+  notification.addEventListener('close', () => shown.delete(notification))
   notification.addEventListener('click', () => {
     window.focus()
     show('c', conversationId)

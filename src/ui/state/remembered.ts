@@ -1,4 +1,5 @@
 /** Keeps values of this page in the browser. A browser that keeps nothing is one where everything is new each time. */
+import { LOGIN_VALUE_NAME } from '../../contract/values/login-value.ts'
 
 /** Servers below other paths of this host have their own values. The page is at `ui/` below that of its server. */
 function storedName(name: string): string {
@@ -14,8 +15,22 @@ export function rememberedValue(name: string): string | undefined {
   }
 }
 
+/** The key or kind of key whose values the others are. */
+const OWNER = 'writer'
+
+/** What belongs to the browser, whoever logs in. All other values belong to who has logged in. */
+const OF_BROWSER: readonly string[] = [LOGIN_VALUE_NAME, OWNER, 'language', 'look', 'single-keys']
+
+let owner: string | undefined
+
 /** Undefined forgets it. */
 export function remember(name: string, value: string | undefined): void {
+  // What was begun in a login may end after it, when somebody else has logged in, maybe in another tab.
+  const isOwn = owner !== undefined && rememberedValue(OWNER) === owner
+  if (isOwn || OF_BROWSER.includes(name)) store(name, value)
+}
+
+function store(name: string, value: string | undefined): void {
   try {
     if (value === undefined || value === '') localStorage.removeItem(storedName(name))
     else localStorage.setItem(storedName(name), value)
@@ -37,24 +52,33 @@ const DRAFT = 'draft '
 
 export const draftOf = (id: string) => DRAFT + id
 
-export function forgetDrafts(): void {
+export const forgetDrafts = (): void => forget((name) => name.startsWith(DRAFT))
+
+/**
+ * Values belong to who has logged in: those of somebody else are forgotten. Returns whether there were any, which this page
+ * may have read.
+ */
+export function keepValuesOf(nextOwner: string): boolean {
+  const formerOwner = rememberedValue(OWNER)
+  owner = nextOwner
+  if (formerOwner === nextOwner) return false
+  forget((name) => !OF_BROWSER.includes(name))
+  remember(OWNER, nextOwner)
+  return formerOwner !== undefined
+}
+
+/** Called when the login has ended. */
+export const keepNoValues = (): void => void (owner = undefined)
+
+/** Servers below other paths of this host keep theirs. */
+function forget(isMeant: (name: string) => boolean): void {
   try {
-    for (const name of Object.keys(localStorage)) if (isOwnDraft(name)) localStorage.removeItem(name)
+    for (const stored of Object.keys(localStorage)) {
+      // No name has a slash after a space, as a path has.
+      const [name = ''] = stored.split(' /', 1)
+      if (stored === storedName(name) && isMeant(name)) localStorage.removeItem(stored)
+    }
   } catch {
     // There are none.
   }
-}
-
-/** What a draft is of does not begin with a slash, as a path does. */
-function isOwnDraft(name: string): boolean {
-  const [ownName = ''] = name.split(' /', 1)
-  return name.startsWith(DRAFT) && name === storedName(ownName)
-}
-
-const OWNER = 'writer'
-
-/** Drafts belong to who has logged in. Somebody else neither sees nor continues them. */
-export function keepDraftsOf(owner: string): void {
-  if (rememberedValue(OWNER) !== owner) forgetDrafts()
-  remember(OWNER, owner)
 }

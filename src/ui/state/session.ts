@@ -6,7 +6,7 @@ import type { ReplyOf, StreamSource } from '../../client/client.ts'
 import type { Scope as KeyScope } from '../../contract/key.ts'
 import { LOGIN_VALUE_NAME } from '../../contract/values/login-value.ts'
 import { visible } from '../text/visible.ts'
-import { forgetDrafts, keepDraftsOf, onOtherTab, remember, rememberedValue } from './remembered.ts'
+import { forgetDrafts, keepNoValues, keepValuesOf, onOtherTab, remember, rememberedValue } from './remembered.ts'
 import { serverNow, timedFetch } from './server-time.ts'
 
 export type PageSession = {
@@ -66,6 +66,8 @@ export async function logIn(
   credential: { readonly key: string } | { readonly code: string },
   isReader = false,
 ): Promise<void> {
+  // Its answer ends the cookie.
+  await ending
   const createdLogin = await clientWith({}).logins.create({ ...credential, ...(isReader && { scopes: ['read'] }) })
   remember(LOGIN_VALUE_NAME, createdLogin.value)
   await begin(createdLogin.value)
@@ -113,17 +115,33 @@ const isAway = (error: unknown): boolean =>
     ? error.status === undefined || error.status >= 500
     : error instanceof DOMException && error.name === 'TimeoutError'
 
+/** Whether somebody was logged in since the page was loaded. */
+let wasUsed = false
+
+/** A page is that of one login: with another one, it is loaded again, so that nothing that it knows, or still asks for, is left. */
 async function begin(value: string): Promise<void> {
   const headers = { 'X-Login': value }
   try {
     const me = await clientWith(headers, 0).me({ signal: AbortSignal.timeout(ANSWERED_MS) })
-    keepDraftsOf(me.key_id ?? me.kind)
+    const hasReadOthers = keepValuesOf(me.key_id ?? me.kind)
+    if (wasUsed || hasReadOthers) return await loadAgain()
+    wasUsed = true
     session.value = { client: clientWith(headers), value, me }
   } catch (error) {
     if (isRefused(error)) forgetValue(value)
     throw error
   }
 }
+
+/** Never returns. */
+function loadAgain(): Promise<never> {
+  location.reload()
+  return new Promise(() => {})
+}
+
+session.subscribe((value) => {
+  if (!value) keepNoValues()
+})
 
 /** Another tab may have logged in again. */
 function forgetValue(value: string | undefined): void {
@@ -137,12 +155,17 @@ onOtherTab(LOGIN_VALUE_NAME, (value) => {
 
 const isRefused = (error: unknown): boolean => error instanceof AgentServerError && error.status === 401
 
+let ending: Promise<unknown> | undefined
+
 /** Ends the login at the server, too. */
 export async function logOut(): Promise<void> {
   const { client, me } = session.value ?? {}
   forgetDrafts()
   forget()
-  if (me?.login_id !== undefined) await client?.logins.delete(me.login_id)
+  if (me?.login_id === undefined) return
+  const ended = client?.logins.delete(me.login_id)
+  ending = ended?.catch(() => {})
+  await ended
 }
 
 /** Drafts stay for the next login with the same key. */
