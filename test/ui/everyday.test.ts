@@ -164,6 +164,7 @@ test('an event is copied as a command that works, and a fork begins at it', asyn
   await message.locator('text=Copy as curl').click()
   await page.waitForSelector('.notice:has-text("Copied")')
   const command = await page.evaluate<string>('navigator.clipboard.readText()')
+  expect(command).toMatch(/ '[^']*'$/)
   const printed = execFileSync('sh', ['-c', command.replace('curl', 'curl -sS')], { env: { ...process.env, KEY } })
   expect(JSON.parse(String(printed))).toMatchObject({ type: 'UserMessage', conversation_id: id })
   await message.locator('text=Fork from here').click()

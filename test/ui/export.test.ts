@@ -61,7 +61,10 @@ test('a conversation that does not fit into one part of memory is whole, and in 
   expect(seqs.length).toBe(400)
 })
 
-/** What a viewer makes of a document with this answer: the names of all elements that Markdown alone does not make. */
+/**
+ * What a viewer makes of a document with this answer: the names of all elements that Markdown alone does not make, and the
+ * targets of links that lead neither to a page nor to mail.
+ */
 async function elementsIn(text: string): Promise<string[]> {
   const title = '<svg onload=alert(1)> ![a](http://x.test/y)'
   const document = await exported(
@@ -75,8 +78,11 @@ async function elementsIn(text: string): Promise<string[]> {
   const html = await marked.parse(document)
   expect(html).toContain('<h2>Agent</h2>')
   const drawn = [...html.matchAll(/class="language-([^"]*)"/g)].filter(([, language]) => language === 'mermaid')
+  const targets = [...html.matchAll(/href="([^"]*)"/g)].filter(
+    ([, target = '']) => !/^(?:https?:\/\/|mailto:)/i.test(target),
+  )
   const elements = [...html.matchAll(/<([a-z!?][^\s>/]*)/gi)].filter(([, name = '']) => !OF_MARKDOWN.test(name))
-  return [...elements, ...drawn].map(([, name = '']) => name)
+  return [...elements, ...drawn, ...targets].map(([, name = '']) => name)
 }
 
 const OF_MARKDOWN = /^(?:h\d|p|blockquote|ul|ol|li|code|pre|em|strong|del|a|hr|br|table|thead|tbody|tr|th|td|input)$/
@@ -114,7 +120,41 @@ test('a viewer of the document loads no image and finds no HTML, and code is who
   for (const other of others) expect([other, await elementsIn(other)]).toEqual([other, []])
 })
 
-test('a viewer finds no HTML and no drawing in what random marks of Markdown make of it', async () => {
+test('links of the document lead to pages and mail only, in whatever way their target is written', async () => {
+  const hostile = [
+    'javascript:alert(1)',
+    'data:text/html,<b>',
+    'vbscript:x',
+    'file:///etc/passwd',
+    '//x.test/share',
+    '#x',
+    'a.md',
+  ]
+  const written = hostile.flatMap((target) => [
+    `[a](${target})`,
+    `[a](<${target}>)`,
+    `[a](\n${target})`,
+    `[a]( ${target} "title")`,
+    `[a](${target.replace(':', '&colon;')})`,
+    `[a](${target.replace(/^./, (first) => `&#${first.charCodeAt(0)};`)})`,
+    `[a](${target.toUpperCase()})`,
+    `![a](${target})`,
+    `[![a](http://x.test)](${target})`,
+    `[a][b]\n\n[b]: ${target}`,
+    `[a]\n\n[a]:\n${target}`,
+    `<${target}>`,
+    `[a]\`(${target}) <b\``,
+    `| [a](${target}) |\n|-|`,
+  ])
+  for (const text of written) expect([text, await elementsIn(text)]).toEqual([text, []])
+  const document = await exported(
+    handle([{ type: 'AssistantMessage', text: '[page](https://x.test/a) and [mail](mailto:a@x.test), `a[0](1)`' }]),
+    'links',
+  )
+  expect(document).toContain('> [page](https://x.test/a) and [mail](mailto:a@x.test), a[0]&#40;1)')
+})
+
+test('a viewer finds no HTML, no drawing and no other link in what random marks of Markdown make of it', async () => {
   const marks = [
     '`',
     '``',
@@ -127,6 +167,9 @@ test('a viewer finds no HTML and no drawing in what random marks of Markdown mak
     '<img src=x>',
     '![a](http://x.test)',
     '![a][b]',
+    '[a](javascript:x)',
+    '(data:x)',
+    ']',
     '<!-- ',
     '-->',
   ]

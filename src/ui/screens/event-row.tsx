@@ -172,7 +172,8 @@ export function Origin({ event, open, name, children }: OriginProps) {
   }
   const copy = async () => {
     const url = new URL(`../conversations/${open.id}/events/${event.id}`, location.href).href
-    await navigator.clipboard.writeText(`curl -H "Authorization: Bearer $KEY" ${url}`)
+    // The path of a proxy may have characters that a shell would read.
+    await navigator.clipboard.writeText(`curl -H "Authorization: Bearer $KEY" '${url.replaceAll("'", '%27')}'`)
     notify(copied)
   }
   return (

@@ -1,6 +1,7 @@
 /**
  * Markdown that was written by somebody who may be hostile, for viewers of which nothing is known: it keeps its format, but
- * no image is loaded and nothing is HTML. Code keeps its characters where all viewers see code. Pure.
+ * no image is loaded, nothing is HTML, and links lead to pages and mail only. Code keeps its characters where all viewers see
+ * code. Pure.
  */
 
 /** Viewers colour the code of these languages, and draw that of some others. */
@@ -32,7 +33,9 @@ export function inertMarkdown(text: string): string {
 }
 
 const TAGS = /<(?=[a-z/!?])/gi
-const DANGERS = /<[a-z/!?]|!\[|\]:/i
+/** What begins the target of a link, unless that is a page or mail: a target without a scheme may be a file of the reader. */
+const TARGETS = /(?<=\])\((?!https?:\/\/|mailto:)/gi
+const DANGERS = /<[a-z/!?]|!\[|\]:|\]\((?!https?:\/\/|mailto:)/i
 const SPANS = /(?<!`)(`+)(?!`)(.*?)(?<!`)\1(?!`)/g
 
 /**
@@ -46,6 +49,7 @@ const inertLine = (line: string): string =>
     .replaceAll(TAGS, '&lt;')
     .replaceAll('![', '&#33;[')
     .replaceAll(']:', ']&#58;')
+    .replaceAll(TARGETS, '&#40;')
     .replace(BACKTICKS, nameLanguage)
     .replace(TILDES, nameLanguage)
 
