@@ -1,9 +1,10 @@
 /** The frame around every screen: where one can go, whether the server answers, and the screen itself. */
 import { useEffect, useLayoutEffect, useState } from 'preact/hooks'
 import { Dialogs } from './parts/dialogs.tsx'
+import type * as ConversationModule from './screens/conversation.tsx'
+import { useLoaded, WhenLoaded } from './parts/loaded.tsx'
 import { Notices } from './parts/notices.tsx'
 import { Costs } from './screens/costs.tsx'
-import { Conversation } from './screens/conversation.tsx'
 import { Conversations } from './screens/conversations.tsx'
 import { Inbox } from './screens/inbox.tsx'
 import { Login } from './screens/login.tsx'
@@ -23,7 +24,8 @@ import { clock } from './parts/amounts.ts'
 export function App() {
   const [isReady, setReady] = useState(false)
   const [fault, setFault] = useState<string>()
-  useEffect(() => {
+  // Effects that ask the server run before something is drawn: those after it wait for a frame, each.
+  useLayoutEffect(() => {
     const enter = () =>
       void resume()
         .catch((error: unknown) => setFault(messageOf(error)))
@@ -82,7 +84,8 @@ function Frame() {
   useEffect(() => {
     const abort = new AbortController()
     void followServer(abort.signal)
-    const ends = [callForAttention(), watchVersion(), () => abort.abort()]
+    const loading = setTimeout(() => void loadConversation().catch(() => {}), LOAD_AFTER_MS)
+    const ends = [callForAttention(), watchVersion(), () => abort.abort(), () => clearTimeout(loading)]
     return () => ends.forEach((end) => end())
   }, [client])
   return (
@@ -166,13 +169,27 @@ function Navigation() {
 
 function Screen() {
   const [first, id] = route.value.path
-  if (first === 'c' && id !== undefined) return <Conversation key={id} id={id} />
+  if (first === 'c' && id !== undefined) return <LateConversation id={id} />
   if (first === 'conversations') return <Conversations />
   if (first === 'new' && mayCreate()) return <New />
   if (first === 'costs') return <Costs />
   if (first === 'webhooks') return <Webhooks />
   if (first === 'server') return <Server />
   return first === 'settings' ? <Preferences /> : <Inbox />
+}
+
+/** What the first screen needs comes first, milliseconds. */
+const LOAD_AFTER_MS = 500
+
+let conversationModule: typeof ConversationModule | undefined
+
+/** Half of the code of the page is that of a conversation: the lists do not wait for it. */
+const loadConversation = async () => (conversationModule ??= await import('./screens/conversation.tsx'))
+
+function LateConversation({ id }: { readonly id: string }) {
+  const loaded = useLoaded(loadConversation, [])
+  const { Conversation } = conversationModule ?? {}
+  return Conversation ? <Conversation key={id} id={id} /> : <WhenLoaded of={loaded} draw={() => null} />
 }
 
 /** Icons of one stroke on a grid of 16 px, in the colour of the text around them. */

@@ -134,3 +134,27 @@ test('a tab whose login another tab has ended or replaced shows nothing of it an
   expect(await old.locator('nav.places').count()).toBe(0)
   await old.context().close()
 })
+
+test('a page that is loaded again does not wait for whose its login is, and follows what the server says about it', async () => {
+  const { key, id } = await makeKey({})
+  await stage.create({ title: 'at once' })
+  const { page } = await openTab(browser, stage.server.url, { key, hash: '#/conversations' })
+  const isAnswered = Promise.withResolvers<void>()
+  await page.route('**/me', async (route) => {
+    await isAnswered.promise
+    const response = await route.fetch()
+    await route.fulfill({ response, json: { ...(await response.json()), scopes: ['read'] } })
+  })
+  await page.reload()
+  await page.waitForSelector('.summary:has-text("at once")')
+  expect(await page.locator('nav.places >> text=New').count()).toBe(1)
+  isAnswered.resolve()
+  await page.waitForSelector('nav.places >> text=New', { state: 'detached' })
+  await page.unroute('**/me')
+  await page.goto('about:blank')
+  await stage.server.call('DELETE', `/keys/${id}`)
+  await page.goto(`${stage.server.url}/ui/#/conversations`)
+  await page.waitForSelector('[name=password]')
+  expect(await page.evaluate(`localStorage.getItem('me')`)).toBeNull()
+  await page.context().close()
+})

@@ -42,6 +42,8 @@ test('a page whose server is away says so instead of asking for a key, and conti
   await page.unroute('**/me')
   await page.waitForSelector('nav.places')
   await page.waitForSelector('.lost', { state: 'detached' })
+  // A page that knows nothing about its login says that it waits.
+  await page.evaluate(`localStorage.removeItem('me')`)
   await page.route('**/me', () => {})
   await page.reload()
   await page.waitForSelector('main .loading')

@@ -21,13 +21,13 @@ test('the page has no schemas', () => {
   expect(modules.filter((path) => path.includes('/node_modules/zod/'))).toEqual([])
 })
 
-test('the first screen is at most 110 kB, and everything at most 300 kB, with gzip', () => {
+test('the first screen is at most 75 kB, and everything at most 300 kB, with gzip', () => {
   const sizeOf = (name: string) => statSync(join(pageFolder(), name)).size
   const first = [...readFileSync(join(pageFolder(), 'index.html'), 'utf8').matchAll(/(?:src|href)="([^"/]+)"/g)].map(
     ([, name]) => `${name}.gz`,
   )
   expect(first.length).toBeGreaterThan(2)
-  expect(first.reduce((sum, name) => sum + sizeOf(name), 0)).toBeLessThan(110 * KILOBYTE)
+  expect(first.reduce((sum, name) => sum + sizeOf(name), 0)).toBeLessThan(75 * KILOBYTE)
   const all = readdirSync(pageFolder()).filter((name) => name.endsWith('.gz'))
   expect(all.reduce((sum, name) => sum + sizeOf(name), 0)).toBeLessThan(300 * KILOBYTE)
 })

@@ -1,6 +1,6 @@
 /** Something that is read once, with its states: it loads, it failed, it is there. */
 import type { ComponentChildren } from 'preact'
-import { useEffect, useState } from 'preact/hooks'
+import { useLayoutEffect, useState } from 'preact/hooks'
 import { texts } from '../state/preferences.ts'
 import { messageOf } from '../state/session.ts'
 
@@ -10,7 +10,7 @@ type Reading<T> = { readonly value?: T | undefined; readonly fault?: string | un
 export function useLoaded<T>(read: (signal: AbortSignal) => Promise<T>, keys: readonly unknown[]) {
   const [reading, setReading] = useState<Reading<T>>({})
   const [attempt, setAttempt] = useState(0)
-  useEffect(() => {
+  useLayoutEffect(() => {
     const abort = new AbortController()
     read(abort.signal).then(
       (value) => !abort.signal.aborted && setReading({ value }),

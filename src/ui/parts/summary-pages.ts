@@ -1,5 +1,5 @@
 /** A list of conversations as far as somebody has scrolled. It is read once, and then follows what the server sends. */
-import { useEffect, useRef, useState } from 'preact/hooks'
+import { useLayoutEffect, useRef, useState } from 'preact/hooks'
 import type { ConversationSummary } from '../../contract/conversations/summary.ts'
 import { onSummaryChange } from '../state/live.ts'
 import { client, connections, messageOf } from '../state/session.ts'
@@ -33,7 +33,7 @@ export function useSummaries(filter: SummaryFilter, firstRows: number) {
   const apply = (before: readonly ConversationSummary[], change: SummaryChange) =>
     withChange(before, change, { filter, isWhole: next.current === undefined })
 
-  useEffect(
+  useLayoutEffect(
     () =>
       onSummaryChange((change) => {
         changes.current?.push(change)
@@ -41,7 +41,7 @@ export function useSummaries(filter: SummaryFilter, firstRows: number) {
       }),
     [key],
   )
-  useEffect(() => {
+  useLayoutEffect(() => {
     const abort = new AbortController()
     const readFirst = async () => {
       changes.current = []

@@ -1,7 +1,7 @@
 /** One conversation: its end, live, and its other tabs. */
 import { titleOf } from '../../contract/events/call-title.ts'
 import type { Scope } from '../../contract/key.ts'
-import { useEffect, useState } from 'preact/hooks'
+import { useEffect, useLayoutEffect, useState } from 'preact/hooks'
 import { Action } from '../parts/action.tsx'
 import { Blank } from '../parts/blank.tsx'
 import { StatusMark } from '../parts/status.tsx'
@@ -32,7 +32,7 @@ const isAllowed = (tab: Tab): boolean => {
 
 export function Conversation({ id }: { readonly id: string }) {
   const [open, setOpen] = useState<OpenConversation>()
-  useEffect(() => {
+  useLayoutEffect(() => {
     const openedConversation = new OpenConversation(id)
     setOpen(openedConversation)
     void openedConversation.open()

@@ -120,17 +120,69 @@ let wasUsed = false
 
 /** A page is that of one login: with another one, it is loaded again, so that nothing that it knows, or still asks for, is left. */
 async function begin(value: string): Promise<void> {
-  const headers = { 'X-Login': value }
+  const isEarly = beginEarly(value)
   try {
-    const me = await clientWith(headers, 0).me({ signal: AbortSignal.timeout(ANSWERED_MS) })
+    const me = await clientWith({ 'X-Login': value }, 0).me({ signal: AbortSignal.timeout(ANSWERED_MS) })
+    if (isEarly) return update(value, me)
     const hasReadOthers = keepValuesOf(me.key_id ?? me.kind)
     if (wasUsed || hasReadOthers) return await loadAgain()
-    wasUsed = true
-    session.value = { client: clientWith(headers), value, me }
+    start(value, me)
   } catch (error) {
     if (isRefused(error)) forgetValue(value)
+    // Who continues later continues the same login.
+    else if (isEarly) wasUsed = false
+    if (isEarly && session.peek()?.value === value) session.value = undefined
     throw error
   }
+}
+
+type Me = PageSession['me']
+
+function start(value: string, me: Me): void {
+  wasUsed = true
+  remember(ME, JSON.stringify({ value, me }))
+  session.value = { client: clientWith({ 'X-Login': value }), value, me }
+}
+
+/** What the server has said about a login, with its value. */
+const ME = 'me'
+let isLoaded = false
+
+/**
+ * A page that is loaded again begins with what the server has said about its login before, instead of waiting until it says so
+ * again. Returns false if it has said nothing.
+ */
+function beginEarly(value: string): boolean {
+  const me = isLoaded ? undefined : rememberedMe(value)
+  isLoaded = true
+  if (!me) return false
+  keepValuesOf(me.key_id ?? me.kind)
+  start(value, me)
+  return true
+}
+
+function rememberedMe(value: string): Me | undefined {
+  try {
+    const known: unknown = JSON.parse(rememberedValue(ME) ?? '')
+    return isKnown(known) && known.value === value ? known.me : undefined
+  } catch {
+    return undefined
+  }
+}
+
+/** Returns false for what another version of this file has written. */
+const isKnown = (known: unknown): known is { readonly value: string; readonly me: Me } => {
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- its fields are looked at
+  const { me } = known as { readonly me?: Partial<Me> }
+  return Array.isArray(me?.scopes) && typeof me.kind === 'string'
+}
+
+/** The rights of the key may have changed. */
+function update(value: string, me: Me): void {
+  const current = session.peek()
+  if (current?.value !== value || JSON.stringify(current.me) === JSON.stringify(me)) return
+  remember(ME, JSON.stringify({ value, me }))
+  session.value = { ...current, me }
 }
 
 /** Never returns. */
@@ -145,7 +197,8 @@ session.subscribe((value) => {
 
 /** Another tab may have logged in again. */
 function forgetValue(value: string | undefined): void {
-  if (rememberedValue(LOGIN_VALUE_NAME) === value) remember(LOGIN_VALUE_NAME, undefined)
+  if (rememberedValue(LOGIN_VALUE_NAME) !== value) return
+  for (const name of [LOGIN_VALUE_NAME, ME]) remember(name, undefined)
 }
 
 // The cookie of the browser is that of the last login: with another value, this one has ended.
