@@ -1,5 +1,6 @@
 /**
- * `npm run bench [-- name… --write]`: measures on this machine and prints a table; `--write` puts it into bench/README.md.
+ * `npm run bench [-- name… --write]`: measures on this machine and prints a table; `--write` puts it into bench/README.md. A name
+ * such as `dashboard` includes `dashboard:tabs`.
  * `npm run bench -- --compare [REF] [row…]` measures the difference to another commit instead.
  */
 import { readFileSync, writeFileSync } from 'node:fs'
@@ -16,6 +17,8 @@ import { benchChurn } from './churn.ts'
 import { compare, readAsked } from './compare/compare.ts'
 import { benchCreate } from './create.ts'
 import { benchDashboard } from './dashboard.ts'
+import { benchDashboardSize } from './dashboard-size.ts'
+import { benchDashboardTabs } from './dashboard-tabs.ts'
 import { benchDeltas } from './deltas.ts'
 import { benchEventLoop } from './event-loop.ts'
 import { benchEventPage } from './event-page.ts'
@@ -65,6 +68,8 @@ const BENCHES: Readonly<Record<string, () => Promise<Row[]>>> = {
   'event-page': () => benchEventPage(),
   'long-log': benchLongLog,
   dashboard: benchDashboard,
+  'dashboard:tabs': benchDashboardTabs,
+  'dashboard:size': benchDashboardSize,
   sdk: benchSdk,
   cluster: benchCluster,
 }
@@ -102,7 +107,8 @@ async function printTable(): Promise<void> {
   }
   const rows: Row[] = []
   for (const [name, bench] of Object.entries(BENCHES)) {
-    if (!positionals.length || positionals.includes(name)) rows.push(...(await bench()))
+    if (!positionals.length || positionals.some((asked) => name === asked || name.startsWith(`${asked}:`)))
+      rows.push(...(await bench()))
   }
   const table = toMarkdown(rows)
   console.log(table)

@@ -45,10 +45,15 @@ type Parts = {
   readonly chunks: readonly ChunkFiles[]
   /** Files by asset. */
   readonly programs: Readonly<Record<string, string>>
+  /** An executable without the dashboard shows what the dashboard costs. */
+  readonly hasPage?: boolean
 }
 
 /** An executable of one platform, made on any. Returns its path among the parts. */
-export function assemble({ node, chunks, programs }: Parts, isMac = process.platform === 'darwin'): string {
+export function assemble(
+  { node, chunks, programs, hasPage = true }: Parts,
+  isMac = process.platform === 'darwin',
+): string {
   const output = join(PARTS, 'agent-server')
   const config = join(PARTS, 'sea.json')
   const main = join(PARTS, 'main.cjs')
@@ -62,7 +67,8 @@ else runChunk('main.js', (${(isMac ? assetChunks : appendedChunks).toString()})(
 `,
   )
   const chunkAssets = Object.fromEntries(chunks.map(({ name, source }) => [name, source]))
-  const assets = { ...assetFiles(), ...programs, ...(isMac && chunkAssets) }
+  const files = Object.entries(assetFiles()).filter(([name]) => hasPage || !name.startsWith('ui/'))
+  const assets = { ...Object.fromEntries(files), ...programs, ...(isMac && chunkAssets) }
   const options = { main, executable: node, output, execArgv: NODE_FLAGS, disableExperimentalSEAWarning: true, assets }
   writeFileSync(config, JSON.stringify(options))
   rmSync(output, { force: true })

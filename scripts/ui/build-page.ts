@@ -1,4 +1,4 @@
-/** Builds the dashboard, `src/ui`, to `dist/ui`: hashed files, each also compressed, and the page that loads them. */
+/** Builds the dashboard, `src/ui`, to `dist/ui`: hashed files and the page that loads them, compressed in two ways. */
 import { createHash } from 'node:crypto'
 import {
   existsSync,
@@ -19,6 +19,8 @@ import { pageFolder } from '../../src/http/assets.ts'
 
 const ROOT = join(import.meta.dirname, '../..')
 const INDEX = 'index.html'
+/** Written last. */
+const LAST = `${INDEX}.br`
 /** The file is next to the page, because the server serves all that is in its folder. */
 const modulesOf = (folder: string) => `${folder}-modules.json`
 /** What the page is made of. */
@@ -130,18 +132,17 @@ function hashed(name: string, content: Buffer): NewFile {
 
 type Write = (file: NewFile) => string
 
-/** Returns what writes a file to the folder, also compressed, and returns its name. */
+/** Returns what writes a file to the folder, compressed only, and returns its name. */
 const writeTo =
   (folder: string): Write =>
   ({ name, content }) => {
     const path = join(folder, name)
-    writeFileSync(path, content)
     writeFileSync(`${path}.gz`, gzipSync(content, { level: 9 }))
     writeFileSync(`${path}.br`, brotliCompressSync(content, { params: { [constants.BROTLI_PARAM_QUALITY]: 11 } }))
     return name
   }
 
 function isStale(folder: string): boolean {
-  const built = statSync(join(folder, INDEX), { throwIfNoEntry: false })?.mtimeMs ?? 0
+  const built = statSync(join(folder, LAST), { throwIfNoEntry: false })?.mtimeMs ?? 0
   return globSync(PARTS, { cwd: ROOT }).some((part) => statSync(join(ROOT, part)).mtimeMs > built)
 }

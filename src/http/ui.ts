@@ -2,6 +2,7 @@
  * `/ui/`: the dashboard, a client of this API like any other. Its files are hashed and compressed by the build, so they are
  * sent as they are, and nothing is read before the first request.
  */
+import { gunzipSync } from 'node:zlib'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { Problem } from '../contract/problem.ts'
 import { readAsset } from './assets.ts'
@@ -50,7 +51,7 @@ function send(request: FastifyRequest, reply: FastifyReply, file: string, cachin
   void reply.headers(HEADERS)
   const type = TYPES[/^[\w-]+\.(\w+)$/.exec(file)?.[1] ?? '']
   const encoding = encodingFor(request)
-  const content = type === undefined ? undefined : assetOf(encoding === undefined ? file : `${file}.${encoding.suffix}`)
+  const content = type === undefined ? undefined : contentOf(file, encoding?.suffix)
   if (content === undefined || type === undefined)
     throw new Problem('not_found', 'The dashboard has no such file. From the sources, `npm run build` makes its files.')
   if (encoding) void reply.header('content-encoding', encoding.name)
@@ -64,6 +65,13 @@ function encodingFor({ headers }: FastifyRequest): { readonly name: string; read
   const acceptedEncodings = headers['accept-encoding']?.toString() ?? ''
   if (/\bbr\b(?!;q=0(?:\.0*)?(?:,|$))/.test(acceptedEncodings)) return { name: 'br', suffix: 'br' }
   return /\bgzip\b(?!;q=0(?:\.0*)?(?:,|$))/.test(acceptedEncodings) ? { name: 'gzip', suffix: 'gz' } : undefined
+}
+
+/** The executable has compressed files only: what asks for others is no browser. */
+function contentOf(file: string, suffix: string | undefined): Buffer | undefined {
+  if (suffix !== undefined) return assetOf(`${file}.${suffix}`)
+  const compressedContent = assetOf(`${file}.gz`)
+  return compressedContent && gunzipSync(compressedContent)
 }
 
 /** Undefined for a file that the build has not made. */
