@@ -71,6 +71,18 @@ const lastMessage = async (id: string): Promise<string> => {
   return events.at(-1).content[0].text
 }
 
+test('a comment that is emptied to be written again keeps its box, and its focus', async () => {
+  const { page } = await openChanges()
+  await comment(page, '+TWO', 'wrong')
+  const box = rowOf(page, '+TWO').locator('textarea')
+  await page.reload()
+  await box.waitFor()
+  await box.fill('')
+  await page.keyboard.type('right')
+  await expect.poll(() => box.inputValue()).toBe('right')
+  await page.context().close()
+})
+
 test('a comment stays with its line when the diff is read again, and one whose line is gone is sent with its quote', async () => {
   const { id, page, misdeeds } = await openChanges()
   await comment(page, '+TWO', 'of the first file')

@@ -86,22 +86,24 @@ function Palette() {
   const { palette, empty } = texts.value
   const [text, setText] = useState('')
   const [index, setIndex] = useState(0)
-  const loadedEntries = useLoaded(
-    async (signal) =>
-      (await client().conversations.summaries({ sort: 'updated_at', limit: 8, ...(text && { q: text }) }, { signal }))
-        .items,
+  const query = { sort: 'updated_at', limit: 8, ...(text && { q: text }) } as const
+  const loaded = useLoaded(
+    async (signal) => ({ text, items: (await client().conversations.summaries(query, { signal })).items }),
     [text],
   )
-  const events = useLoaded((signal) => findEvents(text, 5, signal), [text])
+  const events = useLoaded(async (signal) => ({ text, items: await findEvents(text, 5, signal) }), [text])
+  const hasText = ({ name }: Entry) => name.toLowerCase().includes(text.toLowerCase())
+  const conversationEntries = (loaded.value?.items ?? []).map(entryOf)
   const entries = [
-    ...places().filter(({ name }) => name.toLowerCase().includes(text.toLowerCase())),
-    ...(loadedEntries.value ?? []).map(entryOf),
-    ...(events.value ?? []).map(eventEntryOf),
+    ...places().filter(hasText),
+    // Of those that were found for a former text, only some are still meant.
+    ...(loaded.value?.text === text ? conversationEntries : conversationEntries.filter(hasText)),
+    ...(events.value?.text === text ? events.value.items.map(eventEntryOf) : []),
   ]
   const chosenIndex = Math.min(index, entries.length - 1)
-  const go = (entry: Entry | undefined) => {
+  const go = (entry: Entry) => {
     dialog.value = undefined
-    entry?.go()
+    entry.go()
   }
   const onKey = (event: KeyboardEvent) => {
     const step = event.key === 'ArrowDown' ? 1 : event.key === 'ArrowUp' ? -1 : 0
@@ -109,7 +111,8 @@ function Palette() {
       event.preventDefault()
       setIndex((chosenIndex + step + entries.length) % Math.max(1, entries.length))
     }
-    if (event.key === 'Enter') go(entries[chosenIndex])
+    const entry = entries[chosenIndex]
+    if (event.key === 'Enter' && entry) go(entry)
   }
   return (
     <Modal kind="palette" label={palette}>
@@ -141,7 +144,7 @@ function Palette() {
           </li>
         ))}
       </ul>
-      {entries.length === 0 && loadedEntries.value && <p class="quiet">{empty}</p>}
+      {entries.length === 0 && loaded.value?.text === text && <p class="quiet">{empty}</p>}
     </Modal>
   )
 }

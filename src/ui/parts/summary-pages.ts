@@ -19,6 +19,8 @@ export function useSummaries(filter: SummaryFilter, firstRows: number) {
   /** What changes while the first page is read, which may not know it yet. */
   const changes = useRef<SummaryChange[] | undefined>(undefined)
   const shownKey = useRef(key)
+  const shown = useRef(0)
+  shown.current = shownKey.current === key ? (rows?.length ?? 0) : 0
   const firstPage = useRef<unknown>(undefined)
   const read = async (limit: number, signal?: AbortSignal) => {
     const query = {
@@ -45,7 +47,7 @@ export function useSummaries(filter: SummaryFilter, firstRows: number) {
     const abort = new AbortController()
     const readFirst = async () => {
       changes.current = []
-      const page = await read(firstRows, abort.signal)
+      const page = await read(Math.min(Math.max(firstRows, shown.current), FURTHER), abort.signal)
       const missedChanges = changes.current ?? []
       changes.current = undefined
       const isSame = shownKey.current === key
@@ -53,11 +55,13 @@ export function useSummaries(filter: SummaryFilter, firstRows: number) {
       firstPage.current = page
       setFault(undefined)
       setRows((before = []) => {
-        const isLonger = isSame && before.length > firstRows && page.next_page_id !== null
+        const isLonger = isSame && before.length > page.items.length && page.next_page_id !== null
         if (!isLonger) next.current = page.next_page_id ?? undefined
         const fresh = new Set(page.items.map(({ id }) => id))
-        const all = isLonger ? [...page.items, ...before.filter(({ id }) => !fresh.has(id))] : page.items
-        return missedChanges.reduce(apply, all)
+        // What is not in the page belongs after it, or is gone.
+        const end = page.items.at(-1)?.updated_at ?? ''
+        const further = isLonger ? before.filter(({ id, updated_at }) => !fresh.has(id) && updated_at <= end) : []
+        return missedChanges.reduce(apply, [...page.items, ...further])
       })
     }
     readFirst().catch((error: unknown) => !abort.signal.aborted && setFault(messageOf(error)))

@@ -10,7 +10,7 @@ const READ_EVERY_MS = 2000
 /** `runLimit`: runs that work at the same time, of all conversations. */
 export function ActivityNow({ runLimit }: { readonly runLimit: number }) {
   const { activity, atWork, queuedRuns, openStreams, ofLimit } = texts.value
-  const counts = useLoaded((signal) => client().activity({ signal }), [Math.floor(now.value / READ_EVERY_MS)])
+  const counts = useLoaded((signal) => client().activity({ signal }), [], Math.floor(now.value / READ_EVERY_MS))
   return (
     <>
       <h2>{activity}</h2>

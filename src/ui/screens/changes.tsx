@@ -164,7 +164,7 @@ const FIRST_FILES = 5
 function useDiff(open: OpenConversation, base: Base, commentedPaths: ReadonlySet<string>) {
   const lastChange = useAtMost(open.rows.value.findLast(changesFiles)?.seq, REFRESH_MS)
   const shownFiles = useRef(0)
-  const diff = useLoaded((signal) => readDiff(open.id, base, shownFiles.current, signal), [open.id, base, lastChange])
+  const diff = useLoaded((signal) => readDiff(open.id, base, shownFiles.current, signal), [open.id, base], lastChange)
   const newFiles = useNewFiles(open, commentedPaths, lastChange)
   const { page, more } = useFurtherPages(diff.value, (before) => readPage(open.id, base, before))
   // Who has scrolled down stays there when the diff is read again.

@@ -172,7 +172,7 @@ function Composer({ open }: { readonly open: OpenConversation }) {
   const draft = messageDraftOf(open.id)
   const text = draft.text.value
   const area = useRef<HTMLTextAreaElement>(null)
-  useEffect(() => draft.read(), [draft])
+  useEffect(() => draft.follow(), [draft])
   useEffect(() => {
     if (area.current) fitToText(area.current)
   }, [text])

@@ -22,7 +22,8 @@ export function Commands({ open }: { readonly open: OpenConversation }) {
       const { stdout, stderr, exit_code, status } = await open.handle.commands.run({ command, session_id: 'api' })
       const end = exit_code === null || exit_code === undefined ? status : `exit ${exit_code}`
       setOutcome(`${stdout}${stderr}\n[${end}]`)
-      setCommand('')
+      // What was typed meanwhile is the next one.
+      setCommand((before) => (before === command ? '' : before))
     } finally {
       setBusy(false)
       setVersion((before) => before + 1)

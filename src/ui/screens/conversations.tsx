@@ -15,6 +15,7 @@ import { texts } from '../state/preferences.ts'
 import { listQueryOf, withFilter } from '../state/list-query.ts'
 import type { FilterName, ListQuery } from '../state/list-query.ts'
 import { addressOf, route, setQuery } from '../state/route.ts'
+import { AgentServerError } from '../../client/client.ts'
 import type { QueryFor } from '../../client/client.ts'
 import { client, may, mayCreate } from '../state/session.ts'
 import { short } from '../text/visible.ts'
@@ -183,7 +184,8 @@ function Filters({ isHidden, filter, status, archived, setStatus, setValue, setA
       ])
       return { ...values, ...byStatus }
     },
-    [JSON.stringify(filter), status, archived, countVersion.value],
+    [JSON.stringify(filter), status, archived],
+    countVersion.value,
   )
   return (
     <WhenLoaded
@@ -213,6 +215,11 @@ function Filters({ isHidden, filter, status, archived, setStatus, setValue, setA
   )
 }
 
+/** Somebody may have deleted it meanwhile: the others are archived. */
+function unlessGone(error: unknown): void {
+  if (!(error instanceof AgentServerError) || ![404, 410].includes(error.status ?? 0)) throw error
+}
+
 type SelectedProps = {
   readonly ids: ReadonlySet<string>
   readonly archived: boolean
@@ -223,7 +230,7 @@ type SelectedProps = {
 function SelectedActions({ ids, archived, clear, done }: SelectedProps) {
   const { selected, archive, restore, archivedCount, cancel } = texts.value
   const set = async (isArchived: boolean) => {
-    for (const id of ids) await client().conversation(id).updateConfig({ archived: isArchived })
+    for (const id of ids) await client().conversation(id).updateConfig({ archived: isArchived }).catch(unlessGone)
     done()
   }
   const start = async () => {

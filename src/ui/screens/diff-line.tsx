@@ -1,5 +1,5 @@
 /** One row of a diff: the head of a file, or a line with what a person says about it. */
-import { useEffect, useState } from 'preact/hooks'
+import { useEffect, useRef, useState } from 'preact/hooks'
 import type { FileDiff } from '../../contract/diff.ts'
 import { classOfLine } from '../parts/tool-card.tsx'
 import type { LineComment } from '../state/line-comment.ts'
@@ -24,15 +24,20 @@ export function DiffLine({ row, comment, toggle, set }: LineProps) {
   const { text, anchor, file, newFile } = row
   const [isOpen, setOpen] = useState(false)
   const hasComment = comment !== undefined
-  // The box of a comment that was sent is closed.
+  const line = useRef<HTMLDivElement>(null)
+  // The box of a comment that was sent is closed; the one that somebody has emptied to write something else is not.
   useEffect(() => {
-    if (!hasComment) setOpen(false)
+    setOpen(line.current?.querySelector('textarea:focus') != null)
   }, [hasComment])
+  const write = (said: string) => {
+    setOpen(true)
+    set(said)
+  }
   if (file) return <FileHead file={file} />
   if (newFile) return <NewFileHead row={row} toggle={toggle} />
   const number = anchor?.number
   return (
-    <div class="diff-line">
+    <div class="diff-line" ref={line}>
       <div class={classOfLine(text)}>
         {anchor && may('write') ? (
           <button
@@ -48,7 +53,7 @@ export function DiffLine({ row, comment, toggle, set }: LineProps) {
         )}
         <code>{text.length > MOST_CHARS ? `${visible(text.slice(0, MOST_CHARS))} …` : visible(text)}</code>
       </div>
-      {(isOpen || hasComment) && <CommentBox text={comment ?? ''} set={set} close={() => setOpen(false)} />}
+      {(isOpen || hasComment) && <CommentBox text={comment ?? ''} set={write} close={() => setOpen(false)} />}
     </div>
   )
 }

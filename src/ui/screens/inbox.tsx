@@ -87,7 +87,8 @@ function AtWork() {
 function AllAtWork() {
   const { value } = useLoaded(
     (signal) => client().conversations.count({ status: ['running'] }, { signal }),
-    [countVersion.value],
+    [],
+    countVersion.value,
   )
   return <>{texts.value.running(value?.count ?? MOST_AT_WORK)}</>
 }

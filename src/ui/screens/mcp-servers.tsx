@@ -24,7 +24,8 @@ const CONNECTING_MS = 1000
 export function McpServers({ open }: { readonly open: OpenConversation }) {
   const servers = useLoaded(
     (signal) => open.handle.mcp.list({ signal }).then(({ items }) => items),
-    [open.id, open.mcpVersion.value],
+    [open.id],
+    open.mcpVersion.value,
   )
   useEffect(() => {
     if (!servers.value?.some(({ status }) => status === 'connecting')) return undefined

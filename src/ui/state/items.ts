@@ -147,7 +147,9 @@ export class Live {
   take(event: TransientEvent): void {
     if (event.type === 'AssistantAborted') return this.endMessage(event.message_id)
     if (event.type === 'ToolOutputDelta') {
-      const id = event.tool_use_id ?? event.command_id ?? ''
+      const id = event.tool_use_id
+      // The outputs of commands of people have no row.
+      if (id === undefined) return
       this.outputs.set(id, `${this.outputs.get(id) ?? ''}${event.text}`.slice(-MAX_OUTPUT_CHARS))
       return
     }

@@ -74,15 +74,15 @@ function noticeStatus({ id, conversation_id, status, previous_status }: EventOf<
 /** Counts that change all the time are read once in that many milliseconds. */
 const COUNT_PAUSE_MS = 500
 
-/** The wait after a first connection that has failed, in milliseconds. */
-const RETRY_MS = 1000
+/** The wait after a first connection that has failed, and after a request that has, in milliseconds. */
+const [RETRY_MS, AGAIN_MS] = [1000, 5000]
 
 const isOneOf = (types: readonly string[], type: string): boolean => types.includes(type)
 
 /** Follows the server until the signal aborts. */
 export async function followServer(signal: AbortSignal): Promise<void> {
-  const readRequests = bundle(() => refreshRequests())
-  const readCounts = bundle(async () => void (countVersion.value += 1), COUNT_PAUSE_MS)
+  const readRequests = bundle(() => refreshRequests(), signal)
+  const readCounts = bundle(async () => void (countVersion.value += 1), signal, COUNT_PAUSE_MS)
   // This also reads before there is a connection. What happens between the two readings is in the second one.
   const stopReading = effect(() => {
     if (connections.value > 0) readCounts()
@@ -135,17 +135,22 @@ function inPlace(items: readonly WaitingRequest[]): WaitingRequest[] {
   return items.toSorted((a, b) => place(a) - place(b))
 }
 
-/** Calls at once, and again when it was called meanwhile: never two at a time. */
-function bundle(work: () => Promise<void>, pauseMs = 0): () => void {
+/** Calls at once, and again when it was called meanwhile, or has failed: never two at a time. */
+function bundle(work: () => Promise<void>, signal: AbortSignal, pauseMs = 0): () => void {
   let isActive = false
   let isWanted = false
   const go = async () => {
     isActive = true
     do {
       isWanted = false
-      await work().catch((error: unknown) => void messageOf(error))
-      await new Promise((resolve) => setTimeout(resolve, pauseMs))
-    } while (isWanted)
+      const isDone = await work().then(
+        () => true,
+        (error: unknown) => (messageOf(error), false),
+      )
+      // Nothing may happen for long that would make it read again.
+      isWanted ||= !isDone
+      await new Promise((resolve) => setTimeout(resolve, isDone ? pauseMs : AGAIN_MS))
+    } while (isWanted && !signal.aborted)
     isActive = false
   }
   return () => {

@@ -1,7 +1,7 @@
 /** Messages that are being written, one for each conversation: they stay while other screens are shown, and while they are sent. */
 import { signal } from '@preact/signals'
 import type { ConversationHandle } from '../../client/client.ts'
-import { draftOf, remember, rememberedValue } from './remembered.ts'
+import { draftOf, onOtherTab, remember, rememberedValue } from './remembered.ts'
 import { SameRequest } from './same-request.ts'
 
 const drafts = new Map<string, MessageDraft>()
@@ -23,7 +23,12 @@ class MessageDraft {
     this.read()
   }
 
-  /** Another tab may have continued it, or sent it. */
+  /** Keeps up with other tabs, which may continue it, or send it. Returns what ends it. */
+  follow(): () => void {
+    this.read()
+    return onOtherTab(draftOf(this.#id), () => this.read())
+  }
+
   read(): void {
     if (!this.isSending.peek()) this.#show(rememberedValue(draftOf(this.#id)) ?? '')
   }
