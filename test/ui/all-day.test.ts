@@ -121,6 +121,24 @@ test('requests that could not be read are there later, without anything that hap
   await page.context().close()
 })
 
+test('a conversation that could not be read again says so until it could', async () => {
+  const id = await stage.create({ title: 'before' })
+  const { page } = await openTab(browser, stage.server.url, { hash: `#/c/${id}` })
+  await page.waitForSelector('h1:has-text("before")')
+  const rename = (title: string) => stage.server.call('PUT', `/conversations/${id}/config`, { title })
+  await page.route(`**/conversations/${id}`, (route) =>
+    route.fulfill({ status: 500, json: { code: 'internal_error', detail: 'Not now.', status: 500 } }),
+  )
+  await rename('meanwhile')
+  await page.waitForSelector('.conversation .fault:has-text("Not now.")')
+  await page.unroute(`**/conversations/${id}`)
+  await rename('after')
+  await page.waitForSelector('h1:has-text("after")')
+  await page.waitForSelector('.conversation .fault', { state: 'detached' })
+  await deleteAll([id])
+  await page.context().close()
+})
+
 test('Enter in the palette does not open what was found for a former text', async () => {
   const ids = [await stage.create({ title: 'the last one' })]
   const { page } = await openTab(browser, stage.server.url)

@@ -54,6 +54,8 @@ export class OpenConversation {
   #missed: Event[] | undefined
   #isReadingOlder = false
   #connection: AbortController | undefined
+  /** The server has refused to say what happens. */
+  #isCut = false
   readonly #end = new AbortController()
 
   constructor(id: string) {
@@ -69,6 +71,7 @@ export class OpenConversation {
         this.handle.get({ signal }),
         this.handle.listEvents({ order: 'desc', limit: PAGE, max_text: MAX_TEXT }, { signal }),
       ])
+      signal.throwIfAborted()
       const events = page.items.toReversed()
       this.fault.value = undefined
       this.view.value = view
@@ -92,6 +95,7 @@ export class OpenConversation {
     if (this.fault.value === undefined || this.isDeleted.value) return
     if (!this.view.value) return await this.open()
     this.fault.value = undefined
+    if (this.#isCut) void this.#follow()
     await this.refresh().catch((error: unknown) => this.#fail(error))
   }
 
@@ -198,11 +202,14 @@ export class OpenConversation {
     const view = await this.handle.get({ signal: this.#end.signal })
     // Of two requests, the first one may be answered last.
     if (view.last_seq >= (this.view.peek()?.last_seq ?? 0)) this.view.value = view
+    // What could not be read before is read now.
+    if (!this.#isCut) this.fault.value = undefined
   }
 
   async #follow(): Promise<void> {
     const connection = new AbortController()
     this.#connection = connection
+    this.#isCut = false
     try {
       const options = {
         after: this.#lastSeq,
@@ -223,7 +230,9 @@ export class OpenConversation {
       }
       this.isDeleted.value = true
     } catch (error) {
-      if (!connection.signal.aborted) this.#fail(error)
+      if (connection.signal.aborted) return
+      this.#isCut = true
+      this.#fail(error)
     }
   }
 
