@@ -1,4 +1,4 @@
-/** Many tabs of the dashboard in one browser: how soon they hear of something, and how soon one more of them loads. */
+/** Many tabs of the dashboard in one browser: the time until they show what happens, and until one more of them has loaded. */
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -98,7 +98,7 @@ async function ask(baseUrl: string): Promise<string> {
 
 type Requests = { readonly items: readonly { readonly request_id: string; readonly opened_at: string }[] }
 
-/** From when it was stored until it is in the page. */
+/** The time since the request was stored until it is in the page. */
 async function delayOf(page: Page, id: string): Promise<number> {
   for (;;) {
     const [request] = (await send<Requests>('GET', `/conversations/${id}/requests`)).items

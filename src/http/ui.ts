@@ -67,7 +67,7 @@ function encodingFor({ headers }: FastifyRequest): { readonly name: string; read
   return /\bgzip\b(?!;q=0(?:\.0*)?(?:,|$))/.test(acceptedEncodings) ? { name: 'gzip', suffix: 'gz' } : undefined
 }
 
-/** The executable has compressed files only: what asks for others is no browser. */
+/** The executable has compressed files only: browsers ask for them. */
 function contentOf(file: string, suffix: string | undefined): Buffer | undefined {
   if (suffix !== undefined) return assetOf(`${file}.${suffix}`)
   const compressedContent = assetOf(`${file}.gz`)

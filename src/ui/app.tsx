@@ -187,9 +187,9 @@ let conversationModule: typeof ConversationModule | undefined
 const loadConversation = async () => (conversationModule ??= await import('./screens/conversation.tsx'))
 
 function LateConversation({ id }: { readonly id: string }) {
-  const loaded = useLoaded(loadConversation, [])
+  const loading = useLoaded(loadConversation, [])
   const { Conversation } = conversationModule ?? {}
-  return Conversation ? <Conversation key={id} id={id} /> : <WhenLoaded of={loaded} draw={() => null} />
+  return Conversation ? <Conversation key={id} id={id} /> : <WhenLoaded of={loading} draw={() => null} />
 }
 
 /** Icons of one stroke on a grid of 16 px, in the colour of the text around them. */

@@ -58,6 +58,7 @@ test('a message that is written in two tabs is the same one in both', async () =
   await theirs.fill('a long draft, continued')
   await expect.poll(() => mine.inputValue()).toBe('a long draft, continued')
   await page.context().close()
+  await deleteAll([id])
 })
 
 test('a long list has nothing that was deleted while there was no connection', async () => {
@@ -175,7 +176,7 @@ test('a command that is typed while another one runs is not lost', async () => {
   await page.context().close()
 })
 
-test('of several conversations that are archived, one that is gone does not keep the others', async () => {
+test('a conversation that is gone does not keep others from being archived with it', async () => {
   const ids: string[] = []
   for (const title of ['first', 'second', 'third']) ids.push(await stage.create({ title }))
   const { page } = await openTab(browser, stage.server.url, { hash: '#/conversations' })

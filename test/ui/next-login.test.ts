@@ -123,7 +123,7 @@ test('what somebody has chosen, muted, written and done is not there for the nex
   await page.context().close()
 })
 
-test('what somebody has chosen is there again when they log in again, also in a page that is loaded anew', async () => {
+test('what somebody has chosen is there again when they log in again, also after a reload', async () => {
   const mine = await makeKey({})
   const id = await stage.create({ title: 'again' })
   const { page } = await openTab(browser, stage.server.url, { key: mine, hash: `#/c/${id}/settings` })

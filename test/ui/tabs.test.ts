@@ -14,14 +14,17 @@ let browser: Browser
 let stage: Stage
 beforeAll(async () => {
   browser = await openBrowser()
-  stage = await setStage({ replies: ['there', 'again'].map((when) => ({ when, turns: [{ text: `Hello **${when}**.` }] })) }, {})
+  stage = await setStage(
+    { replies: ['there', 'again'].map((when) => ({ when, turns: [{ text: `Hello **${when}**.` }] })) },
+    {},
+  )
 })
 afterAll(async () => {
   await browser.close()
   await stage[Symbol.asyncDispose]()
 })
 
-test('twenty tabs of one browser are live, the next one loads, and all of them go on being live', async () => {
+test('twenty tabs of one browser are live, the next one loads, and all of them stay live', async () => {
   const id = await stage.create({ title: 'tabs' })
   const { page: first, misdeeds } = await openTab(browser, stage.server.url, { hash: '#/conversations' })
   const open = async (hash: string): Promise<Page> => {
@@ -31,10 +34,7 @@ test('twenty tabs of one browser are live, the next one loads, and all of them g
     return page
   }
   const chats = await Promise.all(Array.from({ length: TABS / 2 }, () => open(`#/c/${id}`)))
-  const lists = [
-    first,
-    ...(await Promise.all(Array.from({ length: TABS / 2 - 1 }, () => open('#/conversations')))),
-  ]
+  const lists = [first, ...(await Promise.all(Array.from({ length: TABS / 2 - 1 }, () => open('#/conversations'))))]
   /** Resolves when each tab has an answer that was given after it was loaded. */
   const hear = async (word: string) => {
     await Promise.all(chats.map((page) => page.waitForSelector('.composer')))

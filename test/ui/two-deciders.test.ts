@@ -60,7 +60,7 @@ test('a request appears in the inbox of another tab, and is gone there when it i
   await page.context().close()
 })
 
-test('of two who decide at the same time, the second one reads who was first', async () => {
+test('the second one of two who decide at the same time reads who was first', async () => {
   const [first, second] = [
     await openTab(browser, stage.server.url, { key: await makeKey('Ada') }),
     await openTab(browser, stage.server.url),
@@ -87,7 +87,7 @@ test('of two who decide at the same time, the second one reads who was first', a
   await first.page.context().close()
 })
 
-test('who has the focus on a card that somebody else decides reads who it was, and goes on with the next card', async () => {
+test('who has the focus on a card that somebody else decides reads who it was, and has the next card', async () => {
   const [master, ada] = [
     await openTab(browser, stage.server.url),
     await openTab(browser, stage.server.url, { key: await makeKey('Ada') }),

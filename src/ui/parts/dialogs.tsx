@@ -87,17 +87,17 @@ function Palette() {
   const [text, setText] = useState('')
   const [index, setIndex] = useState(0)
   const query = { sort: 'updated_at', limit: 8, ...(text && { q: text }) } as const
-  const loaded = useLoaded(
+  const conversations = useLoaded(
     async (signal) => ({ text, items: (await client().conversations.summaries(query, { signal })).items }),
     [text],
   )
   const events = useLoaded(async (signal) => ({ text, items: await findEvents(text, 5, signal) }), [text])
   const hasText = ({ name }: Entry) => name.toLowerCase().includes(text.toLowerCase())
-  const conversationEntries = (loaded.value?.items ?? []).map(entryOf)
+  const conversationEntries = (conversations.value?.items ?? []).map(entryOf)
   const entries = [
     ...places().filter(hasText),
     // Of those that were found for a former text, only some are still meant.
-    ...(loaded.value?.text === text ? conversationEntries : conversationEntries.filter(hasText)),
+    ...(conversations.value?.text === text ? conversationEntries : conversationEntries.filter(hasText)),
     ...(events.value?.text === text ? events.value.items.map(eventEntryOf) : []),
   ]
   const chosenIndex = Math.min(index, entries.length - 1)
@@ -144,7 +144,7 @@ function Palette() {
           </li>
         ))}
       </ul>
-      {entries.length === 0 && loaded.value?.text === text && <p class="quiet">{empty}</p>}
+      {entries.length === 0 && conversations.value?.text === text && <p class="quiet">{empty}</p>}
     </Modal>
   )
 }

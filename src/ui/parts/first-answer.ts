@@ -1,4 +1,4 @@
-/** Who has answered a request: a person who is about to do so learns that somebody else was first. */
+/** Tells a person who is about to answer a request that somebody else was first, and who. */
 import type { RefObject } from 'preact'
 import { useEffect, useRef } from 'preact/hooks'
 import { AgentServerError } from '../../client/client.ts'
@@ -37,7 +37,7 @@ const MOST_ENDS = 100
  * other faults.
  */
 export function useFirstAnswer({ conversationId, request, card, leave }: Props) {
-  /** Nobody is told of their own answer, or twice. */
+  /** True after an answer of this person, and after the notice. */
   const isKnown = useRef(false)
   const tell = (reason: string) => {
     isKnown.current = true
@@ -75,9 +75,9 @@ async function firstAnswer(conversationId: string, requestId: string): Promise<s
 
 const END_TYPES = ['RequestAnswered', 'RequestClosed'] as const
 
-/** Of several calls, some may still wait. */
+/** Returns false if some calls of the request still wait. */
 function isWhole(end: RequestEnd, request: OpenRequest): boolean {
   if (end.type === 'RequestClosed' || !hasForm(request, 'calls')) return true
-  const ended = new Set(end.tool_use_ids)
-  return request.payload.tool_uses.every(({ tool_use_id, decision }) => decision || ended.has(tool_use_id))
+  const endedIds = new Set(end.tool_use_ids)
+  return request.payload.tool_uses.every(({ tool_use_id, decision }) => decision || endedIds.has(tool_use_id))
 }

@@ -19,8 +19,8 @@ export function useSummaries(filter: SummaryFilter, firstRows: number) {
   /** What changes while the first page is read, which may not know it yet. */
   const changes = useRef<SummaryChange[] | undefined>(undefined)
   const shownKey = useRef(key)
-  const shown = useRef(0)
-  shown.current = shownKey.current === key ? (rows?.length ?? 0) : 0
+  const shownCount = useRef(0)
+  shownCount.current = shownKey.current === key ? (rows?.length ?? 0) : 0
   const firstPage = useRef<unknown>(undefined)
   const read = async (limit: number, signal?: AbortSignal) => {
     const query = {
@@ -47,7 +47,7 @@ export function useSummaries(filter: SummaryFilter, firstRows: number) {
     const abort = new AbortController()
     const readFirst = async () => {
       changes.current = []
-      const page = await read(Math.min(Math.max(firstRows, shown.current), FURTHER), abort.signal)
+      const page = await read(Math.min(Math.max(firstRows, shownCount.current), FURTHER), abort.signal)
       const missedChanges = changes.current ?? []
       changes.current = undefined
       const isSame = shownKey.current === key

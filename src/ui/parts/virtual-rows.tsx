@@ -43,10 +43,9 @@ export function VirtualRows<Row>(props: Props<Row>) {
   const [, redraw] = useReducer((drawCount: number) => drawCount + 1, 0)
   const latest = useRef(props)
   // The end of a conversation goes on moving what somebody has pressed there, unless it is a request.
-  const held = heldRowIn(scroller.current, props.follows === undefined ? '.placed' : '[data-request]')
-  const heldRow = held && latest.current.rows[held.index]
-  const heldIndex = heldRow === undefined ? -1 : rows.findIndex((row) => keyOf(row) === keyOf(heldRow))
-  const follows = props.follows === true && !held
+  const heldRow = heldRowIn(scroller.current, props.follows === undefined ? '.placed' : '[data-request]')
+  const indexOfHeld = newIndexOf(heldRow && latest.current.rows[heldRow.index], props)
+  const follows = props.follows === true && !heldRow
   latest.current = props
   // A list that follows begins at its end, or at a target: before it is there, its first rows are not what somebody reads.
   const hasBegun = useRef(false)
@@ -62,16 +61,13 @@ export function VirtualRows<Row>(props: Props<Row>) {
     },
     overscan: 6,
     // What has the focus stays in the page, however far somebody scrolls.
-    rangeExtractor: (range: Range) => {
-      const indexes = defaultRangeExtractor(range)
-      return heldIndex === -1 || indexes.includes(heldIndex) ? indexes : [...indexes, heldIndex]
-    },
+    rangeExtractor: rangeWith(indexOfHeld),
     scrollToFn: elementScroll,
     observeElementRect,
     observeElementOffset,
     measureElement,
     ...(props.follows !== undefined &&
-      !held && {
+      !heldRow && {
         anchorTo: 'end' as const,
         followOnAppend: follows,
         scrollEndThreshold: END_PX,
@@ -92,7 +88,7 @@ export function VirtualRows<Row>(props: Props<Row>) {
   useLayoutEffect(() => list._didMount(), [])
   useLayoutEffect(() => list._willUpdate())
   useLayoutEffect(() => forgetHeights(list, rows, keyOf))
-  useLayoutEffect(() => holdRow(scroller.current, held))
+  useLayoutEffect(() => holdRow(scroller.current, heldRow))
   useLayoutEffect(() => {
     if (follows) list.scrollToEnd()
   }, [rows.length > 0])
@@ -121,6 +117,15 @@ export function VirtualRows<Row>(props: Props<Row>) {
       {after}
     </div>
   )
+}
+
+const newIndexOf = <Row,>(row: Row | undefined, { rows, keyOf }: Props<Row>): number =>
+  row === undefined ? -1 : rows.findIndex((other) => keyOf(other) === keyOf(row))
+
+/** Returns what chooses the rows to draw: those in sight, and this one. */
+const rangeWith = (index: number) => (range: Range) => {
+  const indexes = defaultRangeExtractor(range)
+  return index === -1 || indexes.includes(index) ? indexes : [...indexes, index]
 }
 
 /** Returns true if the row to show is one of those that are drawn. */

@@ -29,9 +29,9 @@ export function DiffLine({ row, comment, toggle, set }: LineProps) {
   useEffect(() => {
     setOpen(line.current?.querySelector('textarea:focus') != null)
   }, [hasComment])
-  const write = (said: string) => {
+  const write = (comment: string) => {
     setOpen(true)
-    set(said)
+    set(comment)
   }
   if (file) return <FileHead file={file} />
   if (newFile) return <NewFileHead row={row} toggle={toggle} />

@@ -38,17 +38,17 @@ const isFirstTab = (tag: string): Promise<boolean> =>
     navigator.locks.request(`${NOTIFIED} ${tag}`, { ifAvailable: true }, take).catch(reject)
   })
 
-const shown = new Set<Notification>()
+const shownNotifications = new Set<Notification>()
 
-/** Closes those that this tab has shown. */
+/** Closes those that this tab has shownNotifications. */
 export function closeNotifications(): void {
-  for (const notification of shown) notification.close()
+  for (const notification of shownNotifications) notification.close()
 }
 
 function notifyOf({ tag, conversationId, title, body }: DesktopNotice): void {
   const notification = new Notification(title, { body: body.slice(0, MAX_TEXT), tag })
-  shown.add(notification)
-  notification.addEventListener('close', () => shown.delete(notification))
+  shownNotifications.add(notification)
+  notification.addEventListener('close', () => shownNotifications.delete(notification))
   notification.addEventListener('click', () => {
     window.focus()
     show('c', conversationId)

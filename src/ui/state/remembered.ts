@@ -18,7 +18,7 @@ export function rememberedValue(name: string): string | undefined {
 /** The key or kind of key whose values the others are. */
 const OWNER = 'writer'
 
-/** What belongs to the browser, whoever logs in. All other values belong to who has logged in. */
+/** What belongs to the browser. All other values belong to the person who has logged in. */
 const OF_BROWSER: readonly string[] = [LOGIN_VALUE_NAME, OWNER, 'language', 'look', 'single-keys']
 
 let owner: string | undefined
@@ -73,10 +73,10 @@ export const keepNoValues = (): void => void (owner = undefined)
 /** Servers below other paths of this host keep theirs. */
 function forget(isMeant: (name: string) => boolean): void {
   try {
-    for (const stored of Object.keys(localStorage)) {
+    for (const storedKey of Object.keys(localStorage)) {
       // No name has a slash after a space, as a path has.
-      const [name = ''] = stored.split(' /', 1)
-      if (stored === storedName(name) && isMeant(name)) localStorage.removeItem(stored)
+      const [name = ''] = storedKey.split(' /', 1)
+      if (storedKey === storedName(name) && isMeant(name)) localStorage.removeItem(storedKey)
     }
   } catch {
     // There are none.

@@ -129,7 +129,7 @@ async function begin(value: string): Promise<void> {
     start(value, me)
   } catch (error) {
     if (isRefused(error)) forgetValue(value)
-    // Who continues later continues the same login.
+    // The page continues the same login later.
     else if (isEarly) wasUsed = false
     if (isEarly && session.peek()?.value === value) session.value = undefined
     throw error
@@ -163,17 +163,17 @@ function beginEarly(value: string): boolean {
 
 function rememberedMe(value: string): Me | undefined {
   try {
-    const known: unknown = JSON.parse(rememberedValue(ME) ?? '')
-    return isKnown(known) && known.value === value ? known.me : undefined
+    const entry: unknown = JSON.parse(rememberedValue(ME) ?? '')
+    return isKnown(entry) && entry.value === value ? entry.me : undefined
   } catch {
     return undefined
   }
 }
 
 /** Returns false for what another version of this file has written. */
-const isKnown = (known: unknown): known is { readonly value: string; readonly me: Me } => {
+const isKnown = (entry: unknown): entry is { readonly value: string; readonly me: Me } => {
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- its fields are looked at
-  const { me } = known as { readonly me?: Partial<Me> }
+  const { me } = entry as { readonly me?: Partial<Me> }
   return Array.isArray(me?.scopes) && typeof me.kind === 'string'
 }
 
@@ -216,9 +216,9 @@ export async function logOut(): Promise<void> {
   forgetDrafts()
   forget()
   if (me?.login_id === undefined) return
-  const ended = client?.logins.delete(me.login_id)
-  ending = ended?.catch(() => {})
-  await ended
+  const deletion = client?.logins.delete(me.login_id)
+  ending = deletion?.catch(() => {})
+  await deletion
 }
 
 /** Drafts stay for the next login with the same key. */
