@@ -1,6 +1,6 @@
 /** What an agent asks a person, whole, and the buttons that answer it. */
 import type { ComponentChildren } from 'preact'
-import { useRef, useState } from 'preact/hooks'
+import { useLayoutEffect, useRef, useState } from 'preact/hooks'
 import type { BodyOf } from '../../client/client.ts'
 import type { OpenRequest, OpenRequestOf } from '../../contract/request.ts'
 import type { KindOfForm } from '../../contract/requests/request-forms.ts'
@@ -25,6 +25,10 @@ export function RequestCard({ conversationId, request, children }: Props) {
   const [isSent, setSent] = useState(false)
   const card = useRef<HTMLElement>(null)
   const { isArmed, decides } = useArmed(card, shownIn(request))
+  // The card grows by what it says about a fault: one that is not in sight takes no key.
+  useLayoutEffect(() => {
+    if (fault !== undefined) card.current?.scrollIntoView({ block: 'nearest' })
+  }, [fault])
   const leave = () => {
     pauseDecisions()
     focusNext(card.current)

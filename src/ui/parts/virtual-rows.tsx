@@ -10,7 +10,7 @@ import {
 } from '@tanstack/virtual-core'
 import type { ComponentChildren } from 'preact'
 import { useLayoutEffect, useReducer, useRef, useState } from 'preact/hooks'
-import { heldRowIn, holdRow } from './held-row.ts'
+import { useHeldRow } from './held-row.ts'
 
 type Props<Row> = {
   readonly rows: readonly Row[]
@@ -43,11 +43,11 @@ export function VirtualRows<Row>(props: Props<Row>) {
   const [, redraw] = useReducer((drawCount: number) => drawCount + 1, 0)
   const latest = useRef(props)
   // The end of a conversation goes on moving what somebody has pressed there, unless it is a request.
-  const heldRow = heldRowIn(scroller.current, props.follows === undefined ? '.placed' : '[data-request]')
-  const indexOfHeld = newIndexOf(heldRow && latest.current.rows[heldRow.index], props)
+  const { heldRow, hold } = useHeldRow(scroller, props.follows === undefined ? '.placed' : '[data-request]')
+  const heldPlace = newIndexOf(heldRow && latest.current.rows[heldRow.index], props)
   const follows = props.follows === true && !heldRow
   latest.current = props
-  // A list that follows begins at its end, or at a target: before it is there, its first rows are not what somebody reads.
+  // Before a list that follows is at its end, or at its target, its first rows are not what somebody reads.
   const hasBegun = useRef(false)
   const isAtEnd = useRef(props.follows === true)
   const offset = useRef(0)
@@ -61,7 +61,7 @@ export function VirtualRows<Row>(props: Props<Row>) {
     },
     overscan: 6,
     // What has the focus stays in the page, however far somebody scrolls.
-    rangeExtractor: rangeWith(indexOfHeld),
+    rangeExtractor: rangeWith(heldPlace),
     scrollToFn: elementScroll,
     observeElementRect,
     observeElementOffset,
@@ -88,7 +88,7 @@ export function VirtualRows<Row>(props: Props<Row>) {
   useLayoutEffect(() => list._didMount(), [])
   useLayoutEffect(() => list._willUpdate())
   useLayoutEffect(() => forgetHeights(list, rows, keyOf))
-  useLayoutEffect(() => holdRow(scroller.current, heldRow))
+  useLayoutEffect(hold)
   useLayoutEffect(() => {
     if (follows) list.scrollToEnd()
   }, [rows.length > 0])
