@@ -44,9 +44,7 @@ export function VirtualRows<Row>(props: Props<Row>) {
   const latest = useRef(props)
   // The end of a conversation goes on moving what somebody has pressed there, unless it is a request.
   const { heldRow, hold } = useHeldRow(scroller, props.follows === undefined ? '.placed' : '[data-request]')
-  const heldPlace = newIndexOf(heldRow && latest.current.rows[heldRow.index], props)
   const follows = props.follows === true && !heldRow
-  latest.current = props
   // Before a list that follows is at its end, or at its target, its first rows are not what somebody reads.
   const hasBegun = useRef(false)
   const isAtEnd = useRef(props.follows === true)
@@ -61,7 +59,7 @@ export function VirtualRows<Row>(props: Props<Row>) {
     },
     overscan: 6,
     // What has the focus stays in the page, however far somebody scrolls.
-    rangeExtractor: rangeWith(heldPlace),
+    rangeExtractor: rangeWith(newIndexOf(heldRow && latest.current.rows[heldRow.index], props)),
     scrollToFn: elementScroll,
     observeElementRect,
     observeElementOffset,
@@ -76,13 +74,14 @@ export function VirtualRows<Row>(props: Props<Row>) {
       redraw(undefined)
       const top = list.scrollOffset ?? 0
       // Only who scrolls up leaves the end: a window that changes its size, and rows that turn out to be taller, do not.
-      const { follows } = latest.current
-      isAtEnd.current = list.isAtEnd(END_PX) || (follows === true && isAtEnd.current && top >= offset.current)
+      const hasStayed = latest.current.follows === true && isAtEnd.current && top >= offset.current
+      isAtEnd.current = list.isAtEnd(END_PX) || hasStayed
       offset.current = top
       hasBegun.current ||= props.follows === undefined || list.isAtEnd(END_PX) || isInRange(list, latest.current)
       if (hasBegun.current) notice(list, latest.current, isAtEnd.current)
     },
   }
+  latest.current = props
   const [list] = useState(() => new Virtualizer<HTMLDivElement, HTMLElement>(options))
   list.setOptions(options)
   useLayoutEffect(() => list._didMount(), [])
