@@ -85,7 +85,7 @@ test('what somebody has chosen, muted, written and done is not there for the nex
   const id = await stage.create({ title: 'mine' })
   const { page } = await openTab(browser, stage.server.url, { key: mine, hash: '#/new' })
   await page.fill('[name=model]', 'my-model')
-  await page.fill('[name=workdir]', '/nowhere/mine')
+  await page.fill('[name=workdir]', 'mine')
   await page.selectOption('[name=permission_mode]', 'plan')
   await page.fill('[name=message]', 'go')
   await page.click('button:has-text("Start")')
