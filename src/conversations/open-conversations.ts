@@ -240,7 +240,7 @@ export class OpenConversations {
       const { update: onChange, removeLeft: onTaken } = registry
       const conversation = await openConversation(conversations, id, { onChange, onTaken, onReleased })
       try {
-        const why = this.#recovery.reasonFor(id)
+        const why = this.#recovery.noticeOpening(id)
         if (why === 'owner_lost') conversations.metrics.cluster?.tookOver()
         // A request that has deleted it meanwhile disposes of it.
         if (registry.has(id)) await conversation.start(why)

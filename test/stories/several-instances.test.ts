@@ -50,9 +50,9 @@ afterAll(async () => {
   await database[Symbol.asyncDispose]()
 })
 
-const create = async (server = owner) => {
+const create = async (server = owner, settings: object = {}) => {
   const llm_config = { model: 'scripted', base_url: stage.model.baseUrl, api_key: 'scripted-model-key' }
-  const { body } = await server.call('POST', '/conversations', { llm_config })
+  const { body } = await server.call('POST', '/conversations', { llm_config, ...settings })
   return `/conversations/${body.id}`
 }
 
@@ -309,6 +309,19 @@ test('a request whose owner stands still is 503 owner_lost once the owner has be
   process.kill(still.pid, 'SIGSTOP')
   const lost = await asked.call('POST', `${path}/run`, {})
   expect([lost.status, lost.body.error]).toEqual([503, 'owner_lost'])
+})
+
+test('a run continues at the instance that a client asks at once when the owner has died', async () => {
+  await using dying = await startServer({ env: envOf(0) })
+  const path = await create(dying, { resume_on_start: true })
+  await dying.call('POST', `${path}/messages`, { message: { role: 'user', content: 'Take long.' }, run: true })
+  const hasCall = async () =>
+    (await dying.call('GET', `${path}/events?limit=100`)).body.items.some(({ type }: Typed) => type === 'ToolUse')
+  await until('a running call', hasCall)
+  await dying.stop('SIGKILL')
+  await until('the end of the run', async () => (await asked.call('GET', path)).body.status === 'idle')
+  const { items } = (await asked.call('GET', `${path}/events?types=Result&limit=100`)).body
+  expect(items.map((each: { stop_reason: string }) => each.stop_reason)).toEqual(['owner_lost', 'completed'])
 })
 
 // The last one: it ends the owner.

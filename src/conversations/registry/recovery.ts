@@ -39,6 +39,7 @@ export class Recovery {
   readonly #failedHere = new Set<string>()
   /** Conversations that this process has closed at rest, with calls that have not begun or subagents that wait. */
   readonly #atRest = new Set<string>()
+  readonly #recovering = new Map<string, Promise<Conversation>>()
 
   constructor(deps: RecoveryDeps) {
     this.#deps = deps
@@ -90,8 +91,17 @@ export class Recovery {
     this.#atRest.add(id)
   }
 
-  /** Returns why work may be unfinished in a log that is opened now; undefined if none is. */
-  reasonFor(id: string): RecoveryReason | undefined {
+  /**
+   * Returns why work may be unfinished in a log that is opened now; undefined if none is. Recovers the conversation of an
+   * instance that has ended once it is open: the look for such conversations does not find it any more.
+   */
+  noticeOpening(id: string): RecoveryReason | undefined {
+    const why = this.#reasonFor(id)
+    if (why === 'owner_lost') void this.recover(id)
+    return why
+  }
+
+  #reasonFor(id: string): RecoveryReason | undefined {
     if (this.#atRest.has(id)) return undefined
     if (this.#failedHere.has(id)) return 'log_failed'
     // One of several instances has ended without releasing it.
@@ -113,8 +123,17 @@ export class Recovery {
     await new Retrier(() => this.#try(id, () => this.#deps.open(id))).now()
   }
 
-  /** Opens the conversation without a retry, and continues its run if that was cut off. Rejects if it cannot be opened. */
-  async recoverOnce(id: string): Promise<Conversation> {
+  /**
+   * Opens the conversation without a retry, and continues its run if that was cut off. Rejects if it cannot be opened. Calls at the
+   * same time do it once.
+   */
+  recoverOnce(id: string): Promise<Conversation> {
+    const current = this.#recovering.get(id) ?? this.#recoverNow(id).finally(() => this.#recovering.delete(id))
+    this.#recovering.set(id, current)
+    return current
+  }
+
+  async #recoverNow(id: string): Promise<Conversation> {
     const { storage, open } = this.#deps
     const conversation = await open(id)
     await conversation.settle()
