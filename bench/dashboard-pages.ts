@@ -12,6 +12,8 @@ const DIFF_LINES = 100_000
 const FILE_BYTES = 64 * 1024 * 1024
 const ROUNDS = 5
 const SCROLLED_MS = 5000
+/** What is not shown by then is never shown: the error has the end of the page. */
+const PATIENCE_MS = 60_000
 const HEADERS = JSON.stringify({ authorization: `Bearer ${KEY}` })
 
 /** Makes a repository with a diff of many lines, and a large file that is not in it. */
@@ -69,7 +71,7 @@ async function benchConversation(page: Page, id: string): Promise<Row[]> {
   const session = await metricsOf(page)
   for (let round = 0; round < ROUNDS; round++) {
     await goTo(page, '#/conversations', '.summary')
-    const text = `message ${EVENTS} `
+    const text = `message ${EVENTS}`
     const shown = isShown('.said', text)
     opened.push(await shownAfter(page, session, `location.hash = '#/c/${id}'`, shown, `/conversations/${id}`))
     const path = `/conversations/${id}/events?order=desc&limit=200&max_text=20000`
@@ -154,9 +156,13 @@ async function shownAfter(
   const count = (request: Request) => void (request.url().includes(counted) && requests++)
   page.on('request', count)
   const before = await taskMs(session)
-  const ms = await page.evaluate<number>(`new Promise((resolve) => {
+  const ms = await page.evaluate<number>(`new Promise((resolve, reject) => {
     const began = performance.now()
-    const look = () => (${condition}) ? resolve(performance.now() - began) : requestAnimationFrame(look)
+    const look = () => {
+      if (${condition}) resolve(performance.now() - began)
+      else if (performance.now() - began < ${PATIENCE_MS}) requestAnimationFrame(look)
+      else reject(new Error(document.body.innerText.slice(-500)))
+    }
     ;${act}
     look()
   })`)
