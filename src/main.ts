@@ -15,9 +15,11 @@ import { say, sayError } from './cli/terminal/terminal.ts'
 /** What is asked for cannot be, now or later: wrong arguments or settings. 1 is for everything else. */
 const USAGE_EXIT_CODE = 2
 
+/** They run on after their reader has gone. */
 const SERVERS: ReadonlySet<string> = new Set(['serve', 'scripted-model'])
+/** They only print. */
+const SMALL: ReadonlySet<string> = new Set(['help', 'version'])
 
-prepareProcess()
 // To strip and compile the sources takes half of the processor time of a start. The executable contains its code cache.
 const source = process.argv[1]
 if (source?.endsWith('.ts')) enableCompileCache(join(source, '../../node_modules/.cache/node-compile-cache'))
@@ -41,7 +43,7 @@ void main(process.argv.slice(2)).then(
 /** Returns the exit code; undefined for that of the process. */
 async function main(args: string[]): Promise<number | undefined> {
   const command = readArguments(args, { isTerminal: isatty(0) && isatty(1) })
-  // What runs on after its reader has gone, and what only prints.
+  if (!SMALL.has(command.name)) prepareProcess()
   const isServer = SERVERS.has(command.name)
   if (isServer || command.name === 'demo') surviveLostOutput({ isServer })
   else if (command.name !== 'chat') endWithoutReader()

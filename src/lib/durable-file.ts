@@ -2,6 +2,7 @@
  * Replaces files atomically, and makes their names durable. Works by paths: not for directories in which others can
  * create links.
  */
+import { randomUUID } from 'node:crypto'
 import fs from 'node:fs'
 import { open, rename, rm } from 'node:fs/promises'
 import type { FileHandle } from 'node:fs/promises'
@@ -27,7 +28,7 @@ export async function replaceFile(
   content: Buffer | string | AsyncIterable<Buffer | string>,
   { durable = true, draft }: Replacing = {},
 ): Promise<void> {
-  const temporary = draft ?? `${path}.${crypto.randomUUID()}.new`
+  const temporary = draft ?? `${path}.${randomUUID()}.new`
   try {
     await using file = await open(temporary, draft === undefined ? 'wx' : 'w', 0o600)
     await file.writeFile(content)

@@ -292,3 +292,33 @@ test('a server has as many threads for files as are configured', async () => {
   )
   expect(names.filter((name) => name.startsWith('libuv-worker'))).toHaveLength(16)
 })
+
+/** Notes what is loaded of Node from the first change of V8's flags until they are those of its build again. */
+const NOTE_LATE_MODULES = `
+  const v8 = require('node:v8')
+  const { builtinModules } = require('node:module')
+  const set = v8.setFlagsFromString
+  let before
+  v8.setFlagsFromString = (flag) => {
+    before ??= new Set(process.moduleLoadList)
+    set(flag)
+    const late = process.moduleLoadList.filter((name) => !before.has(name)).map((name) => name.replace('NativeModule ', ''))
+    if (flag === '--turbofan') console.error('loaded late: ' + late.filter((name) => builtinModules.includes(name)))
+  }`
+
+test('a start loads what it uses of Node before the flags of V8 change, so that Node does not compile it again', async () => {
+  const program = join(home, 'note-late-modules.cjs')
+  await writeFile(program, NOTE_LATE_MODULES)
+  const env = {
+    OPENHANDS_DATA_DIR: join(home, 'late'),
+    OPENHANDS_SERVER_PORT: '0',
+    NODE_OPTIONS: `--require=${program}`,
+  }
+  const { child, exited, output } = launch(['serve', '--generate-key'], { env, cwd: home })
+  const late = await until('the end of the preparation', async () => /^loaded late: (.*)$/m.exec(output())?.[1])
+  child.kill()
+  await exited
+
+  // Two that are hardly longer than their names.
+  expect(late.split(',').filter((name) => name !== 'sea' && name !== 'path/posix')).toEqual([])
+})

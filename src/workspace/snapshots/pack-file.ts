@@ -2,7 +2,7 @@
  * Writes one pack of git, as gitformat-pack(5) describes it. Git itself would need a process, the content of each file once
  * more through a pipe, and a slower SHA-1.
  */
-import { createHash } from 'node:crypto'
+import { createHash, randomUUID } from 'node:crypto'
 import type { FileHandle } from 'node:fs/promises'
 import { open, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -53,7 +53,7 @@ export class PackFile {
 
   /** Creates a file in the directory of the packs of a store, under a name that git does not know. */
   static async create(directory: string): Promise<PackFile> {
-    const path = join(directory, `tmp_pack_${crypto.randomUUID()}`)
+    const path = join(directory, `tmp_pack_${randomUUID()}`)
     return new PackFile(directory, path, await open(path, 'wx+', 0o600))
   }
 
@@ -87,7 +87,7 @@ export class PackFile {
     await writeAll(this.#file, name, this.#written)
     await this.#file.datasync()
     await this.#file.close()
-    const index = join(this.#directory, `tmp_idx_${crypto.randomUUID()}`)
+    const index = join(this.#directory, `tmp_idx_${randomUUID()}`)
     try {
       await using file = await open(index, 'wx', 0o600)
       await file.writeFile(await writePackIndex(this.#objects, name, slices))
