@@ -4,7 +4,7 @@ import { constants } from 'node:os'
 import { join } from 'node:path'
 import { cachedDataVersionTag } from 'node:v8'
 import { execa } from 'execa'
-import { expect, test } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import manifest from '../package.json' with { type: 'json' }
 import { endPreparation, NODE_FLAGS, prepareProcess } from '../src/process-settings.ts'
 
@@ -39,6 +39,7 @@ test.each([[[]], [['--jitless']]])('a process with the flags %j survives the end
 
 test('the flags of a process that was not prepared stay as they are', () => {
   const before = cachedDataVersionTag()
+  vi.stubEnv('UV_THREADPOOL_SIZE', '4')
 
   endPreparation()
   expect(cachedDataVersionTag()).toBe(before)
@@ -46,4 +47,5 @@ test('the flags of a process that was not prepared stay as they are', () => {
   expect(cachedDataVersionTag()).not.toBe(before)
   endPreparation()
   expect(cachedDataVersionTag()).toBe(before)
+  vi.unstubAllEnvs()
 })
