@@ -28,6 +28,14 @@ const CHANGES: readonly Change[] = [
       ],
     ],
   },
+  {
+    // The server has compilers of its own, and these are half a megabyte.
+    module: 'fastify/lib/schema-controller.js',
+    replaces: [
+      ["require('@fastify/ajv-compiler')", 'undefined'],
+      ["require('@fastify/fast-json-stringify-compiler')", 'undefined'],
+    ],
+  },
   // Each mention of these global classes loads the fetch of Node, a second HTTP client.
   {
     module: 'openai/internal/utils/log.mjs',

@@ -10,12 +10,9 @@ import type {
   FastifyInstance,
   FastifyReply,
   FastifyRequest,
-  FastifySchemaCompiler,
   FastifyHttpOptions,
 } from 'fastify'
 import Fastify, { LogController } from 'fastify'
-import { validatorCompiler } from 'fastify-type-provider-zod'
-import type { z } from 'zod'
 import { Problem } from '../contract/problem.ts'
 import { withinTime } from '../lib/bounded-wait.ts'
 import type { HashBody } from '../security/body-hash.ts'
@@ -34,7 +31,7 @@ import type { RouteDeps } from './register-routes.ts'
 import { registerRoutes } from './register-routes.ts'
 import { START_TIMEOUT_MS, waitToStream, wantsEventStream } from './request/lasting-streams.ts'
 import { createRouteTable } from './route-table.ts'
-import { acceptJsonOnly } from './json-bodies.ts'
+import { SCHEMA_CONTROLLER, acceptJsonOnly } from './request/parse-input.ts'
 import { handleError } from './request/problem-handler.ts'
 import { runInOrder } from './guards/pipelined-requests.ts'
 import { refuseBadHead, watchExpectations } from './guards/request-head.ts'
@@ -104,9 +101,6 @@ export async function createHttpServer(deps: HttpDeps): Promise<FastifyInstance>
   const urlErrors = new UrlErrors(handleError)
   const app = Fastify(optionsOf(deps, times, urlErrors))
   app.decorate('urlErrors', urlErrors)
-  // Bodies and queries are parsed by their zod schemas; responses are created by us and sent without validation.
-  app.setValidatorCompiler(compileValidator)
-  app.setSerializerCompiler(() => JSON.stringify)
   app.setErrorHandler<FastifyError>(async (error, request, reply) => {
     const { id } = (request.params ?? {}) as { id?: string }
     return handleError(error, request, reply, id === undefined ? undefined : await deps.manager.redactFor(id))
@@ -200,6 +194,7 @@ function optionsOf(deps: HttpDeps, times: RequestTimes, urlErrors: UrlErrors) {
     trustProxy: deps.trustProxy.length > 0 && [...deps.trustProxy],
     routerOptions: { ignoreTrailingSlash: true, maxParamLength: 4096 },
     frameworkErrors: (error, request, reply) => urlErrors.send(error, request, reply),
+    schemaController: SCHEMA_CONTROLLER,
   } satisfies FastifyHttpOptions<Server>
 }
 
@@ -260,12 +255,6 @@ function refuseBadUpgrades(app: FastifyInstance, corsOrigins: readonly string[])
     void reply.header('connection', 'close')
     refuseBadUpgrade(request, isAllowedOrigin)
   })
-}
-
-/** Fastify passes `null` for a missing body; our schemas treat it as optional, not null. */
-const compileValidator: FastifySchemaCompiler<z.ZodType> = (route) => {
-  const validate = validatorCompiler(route)
-  return route.httpPart === 'body' ? (data) => validate(data ?? undefined) : validate
 }
 
 /** A conversation stays open while a request for it is in progress, if its key was checked. A WebSocket holds its own. */

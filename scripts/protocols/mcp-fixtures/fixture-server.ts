@@ -1,7 +1,7 @@
 /** The handler of `/mcp` with the tools, prompts and resources that the conformance tests ask for, instead of the agents. */
 import { fastify } from 'fastify'
 import { createRequestStateCodec, McpServer } from '@modelcontextprotocol/server'
-import { acceptJsonOnly } from '../../../src/http/json-bodies.ts'
+import { acceptJsonOnly } from '../../../src/http/request/parse-input.ts'
 import { routeMcp } from '../../../src/protocols/mcp/mcp-routes.ts'
 import { answerMcp } from '../../../src/protocols/mcp/serve-mcp.ts'
 import { serveTasks } from '../../../src/protocols/mcp/task-extension.ts'

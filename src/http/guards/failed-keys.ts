@@ -6,6 +6,7 @@ import type { FastifyRequest } from 'fastify'
 import Fastify from 'fastify'
 import { Problem } from '../../contract/problem.ts'
 import { networkOf } from '../../security/client-network.ts'
+import { SCHEMA_CONTROLLER } from '../request/parse-input.ts'
 
 export const MAX_FAILED_KEYS = 20
 const WINDOW_MS = 60_000
@@ -38,7 +39,7 @@ export function createFailedKeys(): CountFailedKey {
  */
 async function createCounter() {
   const { default: rateLimit } = await import('@fastify/rate-limit')
-  const app = Fastify()
+  const app = Fastify({ schemaController: SCHEMA_CONTROLLER })
   await app.register(rateLimit, { global: false, cache: MAX_ADDRESSES, keyGenerator: ({ ip }) => networkOf(ip) })
   return app.createRateLimit({ max: MAX_FAILED_KEYS, timeWindow: WINDOW_MS })
 }

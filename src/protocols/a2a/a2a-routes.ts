@@ -1,6 +1,6 @@
 /** The routes of A2A 1.0, in both of its bindings. What they do is loaded with the first request. */
 import type { FastifyContextConfig, FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
-import { acceptJsonOnly } from '../../http/json-bodies.ts'
+import { acceptJsonOnly } from '../../http/request/parse-input.ts'
 import type * as Loaded from './a2a.ts'
 import type { OperationName } from './bindings.ts'
 import type { A2aDeps } from './call.ts'
