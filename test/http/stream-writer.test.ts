@@ -25,17 +25,28 @@ async function receive(stream: (response: ServerResponse) => Promise<void>): Pro
   return received
 }
 
-test('pieces of one turn of the event loop leave together at its end', async () => {
+test('pieces that come together leave together, and one that comes alone leaves at once', async () => {
   const received = await receive(async (response) => {
     const socket = response.socket!
     const writer = createStreamWriter(response)
-    for (const piece of ['one ', 'two ', 'three ']) writer.write(piece)
-    expect(socket.writableCorked).toBe(1)
-    await yieldToLoop()
-    expect(socket.writableCorked).toBe(0)
-    writer.write('four')
+    /** Returns after which of the pieces of one turn the socket waited for its end. */
+    const writeInTurn = async (...pieces: readonly string[]) => {
+      const waits = pieces.map((piece) => {
+        writer.write(piece)
+        return socket.writableCorked === 1
+      })
+      await yieldToLoop()
+      expect(socket.writableCorked).toBe(0)
+      return waits
+    }
+    expect(await writeInTurn('one ')).toEqual([false])
+    expect(await writeInTurn('two '), 'after one alone').toEqual([false])
+    expect(await writeInTurn('three ', 'four ', 'five ')).toEqual([false, true, true])
+    expect(await writeInTurn('six ', 'seven '), 'after many').toEqual([true, true])
+    expect(await writeInTurn('eight '), 'after many').toEqual([true])
+    expect(await writeInTurn('nine')).toEqual([false])
   })
-  expect(received).toBe('one two three four')
+  expect(received).toBe('one two three four five six seven eight nine')
 })
 
 test('a writer that is full says when there is room again', async () => {

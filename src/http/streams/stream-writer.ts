@@ -14,8 +14,8 @@ export type StreamWriter = {
 
 /**
  * Call it after the head is written. Node's `write` also needs three parts and a turn of the event loop for each piece.
- * Pieces of one turn of the event loop leave together at its end: each write to a socket is a call of the kernel, which
- * takes longer than all else that a short piece needs.
+ * Pieces that come together leave together, at the end of their turn of the event loop: each write to a socket is a call of the
+ * kernel, which takes longer than all else that a short piece needs. One that comes alone, as the one before, leaves at once.
  */
 export function createStreamWriter(response: ServerResponse): StreamWriter {
   // Pieces must not overtake the head.
@@ -24,17 +24,20 @@ export function createStreamWriter(response: ServerResponse): StreamWriter {
   // HTTP/1.0 has no chunks, and a pipelined response has no socket yet.
   const isDirect = socket !== null && response.chunkedEncoding
   const target = isDirect ? socket : response
-  let isCorked = false
-  const uncork = () => {
-    isCorked = false
-    target.uncork()
+  let pieces = 0
+  let areMany = false
+  const endTurn = () => {
+    if (areMany) target.uncork()
+    areMany = pieces > 1
+    pieces = 0
   }
   return {
     write(piece) {
-      if (!isCorked) {
-        isCorked = true
+      pieces++
+      if (pieces === 1) setImmediate(endTurn)
+      if (pieces === (areMany ? 1 : 2)) {
+        areMany = true
         target.cork()
-        setImmediate(uncork)
       }
       return target.write(isDirect ? chunkOf(piece) : piece)
     },
