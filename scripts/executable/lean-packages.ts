@@ -29,7 +29,7 @@ const CHANGES: readonly Change[] = [
     ],
   },
   {
-    // The server has compilers of its own, and these are half a megabyte.
+    // The server has its own compilers, and these are half a megabyte.
     module: 'fastify/lib/schema-controller.js',
     replaces: [
       ["require('@fastify/ajv-compiler')", 'undefined'],

@@ -30,7 +30,7 @@ test('pieces that come together leave together, and one that comes alone leaves 
     const socket = response.socket!
     const writer = createStreamWriter(response)
     /** Returns after which of the pieces of one turn the socket waited for its end. */
-    const writeInTurn = async (...pieces: readonly string[]) => {
+    const writeTogether = async (...pieces: readonly string[]) => {
       const waits = pieces.map((piece) => {
         writer.write(piece)
         return socket.writableCorked === 1
@@ -39,12 +39,12 @@ test('pieces that come together leave together, and one that comes alone leaves 
       expect(socket.writableCorked).toBe(0)
       return waits
     }
-    expect(await writeInTurn('one ')).toEqual([false])
-    expect(await writeInTurn('two '), 'after one alone').toEqual([false])
-    expect(await writeInTurn('three ', 'four ', 'five ')).toEqual([false, true, true])
-    expect(await writeInTurn('six ', 'seven '), 'after many').toEqual([true, true])
-    expect(await writeInTurn('eight '), 'after many').toEqual([true])
-    expect(await writeInTurn('nine')).toEqual([false])
+    expect(await writeTogether('one ')).toEqual([false])
+    expect(await writeTogether('two '), 'after one alone').toEqual([false])
+    expect(await writeTogether('three ', 'four ', 'five ')).toEqual([false, true, true])
+    expect(await writeTogether('six ', 'seven '), 'after many').toEqual([true, true])
+    expect(await writeTogether('eight '), 'after many').toEqual([true])
+    expect(await writeTogether('nine')).toEqual([false])
   })
   expect(received).toBe('one two three four five six seven eight nine')
 })
