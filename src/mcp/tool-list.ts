@@ -10,7 +10,7 @@ import type { McpConnection } from './connection.ts'
 import { createMcpTool, createPendingTool } from './mcp-tools.ts'
 import type { McpTools, ResultDeps } from './mcp-tools.ts'
 import { createPromptTools, createResourceTools } from './resource-tools.ts'
-import { prefixOf } from '../state/mcp-tool-names.ts'
+import { prefixOf } from '../state/mcp-tools.ts'
 import { createToolSearch } from './tool-search.ts'
 
 /** Characters of names, descriptions and schemas that a request lists: about 15,000 tokens. */

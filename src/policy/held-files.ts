@@ -2,7 +2,7 @@
 import { basename, dirname } from 'node:path'
 import type { Depth } from './path-words.ts'
 import type { Disk } from './disk.ts'
-import type { Effort } from './rules/effort.ts'
+import type { Effort } from './rules/comparison.ts'
 import { canMeet, STAR } from './rules/globs.ts'
 import type { Symbols } from './rules/globs.ts'
 import type { Bases, PathPattern } from './rules/path-pattern.ts'

@@ -2,7 +2,7 @@
 import { configuresProgram } from './git/subcommand.ts'
 import type { CommandPattern } from './rules/command-pattern.ts'
 import { matchCommand } from './rules/command-pattern.ts'
-import type { Effort } from './rules/effort.ts'
+import type { Effort } from './rules/comparison.ts'
 import { STAR } from './rules/globs.ts'
 import type { SimpleCommand } from './shell/command-line.ts'
 import { readingOf } from './shell/read-only.ts'

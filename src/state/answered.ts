@@ -7,7 +7,6 @@ import type { EventOf } from '../contract/events/event.ts'
 import type { StopReason } from '../contract/events/status.ts'
 import { cutReasonOf } from '../contract/finish-reason.ts'
 import { PREVIEW_CHARS } from './preview.ts'
-import { TOOLS_THAT_FINISH } from './tool-roles.ts'
 
 export const StoredAnswer = z.object({ stopReason: z.enum(['completed', 'finished']), text: z.string() })
 export type StoredAnswer = z.infer<typeof StoredAnswer>
@@ -18,6 +17,9 @@ export function answeredBy(event: EventOf<'AssistantMessage'>): StoredAnswer | u
   if (partial || tool_use_ids.length > 0 || cutReasonOf(stop_reason) !== undefined) return undefined
   return stop_reason === 'pause_turn' && text !== '' ? undefined : { stopReason: 'completed', text }
 }
+
+/** Tools that end the run. */
+export const TOOLS_THAT_FINISH: ReadonlySet<string> = new Set(['Finish'])
 
 /** Returns the answer after the result of a call of this tool. */
 export function answeredAfterResult(

@@ -8,7 +8,7 @@ import { afterRewind } from './rewind.ts'
 import { NO_REPEATS, repeatsAfter } from './repeats/repeats.ts'
 import type { GateRules, GatedCall } from '../policy/rules/gate-rules.ts'
 import { hashInput } from '../policy/rules/input-hash.ts'
-import { mcpRules } from './mcp-rules.ts'
+import { mcpRules } from './mcp-tools.ts'
 import { joinedRules } from '../policy/rules/rule-set.ts'
 import { withMessageId, withPostedKey } from './idempotency.ts'
 import { afterClosing, isAllowed, openPermission, releasedRequest } from './open-permission.ts'
@@ -24,7 +24,6 @@ import { DroppedField, LlmConfig } from '../contract/values/llm-config.ts'
 import type { Usage } from '../contract/values/message.ts'
 import { addCost } from '../contract/values/message.ts'
 import { Problem } from '../contract/problem.ts'
-import { TOOLS_KEPT_IN_LOG } from './tool-roles.ts'
 import { countInARow, countUsage, runAfter, runAfterAnswer, runAfterOutputRequest, spentBesides } from './run-state.ts'
 import { Settings, settingsIn } from './settings.ts'
 import type { OverriddenRun } from './run-overrides.ts'
@@ -287,6 +286,9 @@ function afterResult(state: State, event: EventOf<'ToolResult'>): State {
   const end = answeredAfterResult(state.answered, name, event)
   return { ...state, openCalls, subagents, request, requests, holdsCalls, granted: rules, lastOutputs, answered: end }
 }
+
+/** Tools whose state is the output of their last successful call: it is stored only in the log. */
+export const TOOLS_KEPT_IN_LOG: ReadonlySet<string> = new Set(['TaskTracker'])
 
 function outputsAfter(
   { lastOutputs }: State,

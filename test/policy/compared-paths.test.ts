@@ -1,6 +1,6 @@
 /** What comparing costs, and that what is not compared allows nothing. */
 import { expect, test } from 'vitest'
-import { Effort } from '../../src/policy/rules/effort.ts'
+import { Effort } from '../../src/policy/rules/comparison.ts'
 import { canMeet, coversAll, STAR } from '../../src/policy/rules/globs.ts'
 import { hashInput } from '../../src/policy/rules/input-hash.ts'
 import type { PathParts } from '../../src/policy/rules/path-pattern.ts'

@@ -7,7 +7,7 @@ import type { McpServer } from '../../contract/mcp/mcp-server.ts'
 import { mapStrings } from '../../lib/json/map-strings.ts'
 import { createSlices } from '../../lib/time-slices.ts'
 import type { ShowText } from './shown-text.ts'
-import { toolNameOf } from '../../state/mcp-tool-names.ts'
+import { toolNameOf } from '../../state/mcp-tools.ts'
 import { isDeeper } from '../../contract/client-tools/client-tool.ts'
 
 export const MAX_TOOLS = 1000

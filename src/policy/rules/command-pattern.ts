@@ -1,9 +1,8 @@
 /** What is between the parentheses of a `Bash(…)` rule, and which commands it matches. */
 import type { ShellWord } from '../shell/shell-word.ts'
 import { literalOf, startOf, wordAfter } from '../shell/shell-word.ts'
-import type { Certainty } from './certainty.ts'
-import { strongest } from './certainty.ts'
-import type { Effort } from './effort.ts'
+import type { Certainty, Effort } from './comparison.ts'
+import { strongest } from './comparison.ts'
 import type { Symbols } from './globs.ts'
 import { withoutOptions } from './skipped-options.ts'
 import { canMeet, coversAll, isBalanced, STAR, UNSEEN } from './globs.ts'

@@ -1,5 +1,5 @@
 /** What is between the parentheses of a `WebFetch(domain:…)` rule, and which URLs it matches. */
-import type { Certainty } from './certainty.ts'
+import type { Certainty } from './comparison.ts'
 
 export type DomainPattern = { readonly host: string; readonly below: boolean }
 

@@ -1,6 +1,6 @@
 /** Compares two texts with wildcards: a pattern, and a text that is only partly known. Linear or bounded, whatever they are. */
 
-import type { Effort } from './effort.ts'
+import type { Effort } from './comparison.ts'
 
 /** A character, or a wildcard. */
 export type Symbols = readonly (string | typeof STAR | typeof ONE)[]

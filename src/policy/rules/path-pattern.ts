@@ -1,7 +1,6 @@
 /** What is between the parentheses of a `Read(…)` or `Edit(…)` rule, and which paths it matches. */
-import type { Certainty } from './certainty.ts'
+import type { Certainty, Effort } from './comparison.ts'
 import type { Symbols } from './globs.ts'
-import type { Effort } from './effort.ts'
 import { canMeet, coversAll, isBalanced, ONE, STAR, UNSEEN_AT_END } from './globs.ts'
 
 /** The directories at which relative and home paths start. */

@@ -5,8 +5,6 @@
 import type { Event, EventOf } from '../../contract/events/event.ts'
 import type { ToolCall } from '../tool-call.ts'
 import { hashOfAnswer, hashOfResult, printOf } from './fingerprints.ts'
-import type { Streak } from './streak.ts'
-import { streakAfter } from './streak.ts'
 
 /** The number of answers that make the same few calls, after which their results are compared. */
 export const COMPARED_AFTER = 10
@@ -139,3 +137,22 @@ type CommandFields = { readonly exit_code?: unknown }
 function fieldsOf(output: unknown): CommandFields {
   return typeof output === 'object' && output !== null ? output : {}
 }
+
+/** Answers that may take turns. */
+const MAX_DIFFERENT = 5
+
+/** Answers in a row, each of which repeats one of the few before it. Something new begins another one. */
+export type Streak = {
+  /** The latest different answers, the newest first: at most `MAX_DIFFERENT`. */
+  readonly recent: readonly string[]
+  readonly times: number
+}
+
+const NO_STREAK: Streak = { recent: [], times: 0 }
+
+export function streakAfter({ recent, times }: Streak = NO_STREAK, answer: string): Streak {
+  return { recent: withNewest(recent, answer), times: recent.includes(answer) ? times + 1 : 1 }
+}
+
+const withNewest = (recent: readonly string[], answer: string): readonly string[] =>
+  recent[0] === answer ? recent : [answer, ...recent.filter((each) => each !== answer)].slice(0, MAX_DIFFERENT)

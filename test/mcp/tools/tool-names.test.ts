@@ -2,7 +2,7 @@
 import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { isServerName } from '../../../src/contract/mcp/mcp-server.ts'
-import { toolNameOf } from '../../../src/state/mcp-tool-names.ts'
+import { toolNameOf } from '../../../src/state/mcp-tools.ts'
 
 test('a plain name stays, and any other one is changed and gets a hash', () => {
   expect(toolNameOf('files', 'read_file')).toBe('mcp__files__read_file')

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { McpServers } from '../../src/contract/mcp/mcp-server.ts'
-import { mcpRules } from '../../src/state/mcp-rules.ts'
+import { mcpRules } from '../../src/state/mcp-tools.ts'
 
 const SERVER = 'https://example.org/mcp'
 
