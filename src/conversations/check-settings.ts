@@ -17,10 +17,14 @@ type Context = {
 /** Throws a `Problem` if this server does not allow the value. */
 type Check<T> = (value: NonNullable<T>, context: Context) => void | Promise<void>
 
+/** What a create and an update may send. */
+type Sent = CreateConversation & UpdateConfig
+
 /** `null`: its schema is enough, or what reads it checks it. */
-const CHECKS: { readonly [K in NameIn<'create'>]: Check<CreateConversation[K]> | null } = {
+const CHECKS: { readonly [K in NameIn<'create'> | NameIn<'update'>]: Check<Sent[K]> | null } = {
   title: null,
   labels: null,
+  archived: null,
   generate_title: null,
   title_model: null,
   user_id: null,
