@@ -27,10 +27,15 @@ export function isOutOfDescriptors(error: unknown): boolean {
   return code === 'EMFILE' || code === 'ENFILE'
 }
 
-/** Serves as a `catch`: returns undefined for a file that does not exist, and throws any other error. */
-export function ignoreMissing(error: unknown): undefined {
-  if (codeOf(error) !== 'ENOENT') throw error
-}
+/** Serves as a `catch`: returns undefined for an error with one of the codes, and throws any other error. */
+export const ignoring =
+  (...codes: readonly string[]) =>
+  (error: unknown): undefined => {
+    if (!codes.includes(codeOf(error) ?? '')) throw error
+  }
+
+/** Serves as a `catch` for a file that may not exist. */
+export const ignoreMissing = ignoring('ENOENT')
 
 const OF_ONE_FILE: ReadonlySet<string> = new Set(['EACCES', 'EPERM', 'EISDIR', 'ENOTDIR', 'ELOOP', 'EIO'])
 

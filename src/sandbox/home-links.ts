@@ -7,7 +7,7 @@ import { constants } from 'node:fs'
 import { mkdir, readFile, readlink, symlink, unlink } from 'node:fs/promises'
 import { basename, dirname, relative } from 'node:path'
 import { replaceFile } from '../lib/durable-file.ts'
-import { codeOf } from '../lib/error-code.ts'
+import { codeOf, ignoring } from '../lib/error-code.ts'
 import type { HomeView } from './launch.ts'
 import { openAt, within, type OpenedPath } from '../files/jail/opened-path.ts'
 
@@ -66,9 +66,7 @@ async function enter(home: OpenedPath, names: readonly string[]): Promise<Opened
   for (const name of names) {
     await using parent = place
     const child = within(parent, name)
-    await mkdir(child, { mode: 0o700 }).catch((error: unknown) => {
-      if (codeOf(error) !== 'EEXIST') throw error
-    })
+    await mkdir(child, { mode: 0o700 }).catch(ignoring('EEXIST'))
     place = await openAt(child, flags)
   }
   return place

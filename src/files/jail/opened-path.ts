@@ -4,7 +4,7 @@ import { mkdir, open, readlink } from 'node:fs/promises'
 import type { FileHandle } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { FileRefusal } from './file-refusal.ts'
-import { codeOf } from '../../lib/error-code.ts'
+import { codeOf, ignoring } from '../../lib/error-code.ts'
 
 /** Opens a path without opening its content; Linux's number, for which Node has no constant. */
 export const O_PATH = 0o10000000
@@ -55,9 +55,7 @@ export async function makeDirectory(path: string): Promise<OpenedPath> {
   }
   await using parent = await makeDirectory(dirname(path))
   const child = within(parent, basename(path))
-  await mkdir(child).catch((error: unknown) => {
-    if (codeOf(error) !== 'EEXIST') throw error
-  })
+  await mkdir(child).catch(ignoring('EEXIST'))
   return await openAt(child, constants.O_DIRECTORY | constants.O_NOFOLLOW)
 }
 

@@ -14,7 +14,7 @@ import { Problem } from '../../contract/problem.ts'
 import { syncDirectory } from '../../lib/durable-file.ts'
 import type { FileRules, Judge } from './file-gate.ts'
 import { readRules } from './file-gate.ts'
-import { codeOf, isOutOfDescriptors } from '../../lib/error-code.ts'
+import { codeOf, ignoring, isOutOfDescriptors } from '../../lib/error-code.ts'
 import { refuseToMake, unsafePath } from './jail-path.ts'
 import type { OpenedPath } from './opened-path.ts'
 import { O_PATH, openDirectory, within } from './opened-path.ts'
@@ -239,8 +239,3 @@ const PROBLEM_OF_CODE: Readonly<Record<string, () => Problem>> = {
 }
 
 /** Ignores an error that the conversion above has rethrown unchanged. */
-function ignoring(code: string): (error: unknown) => void {
-  return (error) => {
-    if (codeOf(error) !== code) throw error
-  }
-}

@@ -5,7 +5,7 @@
 import { randomBytes } from 'node:crypto'
 import { mkdir, readFile, readdir, rm, unlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { codeOf } from '../../lib/error-code.ts'
+import { codeOf, ignoring } from '../../lib/error-code.ts'
 import { FileRefusal } from './file-refusal.ts'
 import type { OpenedPath } from './opened-path.ts'
 import { openUnmoved, within } from './opened-path.ts'
@@ -29,7 +29,7 @@ export class UnfinishedFiles {
     const write = () => writeFile(join(this.#directory, name), path, { mode: 0o600 })
     await write().catch(async (error: unknown) => {
       if (codeOf(error) !== 'ENOENT') throw error
-      await mkdir(this.#directory, { mode: 0o700 }).catch(unless('EEXIST'))
+      await mkdir(this.#directory, { mode: 0o700 }).catch(ignoring('EEXIST'))
       await write()
     })
     return name
@@ -44,7 +44,7 @@ export class UnfinishedFiles {
    * be on a file system that does not answer.
    */
   async removeLeft(onFault: (error: unknown) => void): Promise<{ readonly removed: Promise<void> }> {
-    const names = (await readdir(this.#directory).catch(unless('ENOENT'))) ?? []
+    const names = (await readdir(this.#directory).catch(ignoring('ENOENT'))) ?? []
     const removeAll = async () => {
       for (const name of names.filter(isTemporaryName)) await this.#remove(name).catch(onFault)
     }
@@ -57,14 +57,8 @@ export class UnfinishedFiles {
       await using place = await openUnmoved(await readFile(join(this.#directory, name), 'utf8'))
       await unlink(within(place, name))
     } catch (error) {
-      if (!(error instanceof FileRefusal)) unless('ENOENT', 'ENOTDIR', 'ELOOP')(error)
+      if (!(error instanceof FileRefusal)) ignoring('ENOENT', 'ENOTDIR', 'ELOOP')(error)
     }
     await this.forget(name)
   }
 }
-
-const unless =
-  (...codes: readonly string[]) =>
-  (error: unknown): undefined => {
-    if (!codes.includes(codeOf(error) ?? '')) throw error
-  }

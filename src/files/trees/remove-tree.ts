@@ -9,7 +9,7 @@ import type { Dir } from 'node:fs'
 import { chmod, opendir, rename, rm, rmdir, unlink } from 'node:fs/promises'
 import { basename, dirname } from 'node:path'
 import { Queue } from '../../lib/queue.ts'
-import { codeOf } from '../../lib/error-code.ts'
+import { codeOf, ignoring } from '../../lib/error-code.ts'
 import type { OpenedPath } from '../jail/opened-path.ts'
 import { openAt, openDirectory, within } from '../jail/opened-path.ts'
 
@@ -127,7 +127,4 @@ const read = async (listing: Dir) => (await listing.read()) as unknown as { read
 const entryIn = (place: OpenedPath, name: Buffer): Buffer => Buffer.concat([Buffer.from(within(place, '')), name])
 
 /** Ignores entries that were removed or replaced by something that is not a directory. */
-function unlessGone(error: unknown): undefined {
-  const code = codeOf(error)
-  if (code !== 'ENOENT' && code !== 'ENOTDIR' && code !== 'ELOOP') throw error
-}
+const unlessGone = ignoring('ENOENT', 'ENOTDIR', 'ELOOP')

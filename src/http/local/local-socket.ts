@@ -11,7 +11,7 @@ import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { basename, dirname, join } from 'node:path'
 import { promisify } from 'node:util'
-import { codeOf } from '../../lib/error-code.ts'
+import { codeOf, ignoring } from '../../lib/error-code.ts'
 
 /** The shortest limit of the systems is 104 bytes with the zero at the end. */
 const MAX_PATH_BYTES = 103
@@ -80,7 +80,7 @@ async function openIfFree(
   path: string,
   { isOurs = false, isThere = false }: ExpectedSocket = {},
 ): Promise<OpenedDirectory | undefined> {
-  if (!isThere) await mkdir(path, { mode: 0o700 }).catch(unlessExists)
+  if (!isThere) await mkdir(path, { mode: 0o700 }).catch(ignoring('EEXIST'))
   const flags = constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW
   const fd = await open(path, flags).catch(() => undefined)
   if (fd === undefined) return undefined
@@ -102,10 +102,6 @@ async function openIfFree(
 
 const isFree = async (path: string, { isOurs }: { readonly isOurs: boolean }): Promise<boolean> =>
   Buffer.byteLength(path) <= MAX_PATH_BYTES && (isOurs || !(await isListenedAt(path)))
-
-function unlessExists(error: unknown): void {
-  if (codeOf(error) !== 'EEXIST') throw error
-}
 
 /** Uses the descriptor where the system can: its path is short, and nobody can put another directory there. */
 const within = ({ path, fd }: OpenedDirectory, name: string): string =>

@@ -2,7 +2,7 @@
 import { readdir, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { isDraftName } from '../../lib/durable-file.ts'
-import { codeOf } from '../../lib/error-code.ts'
+import { ignoring } from '../../lib/error-code.ts'
 
 /**
  * The names of the files that are removed, and no others: people keep files there, too, such as a `master-key.new` of
@@ -26,7 +26,7 @@ export async function removeLeftFiles(dataDir: string): Promise<void> {
 }
 
 async function removeIfOld(path: string): Promise<void> {
-  const stats = await stat(path).catch(unlessMissing)
+  const stats = await stat(path).catch(ignoring('ENOENT', 'ENOTDIR'))
   if (stats && stats.mtimeMs < Date.now() - STARTING_MS) await rm(path, { force: true })
 }
 
@@ -38,8 +38,5 @@ export async function removeDraftsIn(directory: string, inner: readonly string[]
   }
 }
 
-const namesIn = async (directory: string): Promise<string[]> => (await readdir(directory).catch(unlessMissing)) ?? []
-
-function unlessMissing(error: unknown): undefined {
-  if (!['ENOENT', 'ENOTDIR'].includes(codeOf(error) ?? '')) throw error
-}
+const namesIn = async (directory: string): Promise<string[]> =>
+  (await readdir(directory).catch(ignoring('ENOENT', 'ENOTDIR'))) ?? []

@@ -4,7 +4,7 @@ import { link, readFile, realpath, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { makeDirectories } from '../../files/make-directories.ts'
 import { syncDirectory } from '../../lib/durable-file.ts'
-import { codeOf } from '../../lib/error-code.ts'
+import { ignoreMissing, ignoring } from '../../lib/error-code.ts'
 import { DatabaseError } from './database-errors.ts'
 
 const MARKER = 'cluster'
@@ -31,21 +31,15 @@ export async function openSharedDirectory(path: string, identity: string): Promi
 /** Returns the identity in the file, which this or another instance has written first. */
 async function mark(directory: string, identity: string): Promise<string> {
   const path = join(directory, MARKER)
-  const foundText = await readFile(path, 'utf8').catch(unlessMissing)
+  const foundText = await readFile(path, 'utf8').catch(ignoreMissing)
   if (foundText !== undefined) return foundText.trim()
   const draft = `${path}.${randomUUID()}`
   await writeFile(draft, `${identity}\n`, { flush: true })
   // Atomic on a network file system, too: of two instances that start at the same time, one writes it.
-  await link(draft, path).catch((error: unknown) => {
-    if (codeOf(error) !== 'EEXIST') throw error
-  })
+  await link(draft, path).catch(ignoring('EEXIST'))
   await rm(draft)
   await syncDirectory(directory)
   return (await readFile(path, 'utf8')).trim()
-}
-
-function unlessMissing(error: unknown): undefined {
-  if (codeOf(error) !== 'ENOENT') throw error
 }
 
 const ofAnother = (path: string): DatabaseError =>

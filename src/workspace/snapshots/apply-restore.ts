@@ -4,7 +4,7 @@
  */
 import { constants } from 'node:fs'
 import { chmod, lstat, mkdir, open, readlink, rename, rmdir, symlink, unlink } from 'node:fs/promises'
-import { codeOf } from '../../lib/error-code.ts'
+import { codeOf, ignoreMissing } from '../../lib/error-code.ts'
 import type { OpenedPath } from '../../files/jail/opened-path.ts'
 import { openAt, openUnmoved, within } from '../../files/jail/opened-path.ts'
 import type { FileRules } from '../../files/jail/file-gate.ts'
@@ -100,11 +100,11 @@ class Restore {
     for (const path of removed)
       await this.#attempt(path, async (parent, name) => {
         await refuseChanged(entryIn(parent, name), plan.now.get(path))
-        await unlink(entryIn(parent, name)).catch(unlessGone)
+        await unlink(entryIn(parent, name)).catch(ignoreMissing)
       })
     await this.#leave()
     for (const path of removedDirectories)
-      await this.#attempt(path, (parent, name) => rmdir(entryIn(parent, name)).catch(unlessGone))
+      await this.#attempt(path, (parent, name) => rmdir(entryIn(parent, name)).catch(ignoreMissing))
     for (const change of madeDirectories)
       await this.#attempt(change.path, async (parent, name) => {
         await mkdir(entryIn(parent, name), { mode: 0o700 })
@@ -218,7 +218,7 @@ class Restore {
  * meanwhile is written anyway.
  */
 async function refuseChanged(path: Buffer, plannedEntry: TreeEntry | undefined): Promise<void> {
-  const stats = await lstat(path).catch(unlessGone)
+  const stats = await lstat(path).catch(ignoreMissing)
   if (!stats) return
   if (stats.isDirectory()) throw Object.assign(new Error('a directory is in its place'), { code: 'EISDIR' })
   const kind = stats.isSymbolicLink() ? 'symlink' : 'file'
@@ -265,7 +265,3 @@ const WHY: Readonly<Record<string, string>> = {
 }
 
 const entryIn = (place: OpenedPath, name: Buffer): Buffer => Buffer.concat([Buffer.from(within(place, '')), name])
-
-function unlessGone(error: unknown): undefined {
-  if (codeOf(error) !== 'ENOENT') throw error
-}

@@ -2,7 +2,7 @@
 import { readFile, readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { z } from 'zod'
-import { codeOf } from '../../../lib/error-code.ts'
+import { ignoreMissing } from '../../../lib/error-code.ts'
 import { mapBounded } from '../../../lib/map-bounded.ts'
 import type { CreationKey, StoredCredential } from '../../storage.ts'
 import { DataDirectoryError } from '../directory/data-lock.ts'
@@ -42,7 +42,7 @@ export async function readEarlierFiles(directory: string): Promise<EarlierFiles>
 }
 
 async function readKeyFile(path: string): Promise<StoredCredential[]> {
-  const text = await readFile(path, 'utf8').catch(unlessMissing)
+  const text = await readFile(path, 'utf8').catch(ignoreMissing)
   if (text === undefined) return []
   try {
     const { keys } = KeyFile.parse(JSON.parse(text))
@@ -70,8 +70,4 @@ async function readShared(directory: string): Promise<{ hash: string; id: string
   return all.flat()
 }
 
-const namesIn = async (directory: string): Promise<string[]> => (await readdir(directory).catch(unlessMissing)) ?? []
-
-function unlessMissing(error: unknown): undefined {
-  if (codeOf(error) !== 'ENOENT') throw error
-}
+const namesIn = async (directory: string): Promise<string[]> => (await readdir(directory).catch(ignoreMissing)) ?? []

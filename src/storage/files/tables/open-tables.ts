@@ -9,7 +9,7 @@ import { existsSync } from 'node:fs'
 import { mkdir, open, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { syncDirectory } from '../../../lib/durable-file.ts'
-import { codeOf } from '../../../lib/error-code.ts'
+import { ignoring } from '../../../lib/error-code.ts'
 import type { DataLock } from '../directory/data-lock.ts'
 import { DataDirectoryError } from '../directory/data-lock.ts'
 import type { Database } from '../directory/sqlite.ts'
@@ -119,9 +119,7 @@ async function setAsideEarlierFiles(directory: string): Promise<string[]> {
   const earlierNames = EARLIER.filter((name) => existsSync(join(directory, name)))
   if (earlierNames.length === 0) return []
   const aside = join(directory, ASIDE)
-  await mkdir(aside, { mode: 0o700 }).catch((error: unknown) => {
-    if (codeOf(error) !== 'EEXIST') throw error
-  })
+  await mkdir(aside, { mode: 0o700 }).catch(ignoring('EEXIST'))
   const movedFiles = earlierNames.map((name) => ({ name, path: freePath(join(aside, name)) }))
   for (const { name, path } of movedFiles) await rename(join(directory, name), path)
   await syncDirectory(directory)
