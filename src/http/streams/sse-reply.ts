@@ -7,7 +7,6 @@ import type { FeedEnd } from '../../events/feed-buffer.ts'
 import { feedLimits } from '../../events/feed-buffer.ts'
 import { cutRecord } from '../../events/cut-texts.ts'
 import { sseFrames } from '../../events/sse-frame.ts'
-import { withinTime } from '../../lib/bounded-wait.ts'
 import { closeSignal } from '../request/close-signal.ts'
 import { RETRY_MS, errorFrame } from '../request/lasting-streams.ts'
 import type { StreamWriter } from './stream-writer.ts'
@@ -25,9 +24,6 @@ export type StreamOptions = Pick<FollowOptions, 'afterSeq' | 'types' | 'only' | 
   /** Called at the start; the returned function is called with the outcome. */
   readonly onOpen: () => (end: { readonly lagged: boolean }) => void
 }
-
-/** A reader that reads nothing for this long is disconnected, in milliseconds. */
-const STALL_TIMEOUT_MS = 60_000
 
 /** The frame has no empty line: some clients report one as an event, though nothing came before it. */
 const HELLO = `retry: ${RETRY_MS}\n`
@@ -83,7 +79,7 @@ export async function streamEvents(reply: FastifyReply, source: FeedSource, opti
       reportedSeq = batch.records.length
         ? (batch.records.findLast(({ seq }) => seq !== undefined)?.seq ?? reportedSeq)
         : batch.reachedSeq
-      if (!stream.write(text)) await untilDrained(stream, reply, signal)
+      if (!stream.write(text)) await stream.drained(signal)
       hasLagged = batch.end === 'lagged'
       if (batch.end) return void stream.write(GOODBYE[batch.end])
       next = feed.next()
@@ -108,15 +104,6 @@ export async function streamEvents(reply: FastifyReply, source: FeedSource, opti
  * effect.
  */
 const heartbeat = (cursor: string | undefined) => (cursor === undefined ? ': heartbeat\n' : `id: ${cursor}\n\n`)
-
-async function untilDrained(stream: StreamWriter, reply: FastifyReply, signal: AbortSignal): Promise<void> {
-  try {
-    await withinTime(STALL_TIMEOUT_MS, signal, (inTime) => stream.drained(inTime))
-  } catch {
-    // It has read nothing for so long that it will not read a last frame either.
-    reply.raw.destroy()
-  }
-}
 
 /** Returns where a client resumes in a log; undefined for new events only. */
 export function seqAfter(lastEventId: string | undefined, after_seq: number | undefined): number | undefined {

@@ -4,13 +4,17 @@
  */
 import { once } from 'node:events'
 import type { ServerResponse } from 'node:http'
+import { withinTime } from '../../lib/bounded-wait.ts'
 
 export type StreamWriter = {
   /** Returns true if there is room for more; otherwise await `drained` first. */
   readonly write: (piece: Buffer | string) => boolean
-  /** Rejects when the signal aborts. */
-  readonly drained: (signal: AbortSignal) => Promise<unknown>
+  /** Resolves, too, when the signal aborts, and when a reader that reads nothing was disconnected. */
+  readonly drained: (signal: AbortSignal) => Promise<void>
 }
+
+/** A reader that reads nothing for this long is disconnected, in milliseconds. */
+const STALL_TIMEOUT_MS = 60_000
 
 /**
  * Call it after the head is written. Node's `write` also needs three parts and a turn of the event loop for each piece.
@@ -41,7 +45,14 @@ export function createStreamWriter(response: ServerResponse): StreamWriter {
       }
       return target.write(isDirect ? chunkOf(piece) : piece)
     },
-    drained: (signal) => once(target, 'drain', { signal }),
+    async drained(signal) {
+      try {
+        await withinTime(STALL_TIMEOUT_MS, signal, (inTime) => once(target, 'drain', { signal: inTime }))
+      } catch {
+        // It has read nothing for so long that it will not read a last frame either.
+        response.destroy()
+      }
+    },
   }
 }
 

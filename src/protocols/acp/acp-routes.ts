@@ -1,8 +1,7 @@
 /** The route of the Agent Client Protocol, a WebSocket. What it does is loaded with the first one. */
 import type { FastifyPluginAsync } from 'fastify'
 import { z } from 'zod'
-import { socketRoute } from '../../http/socket/socket-route.ts'
-import { ClientSockets } from '../shared/client-sockets.ts'
+import { addClientSockets } from '../shared/client-sockets.ts'
 import type { AcpDeps } from './serve-acp.ts'
 import { ownUnknownRoutes } from '../shared/unknown-routes.ts'
 import type { Protocol } from '../shared/protocol.ts'
@@ -15,22 +14,17 @@ const acpRoutes: FastifyPluginAsync<AcpDeps> = async (app, deps) => {
     return sendRefusal(error, request, reply)
   })
   await ownUnknownRoutes(app, '/acp')
-  const sockets = new ClientSockets(app, { path: '/acp', metrics: deps.metrics, lastWords })
-  app.route({
-    url: '/acp',
-    ...socketRoute(app.firstFrameKey, {
-      // Each method has the scope of the route that it is equivalent to.
-      config: { scopes: ['read'], ofProfiles: 'free' },
-      schema: { querystring: AcpQuery },
-      errorFrame: lastWords,
-      check: async ({ request }) => sockets.check(request),
-      async serve(socket, { query, request }) {
-        await sockets.serve(socket, request, async () => {
-          const { serveAcp } = await import('./serve-acp.ts')
-          await serveAcp(socket, request, { ...deps, profile: query.profile })
-        })
-      },
-    }),
+  addClientSockets(app, {
+    path: '/acp',
+    // Each method has the scope of the route that it is equivalent to.
+    config: { scopes: ['read'], ofProfiles: 'free' },
+    query: AcpQuery,
+    metrics: deps.metrics,
+    lastWords,
+    async serve(socket, request, { profile }) {
+      const { serveAcp } = await import('./serve-acp.ts')
+      await serveAcp(socket, request, { ...deps, profile })
+    },
   })
 }
 

@@ -15,11 +15,11 @@ import type { InnerConnections } from '../../http/local/inner-connections.ts'
 import { problemFor } from '../../http/request/problem-handler.ts'
 import { logCommand } from '../../http/request/request-log.ts'
 import type { SocketConnection } from '../../http/socket/connection.ts'
-import { createLocalFetch } from '../../http/local/local-fetch.ts'
 import type { Metrics } from '../../telemetry/metrics.ts'
 import { oneLine } from '../../telemetry/plain-text.ts'
 import { hasMode } from '../shared/create-request.ts'
 import { parseField } from '../shared/fields.ts'
+import { fetchAs } from '../shared/socket-requests.ts'
 import { connectEditor } from './editor-agent.ts'
 import { socketStream } from './socket-stream.ts'
 
@@ -36,11 +36,8 @@ type AcpService = AcpDeps & { readonly profile: string }
 
 /** Resolves when the client has disconnected. Its agents work on. */
 export async function serveAcp(socket: SocketConnection, request: FastifyRequest, deps: AcpService): Promise<void> {
-  const { server } = request.server
   const access = accessOf(request)
-  const rights = { access, fingerprint: request.keyFingerprint ?? '' }
-  const createConnection = () => deps.innerConnections.open(server, rights, request.ip)
-  await using local = createLocalFetch({ createConnection })
+  await using local = fetchAs(request, deps.innerConnections)
   const client = createClient({ baseUrl: local.baseUrl, fetch: local.fetch })
   const create = async (cwd: string | undefined, mcp: McpInput | undefined) => {
     try {

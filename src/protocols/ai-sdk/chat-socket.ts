@@ -4,13 +4,11 @@
  */
 import type { FastifyRequest } from 'fastify'
 import { z } from 'zod'
-import { accessOf } from '../../http/guards/authorize.ts'
 import type { InnerConnections } from '../../http/local/inner-connections.ts'
 import type { LocalFetch } from '../../http/local/local-fetch.ts'
-import { createLocalFetch } from '../../http/local/local-fetch.ts'
 import type { SocketConnection } from '../../http/socket/connection.ts'
 import { ComplexJson, parseUntrustedJson } from '../../lib/json/untrusted-json.ts'
-import { createSseDecoder } from '../../lib/sse-decoder.ts'
+import { dataOfEvents, fetchAs } from '../shared/socket-requests.ts'
 
 export type ChatSocketDeps = { readonly innerConnections: InnerConnections }
 
@@ -33,9 +31,7 @@ export async function serveChats(
   request: FastifyRequest,
   { innerConnections }: ChatSocketDeps,
 ): Promise<void> {
-  const rights = { access: accessOf(request), fingerprint: request.keyFingerprint ?? '' }
-  const createConnection = () => innerConnections.open(request.server.server, rights, request.ip)
-  await using local = createLocalFetch({ createConnection })
+  await using local = fetchAs(request, innerConnections)
   const chats = new SocketChats(socket, local)
   for await (const frame of socket.frames) await chats.take(frame)
   await chats.end()
@@ -113,19 +109,17 @@ class SocketChats {
     if (response.status === 204) return await this.#socket.send({ type: 'no-active', requestId })
     if (!response.ok) return await this.#socket.send(errorFrame(await response.text(), requestId))
     await this.#socket.send({ type: 'start', requestId })
-    const decoder = createSseDecoder()
     let sequence = 0
     let isWhole = false
-    for await (const text of (response.body ?? new ReadableStream()).pipeThrough(new TextDecoderStream()))
-      for (const { data } of decoder.push(text)) {
-        if (data === '[DONE]') isWhole = true
-        else {
-          const chunk: unknown = JSON.parse(data)
-          // After an error nothing comes.
-          isWhole ||= Object(chunk)['type'] === 'error'
-          await this.#socket.send({ type: 'chunk', requestId, sequence: sequence++, chunk })
-        }
+    for await (const data of dataOfEvents(response)) {
+      if (data === '[DONE]') isWhole = true
+      else {
+        const chunk: unknown = JSON.parse(data)
+        // After an error nothing comes.
+        isWhole ||= Object(chunk)['type'] === 'error'
+        await this.#socket.send({ type: 'chunk', requestId, sequence: sequence++, chunk })
       }
+    }
     await this.#socket.send(isWhole ? { type: 'end', requestId } : errorFrame(CUT_OFF, requestId))
   }
 

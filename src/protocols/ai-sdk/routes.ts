@@ -1,9 +1,8 @@
 /** The routes of the AI SDK. What they do is loaded with the first request: a server without them pays for their names only. */
-import type { FastifyContextConfig, FastifyInstance, FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyContextConfig, FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
 import { z } from 'zod'
-import { socketRoute } from '../../http/socket/socket-route.ts'
 import type { Metrics } from '../../telemetry/metrics.ts'
-import { ClientSockets } from '../shared/client-sockets.ts'
+import { addClientSockets } from '../shared/client-sockets.ts'
 import type { GatewayDeps } from '../shared/gateway-deps.ts'
 import { redactorOf } from '../shared/redactor-of.ts'
 import { ownUnknownRoutes } from '../shared/unknown-routes.ts'
@@ -16,7 +15,18 @@ type Handler = (api: typeof Loaded, request: FastifyRequest, reply: FastifyReply
 type ChatAccess = FastifyContextConfig & Required<Pick<FastifyContextConfig, 'scopes' | 'ofProfiles'>>
 
 const aiSdkRoutes: FastifyPluginAsync<GatewayDeps & SocketDeps> = async (app, deps) => {
-  addSocket(app, deps)
+  addClientSockets(app, {
+    path: CHAT,
+    // Each request on it has the scopes of its route.
+    config: { scopes: ['read'], ofProfiles: 'free' },
+    query: z.looseObject({}),
+    metrics: deps.metrics,
+    lastWords,
+    async serve(socket, request) {
+      const { serveChats } = await import('./chat-socket.ts')
+      await serveChats(socket, request, deps)
+    },
+  })
   const load = () => import('./chat-api.ts')
   app.setErrorHandler(async (error, request, reply) => {
     const { sendUiError } = await load()
@@ -47,26 +57,6 @@ const aiSdkRoutes: FastifyPluginAsync<GatewayDeps & SocketDeps> = async (app, de
   add('GET', `${chat}/stream`, reading, (api, request, reply) => api.resumeChat(deps, request, reply))
   add('GET', `${chat}/messages`, reading, (api, request) => api.listMessages(deps, request))
   add('POST', `${chat}/stop`, stopping, (api, request) => api.stopChat(deps, request))
-}
-
-/** Each request on it has the scopes of its route. */
-function addSocket(app: FastifyInstance, deps: SocketDeps): void {
-  const sockets = new ClientSockets(app, { path: CHAT, metrics: deps.metrics, lastWords })
-  app.route({
-    url: CHAT,
-    ...socketRoute(app.firstFrameKey, {
-      config: { scopes: ['read'], ofProfiles: 'free' },
-      schema: { querystring: z.looseObject({}) },
-      errorFrame: lastWords,
-      check: async ({ request }) => sockets.check(request),
-      async serve(socket, { request }) {
-        await sockets.serve(socket, request, async () => {
-          const { serveChats } = await import('./chat-socket.ts')
-          await serveChats(socket, request, deps)
-        })
-      },
-    }),
-  })
 }
 
 const CHAT = '/ai/chat'

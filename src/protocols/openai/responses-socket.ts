@@ -4,13 +4,11 @@
  */
 import type { FastifyRequest } from 'fastify'
 import { z } from 'zod'
-import { createSseDecoder } from '../../lib/sse-decoder.ts'
 import { ComplexJson, parseUntrustedJson } from '../../lib/json/untrusted-json.ts'
-import { accessOf } from '../../http/guards/authorize.ts'
 import type { InnerConnections } from '../../http/local/inner-connections.ts'
 import type { LocalFetch } from '../../http/local/local-fetch.ts'
-import { createLocalFetch } from '../../http/local/local-fetch.ts'
 import type { SocketConnection } from '../../http/socket/connection.ts'
+import { dataOfEvents, fetchAs } from '../shared/socket-requests.ts'
 
 export type ResponsesSocketDeps = { readonly innerConnections: InnerConnections }
 
@@ -22,9 +20,7 @@ export async function serveResponses(
   request: FastifyRequest,
   { innerConnections }: ResponsesSocketDeps,
 ): Promise<void> {
-  const rights = { access: accessOf(request), fingerprint: request.keyFingerprint ?? '' }
-  const createConnection = () => innerConnections.open(request.server.server, rights, request.ip)
-  await using local = createLocalFetch({ createConnection })
+  await using local = fetchAs(request, innerConnections)
   for await (const frame of socket.frames) {
     const { message, fault } = parseFrame(frame)
     if (message) await answer(socket, local, message)
@@ -59,12 +55,10 @@ async function answer(socket: SocketConnection, local: LocalFetch, { stream_id, 
       const { error } = ErrorBody.parse(await response.json())
       return await socket.send({ ...errorFrame(response.status, error), ...mark })
     }
-    const decoder = createSseDecoder()
-    for await (const text of (response.body ?? new ReadableStream()).pipeThrough(new TextDecoderStream()))
-      for (const { data } of decoder.push(text)) {
-        const event: unknown = JSON.parse(data)
-        await socket.send({ ...Object(event), ...mark })
-      }
+    for await (const data of dataOfEvents(response)) {
+      const event: unknown = JSON.parse(data)
+      await socket.send({ ...Object(event), ...mark })
+    }
   } catch (error) {
     // The client has gone.
     if (!socket.signal.aborted) throw error

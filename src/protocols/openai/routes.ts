@@ -1,8 +1,7 @@
 /** The routes of the OpenAI API. What they do is loaded with the first request: a server without them pays for their names only. */
-import type { FastifyContextConfig, FastifyInstance, FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyContextConfig, FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
 import { z } from 'zod'
-import { socketRoute } from '../../http/socket/socket-route.ts'
-import { ClientSockets } from '../shared/client-sockets.ts'
+import { addClientSockets } from '../shared/client-sockets.ts'
 import type * as Loaded from './gateway.ts'
 import type { GatewayDeps } from '../shared/gateway-deps.ts'
 import { redactorOf } from '../shared/redactor-of.ts'
@@ -25,7 +24,17 @@ const asking = { scopes: ['read', 'write'], ofProfiles: 'free' } as const
 type AddRoute = (route: readonly [Method, string], access: RouteAccess, handle: Handler) => unknown
 
 const openAiRoutes: FastifyPluginAsync<GatewayDeps & LeftoverDeps & ResponsesSocketDeps> = async (app, deps) => {
-  addSocket(app, deps)
+  addClientSockets(app, {
+    path: RESPONSES,
+    config: asking,
+    query: z.looseObject({}),
+    metrics: deps.metrics,
+    lastWords,
+    async serve(socket, request) {
+      const { serveResponses } = await import('./responses-socket.ts')
+      await serveResponses(socket, request, deps)
+    },
+  })
   watchLeftovers(app, deps)
   const load = () => import('./gateway.ts')
   app.setErrorHandler(async (error, request, reply) => {
@@ -72,26 +81,6 @@ const openAiRoutes: FastifyPluginAsync<GatewayDeps & LeftoverDeps & ResponsesSoc
 }
 
 export const OPENAI: Protocol = { routes: openAiRoutes }
-
-/** Responses over a WebSocket. */
-function addSocket(app: FastifyInstance, deps: GatewayDeps & ResponsesSocketDeps): void {
-  const sockets = new ClientSockets(app, { path: RESPONSES, metrics: deps.metrics, lastWords })
-  app.route({
-    url: RESPONSES,
-    ...socketRoute(app.firstFrameKey, {
-      config: asking,
-      schema: { querystring: z.looseObject({}) },
-      errorFrame: lastWords,
-      check: async ({ request }) => sockets.check(request),
-      async serve(socket, { request }) {
-        await sockets.serve(socket, request, async () => {
-          const { serveResponses } = await import('./responses-socket.ts')
-          await serveResponses(socket, request, deps)
-        })
-      },
-    }),
-  })
-}
 
 const RESPONSES = '/v1/responses'
 

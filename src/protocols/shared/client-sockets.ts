@@ -1,8 +1,10 @@
 /** The WebSockets on which clients of protocols send requests: a limited number for each key, until the server stops. */
-import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { FastifyContextConfig, FastifyInstance, FastifyRequest } from 'fastify'
+import type { z } from 'zod'
 import { CLOSE_CODES } from '../../contract/socket.ts'
 import { accessOf } from '../../http/guards/authorize.ts'
 import type { SocketConnection } from '../../http/socket/connection.ts'
+import { socketRoute } from '../../http/socket/socket-route.ts'
 import { createStreamSlots } from '../../http/streams/stream-slots.ts'
 import type { Metrics } from '../../telemetry/metrics.ts'
 
@@ -17,7 +19,29 @@ type ClientSocketsOptions = {
   readonly lastWords: (body: object) => object
 }
 
-export class ClientSockets {
+type ClientSocketRoute<Query extends z.ZodType> = ClientSocketsOptions & {
+  readonly config: FastifyContextConfig
+  readonly query: Query
+  /** Resolves when the client has disconnected. */
+  readonly serve: (socket: SocketConnection, request: FastifyRequest, query: z.infer<Query>) => Promise<void>
+}
+
+export function addClientSockets<Query extends z.ZodType>(app: FastifyInstance, route: ClientSocketRoute<Query>): void {
+  const { path, config, query: querystring, lastWords, serve } = route
+  const sockets = new ClientSockets(app, route)
+  app.route({
+    url: path,
+    ...socketRoute(app.firstFrameKey, {
+      config,
+      schema: { querystring },
+      errorFrame: lastWords,
+      check: async ({ request }) => sockets.check(request),
+      serve: (socket, { query, request }) => sockets.serve(socket, request, () => serve(socket, request, query)),
+    }),
+  })
+}
+
+class ClientSockets {
   readonly #metrics: ClientSocketsOptions['metrics']
   readonly #slots: ReturnType<typeof createStreamSlots>
   readonly #open = new Set<SocketConnection>()

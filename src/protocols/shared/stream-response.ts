@@ -1,8 +1,6 @@
 /** Sends the events of a response as SSE. */
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { keyEnded } from '../../access/access.ts'
-import { withinTime } from '../../lib/bounded-wait.ts'
-import type { StreamWriter } from '../../http/streams/stream-writer.ts'
 import { logChange } from '../../http/request/request-log.ts'
 import { createStreamWriter } from '../../http/streams/stream-writer.ts'
 
@@ -10,9 +8,6 @@ import { createStreamWriter } from '../../http/streams/stream-writer.ts'
 type Frame = string | { readonly type?: string; readonly [field: string]: unknown }
 
 type Stream = { readonly request: FastifyRequest; readonly reply: FastifyReply; readonly signal: AbortSignal }
-
-/** A reader that reads nothing for this long is disconnected, in milliseconds. */
-const STALL_TIMEOUT_MS = 60_000
 
 /**
  * Sends what `frames` yields; an empty list is a comment, which keeps the connection open. An error after the first byte is the
@@ -41,7 +36,7 @@ export async function streamResponse<T>(
     for (; !next.done; next = await all.next()) {
       if (signal.aborted) break
       const text = next.value.map(frameOf).join('')
-      if (!writer.write(text === '' ? ': keep-alive\n\n' : text)) await untilDrained(writer, reply, signal)
+      if (!writer.write(text === '' ? ': keep-alive\n\n' : text)) await writer.drained(signal)
     }
     // The client is there, and must not take what it has for the whole.
     if (signal.aborted && request.access?.ended.aborted) writer.write(frameOf(errorFrame(keyEnded())))
@@ -63,11 +58,3 @@ const frameOf = (frame: Frame): string =>
 
 const withoutUnset = (headers: ReturnType<FastifyReply['getHeaders']>) =>
   Object.fromEntries(Object.entries(headers).filter(([, value]) => value !== undefined))
-
-async function untilDrained(writer: StreamWriter, reply: FastifyReply, signal: AbortSignal): Promise<void> {
-  try {
-    await withinTime(STALL_TIMEOUT_MS, signal, (inTime) => writer.drained(inTime))
-  } catch {
-    reply.raw.destroy()
-  }
-}
