@@ -3,11 +3,11 @@
  * errors of a tool.
  */
 import type { EventDraft } from '../contract/events/event.ts'
-import type { ToolErrorType } from '../contract/events/status.ts'
 import { settlesWithin } from '../lib/bounded-wait.ts'
 import { Queue } from '../lib/queue.ts'
 import type { ModelTool } from '../llm/llm.ts'
 import type { ToolCall, ToolOutcome } from '../state/tool-call.ts'
+import { failure } from '../state/tool-call.ts'
 import type { ToolAccess } from '../policy/tool-access.ts'
 import type { QuestionCall } from '../state/question-intents.ts'
 import { questionCalls } from './question-calls.ts'
@@ -185,7 +185,7 @@ export class ToolCalls {
   async #settle(call: ToolCall, signal: AbortSignal, { denial, onStoring }: Beginning): Promise<FinishedCall> {
     const [deps, unstoredResults] = [this.#deps, this.#unstored]
     const execution = () =>
-      denial === undefined ? execute(deps, this.#toolNamed(call.name), call, signal) : refusal('denied', denial)
+      denial === undefined ? execute(deps, this.#toolNamed(call.name), call, signal) : failure('denied', denial)
     const keptResult = unstoredResults.get(call.toolUseId)
     const ownResult = keptResult ?? (await toResult(deps, call, execution))
     if (!ownResult) return { finishes: false }
@@ -260,11 +260,11 @@ async function execute(
   if (!tool) {
     const knownTools = [...deps.tools, ...(deps.changing?.listed ?? [])]
     const names = knownTools.map(({ name }) => name).join(', ') || 'none'
-    return refusal('unknown_tool', `There is no tool named ${JSON.stringify(call.name)}. The tools are: ${names}.`)
+    return failure('unknown_tool', `There is no tool named ${JSON.stringify(call.name)}. The tools are: ${names}.`)
   }
   const toolInput = readInput(tool, call.input)
-  if ('fault' in toolInput) return refusal('invalid_input', toolInput.fault)
-  if (deps.lease && !(await mayBegin(deps.lease, signal))) return refusal('interrupted', 'It did not begin.')
+  if ('fault' in toolInput) return failure('invalid_input', toolInput.fault)
+  if (deps.lease && !(await mayBegin(deps.lease, signal))) return failure('interrupted', 'It did not begin.')
   const live = createLiveOutput(deps, call.toolUseId)
   try {
     const { toolUseId, approvedDefinition } = call
@@ -275,7 +275,7 @@ async function execute(
   } catch (error) {
     if (tool.callsSubagent) throw error
     deps.onCrash(error, call)
-    return refusal('failed', `The tool failed: ${error instanceof Error ? error.message : String(error)}`)
+    return failure('failed', `The tool failed: ${error instanceof Error ? error.message : String(error)}`)
   }
 }
 
@@ -283,8 +283,6 @@ async function execute(
 function asJson(output: unknown): unknown {
   return output === undefined ? '' : JSON.parse(JSON.stringify(output))
 }
-
-const refusal = (type: ToolErrorType, message: string): ToolOutcome => ({ output: message, error: { type, message } })
 
 function renderOutput(tool: Tool | undefined, output: unknown): string {
   if (typeof output === 'string') return output

@@ -2,6 +2,7 @@
 import { z } from 'zod'
 import type { Tool, ToolContext } from '../tools/tool.ts'
 import type { ToolOutcome } from '../state/tool-call.ts'
+import { failure } from '../state/tool-call.ts'
 import { callServer } from './calls/call-tool.ts'
 import type { LiveCall } from './calls/live-call.ts'
 import type { McpConnection } from './connection.ts'
@@ -134,6 +135,6 @@ async function onServer(
 }
 
 function noSuchServer(connections: Connections): ToolOutcome {
-  const message = `There is no such MCP server. The servers are: ${connections.map(({ name }) => name).join(', ')}.`
-  return { output: message, error: { type: 'invalid_input', message } }
+  const names = connections.map(({ name }) => name)
+  return failure('invalid_input', `There is no such MCP server. The servers are: ${names.join(', ')}.`)
 }

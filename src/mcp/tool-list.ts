@@ -6,6 +6,7 @@ import { untilAborted, settlesWithin } from '../lib/bounded-wait.ts'
 import { CONNECTING_WAIT_MS, notConnected } from './calls/call-tool.ts'
 import type { Tool, ToolContext } from '../tools/tool.ts'
 import type { ToolOutcome } from '../state/tool-call.ts'
+import { failure } from '../state/tool-call.ts'
 import type { McpConnection } from './connection.ts'
 import { createMcpTool, createPendingTool } from './mcp-tools.ts'
 import type { McpTools, ResultDeps } from './mcp-tools.ts'
@@ -88,7 +89,7 @@ export class ToolList {
     const { status } = connection
     const message =
       status === 'connected' ? `The MCP server ${connection.name} has no tool ${name}.` : notConnected(connection)
-    return { output: message, error: { type: status === 'connected' ? 'unknown_tool' : 'failed', message } }
+    return failure(status === 'connected' ? 'unknown_tool' : 'failed', message)
   }
 }
 

@@ -36,3 +36,6 @@ export type ToolOutcome = {
   /** What an editing tool has changed, redacted. */
   readonly changes?: readonly FileEdit[]
 }
+
+/** Returns the outcome of a call that has failed: the model reads the message as its output. */
+export const failure = (type: ToolErrorType, message: string) => ({ output: message, error: { type, message } })

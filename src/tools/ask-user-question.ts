@@ -6,6 +6,7 @@ import { z } from 'zod'
 import type { AskedQuestion } from '../contract/values/question.ts'
 import { MAX_QUESTION_CHARS, MAX_QUESTIONS } from '../contract/values/question.ts'
 import type { Tool } from './tool.ts'
+import { failure } from '../state/tool-call.ts'
 
 const MAX_HEADER_CHARS = 100
 const MAX_LABEL_CHARS = 200
@@ -75,8 +76,7 @@ export function createAskUserQuestion(): Tool<AskUserQuestionInput> {
     harmless: true,
     questions: ({ questions }) => questions.map(toQuestion),
     async run() {
-      const message = 'Nobody can be asked here. Decide yourself, and say how you decided.'
-      return { output: message, error: { type: 'failed', message } }
+      return failure('failed', 'Nobody can be asked here. Decide yourself, and say how you decided.')
     },
   }
 }

@@ -5,6 +5,7 @@ import type { ShellResult, Shells } from '../shell/shell.ts'
 import type { BackgroundShells } from './background/background-shells.ts'
 import type { Tool, ToolContext } from './tool.ts'
 import type { ToolOutcome } from '../state/tool-call.ts'
+import { failure } from '../state/tool-call.ts'
 
 /** The agent's own session. */
 const AGENT_SESSION_ID = 'agent'
@@ -152,7 +153,7 @@ async function startInBackground({ shells, background }: BashToolDeps, input: Ba
 /** The session id is invalid, or no shell is available. */
 function toFailure(error: unknown): ToolOutcome {
   const message = error instanceof Error ? error.message : String(error)
-  return { output: message, error: { type: error instanceof Problem ? 'invalid_input' : 'failed', message } }
+  return failure(error instanceof Problem ? 'invalid_input' : 'failed', message)
 }
 
 /** Each stream by itself. */

@@ -4,6 +4,7 @@
 import { z } from 'zod'
 import type { Tool } from './tool.ts'
 import type { ToolOutcome } from '../state/tool-call.ts'
+import { failure } from '../state/tool-call.ts'
 
 /** Enough for any useful plan; the list is part of the conversation's state. */
 const MAX_TASKS = 100
@@ -51,8 +52,7 @@ export function createTaskTracker(lastOutput: () => unknown): Tool<TaskTrackerIn
 
 function plan(task_list: readonly Task[] | undefined): ToolOutcome {
   if (task_list) return { output: { task_list } }
-  const message = 'Parameter `task_list` is required for command: plan.'
-  return { output: message, error: { type: 'invalid_input', message } }
+  return failure('invalid_input', 'Parameter `task_list` is required for command: plan.')
 }
 
 /** A list that another version of the tool wrote, and this one cannot read, counts as empty. */

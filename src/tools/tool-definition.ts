@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto'
 import { canonicalJson } from '../lib/json/canonical-json.ts'
 import type { ToolContext } from './tool.ts'
 import type { ToolOutcome } from '../state/tool-call.ts'
+import { failure } from '../state/tool-call.ts'
 
 /** Hashes all that makes two tools the same. */
 export const hashDefinition = (definition: unknown): string =>
@@ -17,5 +18,5 @@ export function refuseChanged(
   { approvedDefinition }: ToolContext,
 ): ToolOutcome | undefined {
   if (approvedDefinition === undefined || approvedDefinition === tool.definitionHash) return undefined
-  return { output: CHANGED, error: { type: 'denied', message: CHANGED } }
+  return failure('denied', CHANGED)
 }

@@ -14,6 +14,7 @@ import { clientCallsOf } from '../../state/open-requests.ts'
 import { closing } from '../../state/request-drafts.ts'
 import { callerOf } from '../../state/subagents.ts'
 import type { ToolCall } from '../../state/tool-call.ts'
+import { failure } from '../../state/tool-call.ts'
 import type { CallOutcome, ToolContext } from '../../tools/tool.ts'
 import { STAYS_OPEN } from '../../tools/tool.ts'
 import type { EndingRequests } from '../live/ending-requests.ts'
@@ -32,7 +33,7 @@ export type HandedOverDeps = {
 
 type Call = Pick<ToolContext, 'toolUseId' | 'signal'> & { readonly input: Record<string, unknown> }
 
-const INTERRUPTED: CallOutcome = { output: MAY_HAVE_RUN, error: { type: 'interrupted', message: MAY_HAVE_RUN } }
+const INTERRUPTED = failure('interrupted', MAY_HAVE_RUN)
 
 export class HandedOverCalls {
   readonly #deps: HandedOverDeps

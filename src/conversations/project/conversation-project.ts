@@ -15,6 +15,7 @@ import type { PermissionGate } from '../../policy/permissions.ts'
 import type { ToolAccess } from '../../policy/tool-access.ts'
 import type { ProjectAccess } from '../../tools/project/project-access.ts'
 import type { ToolOutcome } from '../../state/tool-call.ts'
+import { failure } from '../../state/tool-call.ts'
 import type { ConversationShells } from '../../workspace/exec/conversation-shells.ts'
 import type { LiveState } from '../live/live-state.ts'
 import { rulesOf } from '../../state/state.ts'
@@ -175,4 +176,4 @@ function unknownEntry(what: string, name: string, entries: readonly ProjectEntry
   return `There is no ${what} ${JSON.stringify(name.slice(0, 100))} that you can use. There are: ${names.join(', ') || 'none'}.`
 }
 
-const refusal = (message: string): ToolOutcome => ({ output: message, error: { type: 'invalid_input', message } })
+const refusal = (message: string): ToolOutcome => failure('invalid_input', message)

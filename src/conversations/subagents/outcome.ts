@@ -8,11 +8,10 @@ import type { TaskOutput } from '../../tools/task/task.ts'
 import { answerOpenCalls, endOfSubagent, inRun, inSubagent, resultOfSubagent } from '../../state/drafts.ts'
 import type { State, Subagent } from '../../state/state-shape.ts'
 import { findSubagent, stateOf } from '../../state/subagents.ts'
+import { failure } from '../../state/tool-call.ts'
 
-const interruption = (message: string) => ({ output: message, error: { type: 'interrupted' as const, message } })
-
-const INTERRUPTED = interruption('The subagent was interrupted.')
-const INTERRUPTED_EARLY = interruption('The call was interrupted before the subagent began.')
+const INTERRUPTED = failure('interrupted', 'The subagent was interrupted.')
+const INTERRUPTED_EARLY = failure('interrupted', 'The call was interrupted before the subagent began.')
 
 export const FAILED_INSIDE: LoopEnd = {
   stopReason: 'error',
@@ -23,7 +22,7 @@ export const FAILED_INSIDE: LoopEnd = {
   },
 }
 
-export const faultOf = (fault: string): CallOutcome => ({ output: fault, error: { type: 'failed', message: fault } })
+export const faultOf = (fault: string): CallOutcome => failure('failed', fault)
 
 export const NOT_IN_BACKGROUND = faultOf(
   'Only the main agent has subagents in the background; call Task without run_in_background.',

@@ -1,8 +1,8 @@
 /** Calls a tool of an MCP server, once: whatever happens becomes the outcome of the call. */
-import type { ToolErrorType } from '../../contract/events/status.ts'
 import { untilAborted, settlesWithin } from '../../lib/bounded-wait.ts'
 import type { ToolContext } from '../../tools/tool.ts'
 import type { ToolOutcome } from '../../state/tool-call.ts'
+import { failure } from '../../state/tool-call.ts'
 import type { McpConnection } from '../connection.ts'
 import { reasonOf } from './reason-of.ts'
 import type { Session } from '../session.ts'
@@ -66,5 +66,3 @@ const isCutOff = (error: unknown): boolean => error instanceof Error && 'code' i
 
 const isInvalid = (error: unknown): boolean =>
   error instanceof Error && 'code' in error && error.code === INVALID_PARAMS
-
-const failure = (type: ToolErrorType, message: string): ToolOutcome => ({ output: message, error: { type, message } })

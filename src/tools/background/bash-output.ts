@@ -2,6 +2,7 @@
 import { z } from 'zod'
 import type { Tool } from '../tool.ts'
 import type { ToolOutcome } from '../../state/tool-call.ts'
+import { failure } from '../../state/tool-call.ts'
 import type { BackgroundOutput, BackgroundShells } from './background-shells.ts'
 import { BackgroundFault } from './background-shells.ts'
 
@@ -59,6 +60,6 @@ async function outcomeOf(work: () => Promise<string>): Promise<ToolOutcome> {
     return { output: await work() }
   } catch (error) {
     if (!(error instanceof BackgroundFault)) throw error
-    return { output: error.message, error: { type: 'invalid_input', message: error.message } }
+    return failure('invalid_input', error.message)
   }
 }

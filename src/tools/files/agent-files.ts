@@ -15,6 +15,7 @@ import { EditorError, mebibytes } from '../editor/editor-faults.ts'
 import type { ChangedFile } from '../editor/file-edits.ts'
 import type { DecodedText } from '../editor/text-encoding.ts'
 import type { ToolOutcome } from '../../state/tool-call.ts'
+import { failure } from '../../state/tool-call.ts'
 import type { ToolContext } from '../tool.ts'
 import { SeenFiles } from './seen-files.ts'
 
@@ -200,11 +201,6 @@ export async function toOutcome(work: () => Promise<ToolOutcome>): Promise<ToolO
     throw error
   }
 }
-
-const failure = (type: 'invalid_input' | 'failed' | 'denied', message: string): ToolOutcome => ({
-  output: message,
-  error: { type, message },
-})
 
 export const contentOf = (place: EditPlace): Content => (place.kind === 'file' ? place.bytes : undefined)
 

@@ -7,6 +7,7 @@ import type { Edit } from '../editor/text-edit.ts'
 import { applyEdit, difference } from '../editor/text-edit.ts'
 import type { Tool } from '../tool.ts'
 import type { ToolOutcome } from '../../state/tool-call.ts'
+import { failure } from '../../state/tool-call.ts'
 import type { AgentFiles } from './agent-files.ts'
 import { absolutePath } from '../../policy/links/real-path.ts'
 import { replaceEvery, replaceOnce } from './replace-text.ts'
@@ -111,10 +112,7 @@ async function multiEdit(
   return { output: `Made ${edits.length} edits in ${path}:\n${list}` }
 }
 
-const INTERRUPTED: ToolOutcome = {
-  output: 'The call was interrupted; nothing was changed.',
-  error: { type: 'interrupted', message: 'The call was interrupted; nothing was changed.' },
-}
+const INTERRUPTED = failure('interrupted', 'The call was interrupted; nothing was changed.')
 
 async function create(files: AgentFiles, path: string, text: string): Promise<ToolOutcome> {
   const foundEntry = await files.look(path, 0)

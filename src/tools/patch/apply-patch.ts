@@ -9,6 +9,7 @@ import { contentOf } from '../files/agent-files.ts'
 import type { ToolAccess } from '../../policy/tool-access.ts'
 import type { Tool, ToolContext } from '../tool.ts'
 import type { ToolOutcome } from '../../state/tool-call.ts'
+import { failure } from '../../state/tool-call.ts'
 import type { FilePatch } from './parse-patch.ts'
 import { parsePatch } from './parse-patch.ts'
 import { patchText } from './patch-text.ts'
@@ -66,8 +67,7 @@ async function applyPatch(
     return await applyParts(files, new PatchedFiles(files, workdir, signal), input)
   } catch (error) {
     if (!signal.aborted || error !== signal.reason) throw error
-    const message = 'The call was interrupted; nothing was changed.'
-    return { output: message, error: { type: 'interrupted', message } }
+    return failure('interrupted', 'The call was interrupted; nothing was changed.')
   }
 }
 

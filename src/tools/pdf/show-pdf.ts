@@ -4,6 +4,7 @@ import { EditorError } from '../editor/editor-faults.ts'
 import type { Redact, View } from '../editor/file-view.ts'
 import { viewOutcome } from '../editor/file-view.ts'
 import type { ToolOutcome } from '../../state/tool-call.ts'
+import { failure } from '../../state/tool-call.ts'
 import type { PageRange, PdfAnswer, PdfText } from './pdf-answer.ts'
 import { MAX_PAGES_WITHOUT_RANGE, MAX_PDF_PAGES } from './pdf-answer.ts'
 import type { PdfFailure, PdfReader } from './pdf-reader.ts'
@@ -29,10 +30,11 @@ export type PdfQuestion = {
 export async function showPdf(reader: PdfReader, question: PdfQuestion): Promise<ToolOutcome> {
   try {
     const answer = await reader.read(question.bytes, question.range, question.signal)
-    if ('refusal' in answer) return failure(...REFUSALS[answer.refusal], question.path)
+    if ('refusal' in answer) return failureOf(question.path, ...REFUSALS[answer.refusal])
     return viewOutcome(await viewOf(answer, question))
   } catch (error) {
-    if (question.signal.aborted) return failure('interrupted', 'was not read: the call was interrupted.', question.path)
+    if (question.signal.aborted)
+      return failureOf(question.path, 'interrupted', 'was not read: the call was interrupted.')
     throw error
   }
 }
@@ -46,10 +48,7 @@ const REFUSALS: Readonly<Record<Refusal, readonly [ToolErrorType, string]>> = {
   crashed: ['failed', 'could not be read: it needs too much memory, or it crashes the parser. Request fewer pages.'],
 }
 
-function failure(type: ToolErrorType, what: string, path: string): ToolOutcome {
-  const message = `${path} ${what}`
-  return { output: message, error: { type, message } }
-}
+const failureOf = (path: string, type: ToolErrorType, what: string): ToolOutcome => failure(type, `${path} ${what}`)
 
 async function viewOf({ total, pages }: PdfText, question: PdfQuestion): Promise<View> {
   const { path, range } = question

@@ -11,6 +11,7 @@ import { absolutePath } from '../../policy/links/real-path.ts'
 import { toOutcome } from '../files/agent-files.ts'
 import type { ToolContext } from '../tool.ts'
 import type { ToolOutcome } from '../../state/tool-call.ts'
+import { failure } from '../../state/tool-call.ts'
 
 export type SearchAccess = {
   /** Opens the directory at a path that has no links, with the rules of the conversation. */
@@ -53,16 +54,11 @@ export function searchAt(
         return await work({ jail, directory, only, signal, shown: (foundPath) => join(fromWorkdir, foundPath) })
       })
     } catch (error) {
-      if (call.aborted) return interruption()
+      if (call.aborted) return failure('interrupted', 'The search was interrupted.')
       if (error instanceof Problem) throw new EditorError(error.message)
       throw error
     }
   })
-}
-
-function interruption(): ToolOutcome {
-  const message = 'The search was interrupted.'
-  return { output: message, error: { type: 'interrupted', message } }
 }
 
 async function find(files: AgentFiles, path: string): Promise<{ base: string; only: string | undefined }> {

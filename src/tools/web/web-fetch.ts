@@ -4,6 +4,7 @@ import { withinTime } from '../../lib/bounded-wait.ts'
 import type { Redact } from '../editor/file-view.ts'
 import type { Tool, ToolContext } from '../tool.ts'
 import type { ToolOutcome } from '../../state/tool-call.ts'
+import { failure } from '../../state/tool-call.ts'
 import { htmlToMarkdown } from './html-to-markdown.ts'
 import type { CachedPage } from './page-cache.ts'
 import { PageCache } from './page-cache.ts'
@@ -61,10 +62,6 @@ export async function webOutcome(
   { signal }: Pick<ToolContext, 'signal'>,
   work: () => Promise<ToolOutcome>,
 ): Promise<ToolOutcome> {
-  const failure = (type: 'denied' | 'failed' | 'interrupted' | 'timeout', message: string): ToolOutcome => ({
-    output: message,
-    error: { type, message },
-  })
   try {
     return await work()
   } catch (error) {
