@@ -3,8 +3,8 @@ import type { EventOf } from '../contract/events/event.ts'
 import type { ToolChoice } from '../contract/values/llm-config.ts'
 import type { Status, StopReason } from '../contract/events/status.ts'
 import { DEQUEUED } from '../contract/events/status.ts'
-import type { Usage, UsageByModel } from '../contract/values/message.ts'
-import { NO_USAGE, addCost, addUsage } from '../contract/values/message.ts'
+import type { UsageByModel } from '../contract/values/message.ts'
+import { addCost, countUsage } from '../contract/values/message.ts'
 
 export type OutputSchema = Readonly<Record<string, unknown>>
 
@@ -123,15 +123,6 @@ export function spentBesides(before: Spending, event: EventOf<'Condensation' | '
     usage: countUsage(usage, model, usedTokens),
     costUsd: addCost(costUsd, cost_usd),
   }
-}
-
-/** Returns the input and output tokens of all models. */
-export function tokensIn(usage: UsageByModel = {}): number {
-  return Object.values(usage).reduce((sum, { input_tokens, output_tokens }) => sum + input_tokens + output_tokens, 0)
-}
-
-export function countUsage(total: UsageByModel, model: string, usage: Usage): UsageByModel {
-  return { ...total, [model]: addUsage(total[model] ?? NO_USAGE, usage) }
 }
 
 /** Returns how long the run has worked, also in another process. `updatedAt`: the time of the last event. */

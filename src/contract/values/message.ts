@@ -152,3 +152,12 @@ export function addCost(a: number | undefined, b: number | undefined): number | 
 /** Usage by model name. */
 export const UsageByModel = z.record(z.string(), Usage).meta({ id: 'UsageByModel' })
 export type UsageByModel = z.infer<typeof UsageByModel>
+
+/** Returns the input and output tokens of all models. */
+export function tokensIn(usage: UsageByModel = {}): number {
+  return Object.values(usage).reduce((sum, { input_tokens, output_tokens }) => sum + input_tokens + output_tokens, 0)
+}
+
+export function countUsage(total: UsageByModel, model: string, usage: Usage): UsageByModel {
+  return { ...total, [model]: addUsage(total[model] ?? NO_USAGE, usage) }
+}

@@ -10,6 +10,7 @@ import { argumentsOf } from './ag-ui-event.ts'
 import type { ResumeEntry } from './run-input.ts'
 import type { GivenAnswer } from '../shared/answer-as.ts'
 import { invalid, parseField } from '../shared/fields.ts'
+import { textOfQuestion } from '../shared/question-text.ts'
 
 export type AgUiInterrupt = { readonly id: string; readonly reason: string; readonly [field: string]: unknown }
 
@@ -47,7 +48,14 @@ export function interruptsOf(
     return [{ reason: `${request.kind}_approval`, message, responseSchema: APPROVAL_SCHEMA, ...of }]
   }
   const { questions } = request.payload
-  return [{ reason: 'question', message: wordsOf(questions), responseSchema: schemaOf(questions), ...of }]
+  return [
+    {
+      reason: 'question',
+      message: questions.map(textOfQuestion).join('\n\n'),
+      responseSchema: schemaOf(questions),
+      ...of,
+    },
+  ]
 }
 
 const interruptId = ({ request_id }: { readonly request_id: string }, toolUseId: string | undefined): string =>
@@ -62,11 +70,6 @@ const APPROVAL_SCHEMA = {
   },
   required: ['approved'],
 }
-
-const wordsOf = (questions: readonly AskedQuestion[]): string =>
-  questions
-    .map(({ question, options }) => [question, ...options.map(({ label }, at) => `${at + 1}. ${label}`)].join('\n'))
-    .join('\n\n')
 
 function schemaOf(questions: readonly AskedQuestion[]): object {
   const properties = questions.map(({ question, options, multi_select: isMultiple }, at) => {

@@ -3,6 +3,7 @@ import type { EventOf } from '../../contract/events/event.ts'
 import { titleOf } from '../../contract/events/call-title.ts'
 import type { OpenRequest } from '../../contract/request.ts'
 import { decisionOf, hasForm, questionForm } from '../../contract/requests/request-forms.ts'
+import { textOfQuestion } from '../shared/question-text.ts'
 
 /** What a stream has after a text that the agent does not know. */
 export const TAKEN_BACK = '(The text above was cut off, and does not count.)'
@@ -17,9 +18,7 @@ type RequestShown = EventOf<'RequestOpened'> | OpenRequest
 export function waitingWords(request: RequestShown, conversationId: string | undefined): string {
   const { request_id: id, payload } = request
   if (hasForm(request, 'questions')) {
-    const questions = request.payload.questions.map(({ question, options }) =>
-      [question, ...options.map(({ label }, at) => `${at + 1}. ${label}`)].join('\n'),
-    )
+    const questions = request.payload.questions.map(textOfQuestion)
     const isHeld = questionForm(request.kind).unanswered !== undefined
     const how = isHeld ? howTo(id, conversationId) : 'The next message is read as the answer.'
     return [...questions, `(Request ${id}. ${how})`].join('\n\n')

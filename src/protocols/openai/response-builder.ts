@@ -10,10 +10,12 @@ import { outputText } from '../../contract/values/output-text.ts'
 import type { Usage } from '../../contract/values/message.ts'
 import { NO_USAGE, addUsage } from '../../contract/values/message.ts'
 import type { TextKind, TurnChange } from '../items/turn-changes.ts'
+import { textOfQuestion } from '../shared/question-text.ts'
 import type { ResponseEnd } from './response-end.ts'
 import { endOf } from './response-end.ts'
 import type { ResponseId } from './response-id.ts'
 import { formatCallId } from './call-id.ts'
+import { jsonOf } from './chat-words.ts'
 import { approvalId, plainUuid } from './response-id.ts'
 import { SERVER_LABEL } from './response-request.ts'
 
@@ -253,18 +255,16 @@ function itemOf(
     : { type: 'reasoning', id, status, summary: [{ type: 'summary_text', text }] }
 }
 
-const jsonOf = (value: unknown): string => (typeof value === 'string' ? value : JSON.stringify(value))
-
 /** Returns text about a request, for a client that cannot answer it in this protocol, and for questions, which the next message closes. */
 function wordsFor(request: EventOf<'RequestOpened'>): string {
   const { request_id, kind, payload } = request
   if (hasForm(request, 'questions'))
-    return request.payload.questions
-      .map(({ question, options }) => [question, ...options.map(({ label }, at) => `${at + 1}. ${label}`)].join('\n'))
-      .concat(
-        questionForm(request.kind).unanswered ? [`(The next message declines this form: request ${request_id}.)`] : [],
-      )
-      .join('\n\n')
+    return [
+      ...request.payload.questions.map(textOfQuestion),
+      ...(questionForm(request.kind).unanswered
+        ? [`(The next message declines this form: request ${request_id}.)`]
+        : []),
+    ].join('\n\n')
   const calls = 'tool_uses' in payload ? payload.tool_uses.map(({ name, input }) => `${name} ${jsonOf(input)}`) : [kind]
   return `The agent waits for a decision: ${calls.join('; ')}. Decide about request ${request_id} with the API of the server.`
 }

@@ -2,7 +2,7 @@
 import type { ChatState } from '../state/chat-state.ts'
 import { isBusy } from '../state/chat-state.ts'
 import { cleanLine } from '../state/clean-text.ts'
-import { tokensOf } from '../state/usage.ts'
+import { tokensIn } from '../../../contract/values/message.ts'
 import { oneLine } from './lines.ts'
 import type { Theme } from './theme.ts'
 
@@ -35,7 +35,7 @@ export function statusLine(
   { isSandboxed, server, branch, contextWindow }: Facts,
   { width, theme, now }: { width: number; theme: Theme; now: number },
 ): string {
-  const tokens = tokensOf(state)
+  const tokens = tokensIn(state.usage)
   const ms = state.runningSince === undefined ? state.lastRunMs : now - state.runningSince
   const parts = [
     cleanLine(state.model),
