@@ -5,7 +5,7 @@
 import type { Event, EventDraft, EventOf } from '../contract/events/event.ts'
 import type { ForkedFiles } from '../contract/events/forked-files.ts'
 import type { EventLog } from '../events/event-log.ts'
-import { readPages } from '../events/read-pages.ts'
+import { findInLog, readPages } from '../events/read-pages.ts'
 import { answerOpenCalls, endBackground, isWaiting, result, toStatus } from '../state/drafts.ts'
 import { closeWithoutCall, closePermission } from '../state/request-drafts.ts'
 import type { Settings } from '../state/settings.ts'
@@ -130,8 +130,7 @@ const FORKED = 'This conversation was forked while the call was open; its result
 const FORKED_FROM: ReadonlySet<string> = new Set(['ForkedFrom'])
 
 /** Returns the event with which the fork begins to differ from its original; undefined if it is not one. */
-export async function findForkedFrom(log: Pick<EventLog, 'read'>): Promise<EventOf<'ForkedFrom'> | undefined> {
-  for await (const { events } of readPages(log, { order: 'desc', types: FORKED_FROM, limit: 1 }))
-    for (const { event } of events) if (event.type === 'ForkedFrom') return event
-  return undefined
-}
+export const findForkedFrom = async (log: Pick<EventLog, 'read'>): Promise<EventOf<'ForkedFrom'> | undefined> =>
+  await findInLog(log, { order: 'desc', types: FORKED_FROM, limit: 1 }, ({ event }) =>
+    event.type === 'ForkedFrom' ? event : undefined,
+  )

@@ -23,3 +23,17 @@ export async function* readPages(
     rest = { ...options, [from]: page.scannedTo }
   }
 }
+
+/** Returns what `find` returns for the first event of a range for which that is not undefined. */
+export async function findInLog<T>(
+  log: Pick<StoredLog, 'read'>,
+  options: ReadOptions,
+  find: (stored: LogPage['events'][number]) => T | undefined,
+): Promise<T | undefined> {
+  for await (const { events } of readPages(log, options))
+    for (const stored of events) {
+      const found = find(stored)
+      if (found !== undefined) return found
+    }
+  return undefined
+}

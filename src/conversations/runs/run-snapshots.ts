@@ -7,6 +7,7 @@ import type { LoopEnd, LoopWait } from '../../agent/loop-end.ts'
 import type { Event } from '../../contract/events/event.ts'
 import type { ToolCalls } from '../../agent/tool-calls.ts'
 import type { EventLog } from '../../events/event-log.ts'
+import { findInLog } from '../../events/read-pages.ts'
 import type { PermissionGate } from '../../policy/permissions.ts'
 import type { ToolCall } from '../../state/tool-call.ts'
 import type { DiskQuota } from '../../limits/disk-quota.ts'
@@ -193,12 +194,7 @@ class RunSnapshots implements LoopSnapshots {
   async #lastEnd(): Promise<number> {
     const { log } = this.#deps
     const types = new Set(['Result', 'Rewound', 'FilesRestored'])
-    for (let beforeSeq: number | undefined = log.head + 1; beforeSeq !== undefined;) {
-      const page = await log.read({ types, order: 'desc', limit: 1, beforeSeq })
-      if (page.events[0]) return page.events[0].seq
-      beforeSeq = page.scannedTo
-    }
-    return 0
+    return (await findInLog(log, { types, order: 'desc', limit: 1 }, ({ seq }) => seq)) ?? 0
   }
 
   readonly #report = (error: unknown): void => {

@@ -21,7 +21,7 @@ import type { ConversationManager } from '../../conversations/manager.ts'
 import { waitForRun } from '../../conversations/runs/wait-for-run.ts'
 import { follow } from '../../events/event-feed.ts'
 import type { LogViews } from '../../events/event-store.ts'
-import { readPages } from '../../events/read-pages.ts'
+import { findInLog } from '../../events/read-pages.ts'
 import type { RequestSource } from '../../events/request-record.ts'
 import { withoutUndefined } from '../../lib/without-undefined.ts'
 import type { Instances, Peer } from '../../storage/instances.ts'
@@ -191,11 +191,10 @@ export class RemoteConversation {
 }
 
 /** Returns the last change of the status that is stored. */
-async function lastUpdate(log: RemoteLog): Promise<EventOf<'StatusUpdate'> | undefined> {
-  for await (const { events } of readPages(log, { order: 'desc', types: UPDATES, limit: 1 }))
-    for (const { event } of events) if (event.type === 'StatusUpdate') return event
-  return undefined
-}
+const lastUpdate = async (log: RemoteLog): Promise<EventOf<'StatusUpdate'> | undefined> =>
+  await findInLog(log, { order: 'desc', types: UPDATES, limit: 1 }, ({ event }) =>
+    event.type === 'StatusUpdate' ? event : undefined,
+  )
 
 const notTakenOver = () =>
   new Problem(

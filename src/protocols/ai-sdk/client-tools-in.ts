@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import type { Event } from '../../contract/events/event.ts'
 import type { Conversation } from '../../conversations/conversation.ts'
-import { readPages } from '../../events/read-pages.ts'
+import { findInLog, readPages } from '../../events/read-pages.ts'
 
 type Names = ReadonlySet<string>
 
@@ -30,12 +30,8 @@ export async function clientToolsFrom(conversation: Conversation, start: number)
 }
 
 async function namesBefore({ log }: Conversation, beforeSeq: number): Promise<Names> {
-  for await (const { events } of readPages(log, { beforeSeq, types: CHANGES, order: 'desc', ...PAGE }))
-    for (const { event } of events) {
-      const names = changeIn(event)
-      if (names) return names
-    }
-  return new Set()
+  const range = { beforeSeq, types: CHANGES, order: 'desc', ...PAGE } as const
+  return (await findInLog(log, range, ({ event }) => changeIn(event))) ?? new Set()
 }
 
 /** Undefined if the event does not change them. */

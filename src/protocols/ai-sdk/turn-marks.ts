@@ -2,7 +2,7 @@
 import type { Event } from '../../contract/events/event.ts'
 import { holds } from '../../contract/events/rewound.ts'
 import type { Conversation } from '../../conversations/conversation.ts'
-import { readPages } from '../../events/read-pages.ts'
+import { findInLog, readPages } from '../../events/read-pages.ts'
 import { withdrawnIn } from '../shared/user-messages.ts'
 
 /** `begins`: with this event. `ends`: it is the last one. */
@@ -78,7 +78,7 @@ export async function turnBefore(
 }
 
 async function lastEnd({ log, state }: Conversation, beforeSeq: number): Promise<number> {
-  for await (const { events } of readPages(log, { beforeSeq, types: ENDS, order: 'desc', ...PAGE }))
-    for (const { event, seq } of events) if (isEnd(event) && holds(state.rewound, event)) return seq
-  return 0
+  const range = { beforeSeq, types: ENDS, order: 'desc', ...PAGE } as const
+  const isLast = (event: Event) => isEnd(event) && holds(state.rewound, event)
+  return (await findInLog(log, range, ({ event, seq }) => (isLast(event) ? seq : undefined))) ?? 0
 }

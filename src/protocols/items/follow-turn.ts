@@ -5,7 +5,7 @@ import { Problem } from '../../contract/problem.ts'
 import { closedProblem } from '../../events/closed-problem.ts'
 import { follow } from '../../events/event-feed.ts'
 import type { EventLog } from '../../events/event-log.ts'
-import { readPages } from '../../events/read-pages.ts'
+import { findInLog, readPages } from '../../events/read-pages.ts'
 import type { TurnChange } from './turn-changes.ts'
 import { TurnChanges } from './turn-changes.ts'
 
@@ -118,10 +118,11 @@ const NEXT: ReadonlySet<string> = new Set(['AssistantMessage', 'RequestAnswered'
  */
 async function beginning(log: TurnLog, start: number): Promise<number> {
   if (await isWithoutCalls(log, start)) return start - 1
-  for await (const page of readPages(log, { beforeSeq: start, types: ANSWERS, order: 'desc', limit: PAGE }))
-    for (const { event, seq } of page.events)
-      if (event.type === 'AssistantMessage' && event.parent_tool_use_id === undefined) return seq - 1
-  return start - 1
+  const range = { beforeSeq: start, types: ANSWERS, order: 'desc', limit: PAGE } as const
+  const answerSeq = await findInLog(log, range, ({ event, seq }) =>
+    event.type === 'AssistantMessage' && event.parent_tool_use_id === undefined ? seq : undefined,
+  )
+  return (answerSeq ?? start) - 1
 }
 
 async function isWithoutCalls(log: TurnLog, start: number): Promise<boolean> {

@@ -2,7 +2,7 @@
 import type { Event } from '../../contract/events/event.ts'
 import { holds } from '../../contract/events/rewound.ts'
 import type { Conversation } from '../../conversations/conversation.ts'
-import { readPages } from '../../events/read-pages.ts'
+import { findInLog, readPages } from '../../events/read-pages.ts'
 import { uuid7Time } from '../../lib/uuid7.ts'
 import { uuidIn } from './response-id.ts'
 
@@ -21,9 +21,9 @@ export async function placeOfItem({ log }: Conversation, itemId: string): Promis
   }
   const [, callId] = /^(?:mcp|fc|fco|mcpa)_(.+)$/s.exec(itemId) ?? []
   if (callId === undefined) return undefined
-  for await (const { events } of readPages(log, { types: CALLS, order: 'desc', ...PAGE }))
-    for (const { event, seq } of events) if (event.type === 'ToolUse' && event.tool_use_id === callId) return seq
-  return undefined
+  return await findInLog(log, { types: CALLS, order: 'desc', ...PAGE }, ({ event, seq }) =>
+    event.type === 'ToolUse' && event.tool_use_id === callId ? seq : undefined,
+  )
 }
 
 /**

@@ -4,7 +4,7 @@ import type { StopReason } from '../../contract/events/status.ts'
 import type { Conversation } from '../../conversations/conversation.ts'
 import { findForkedFrom } from '../../conversations/forked-log.ts'
 import type { ConversationManager } from '../../conversations/manager.ts'
-import { readPages } from '../../events/read-pages.ts'
+import { findInLog } from '../../events/read-pages.ts'
 import type { HashBody } from '../../security/body-hash.ts'
 import { beginAlone } from '../shared/begin-alone.ts'
 import { deleteIf } from '../shared/delete-if.ts'
@@ -74,10 +74,10 @@ const IS_LEFT: Readonly<Record<TemporaryKind, (conversation: Conversation) => Pr
 
 async function hasEndedByItself({ log, requests }: Conversation): Promise<boolean> {
   if (requests.list().length > 0) return false
-  for await (const { events } of readPages(log, { types: ENDS, order: 'desc', limit: PAGE }))
-    for (const { event } of events)
-      if (event.type === 'Result' && event.parent_tool_use_id === undefined) return !CUT_OFF.has(event.stop_reason)
-  return false
+  const reason = await findInLog(log, { types: ENDS, order: 'desc', limit: PAGE }, ({ event }) =>
+    event.type === 'Result' && event.parent_tool_use_id === undefined ? event.stop_reason : undefined,
+  )
+  return reason !== undefined && !CUT_OFF.has(reason)
 }
 
 const ENDS: ReadonlySet<string> = new Set(['Result'])
