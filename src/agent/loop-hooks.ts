@@ -21,7 +21,7 @@ export interface LoopHooks {
   /** True once after a hook that followed a call has ended the run. */
   takeEnd(): boolean
   /** Calls that are missing in the result wait for a user. */
-  approve(asks: readonly AskedToolUse[], signal: AbortSignal): Promise<HookDecisions | 'end'>
+  approve(calls: readonly AskedToolUse[], signal: AbortSignal): Promise<HookDecisions | 'end'>
   /**
    * Returns the messages to send instead, if they were rewritten; `request` is what would be sent. Throws an `LlmError`
    * if a hook blocks it.

@@ -53,7 +53,7 @@ export async function runAgent(
       if (context.output) await requestOutput(context.output, output.emit)
       const spentEnd = await makeRoom(context, ahead, signal)
       if (spentEnd) return spentEnd
-      const turn = await askWithRoom(context, ahead, output, signal)
+      const turn = await requestWithRoom(context, ahead, output, signal)
       if (turn.hasCalls || turn.isPaused || unpricedLimit(context)) continue
       const cutReason = cutReasonOf(turn.stopReason)
       if (cutReason) return CUT_OFF[cutReason]
@@ -180,7 +180,7 @@ async function makeRoom(context: AgentContext, ahead: RequestAhead, signal: Abor
 }
 
 /** Compacts once after the model has refused the context as too long. */
-async function askWithRoom(
+async function requestWithRoom(
   context: AgentContext,
   ahead: RequestAhead,
   output: Output,

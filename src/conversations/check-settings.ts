@@ -18,10 +18,10 @@ type Context = {
 type Check<T> = (value: NonNullable<T>, context: Context) => void | Promise<void>
 
 /** What a create and an update may send. */
-type Sent = CreateConversation & UpdateConfig
+type SentSettings = CreateConversation & UpdateConfig
 
 /** `null`: its schema is enough, or what reads it checks it. */
-const CHECKS: { readonly [K in NameIn<'create'> | NameIn<'update'>]: Check<Sent[K]> | null } = {
+const CHECKS: { readonly [K in NameIn<'create'> | NameIn<'update'>]: Check<SentSettings[K]> | null } = {
   title: null,
   labels: null,
   archived: null,

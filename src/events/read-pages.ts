@@ -28,12 +28,12 @@ export async function* readPages(
 export async function findInLog<T>(
   log: Pick<StoredLog, 'read'>,
   options: ReadOptions,
-  find: (stored: LogPage['events'][number]) => T | undefined,
+  find: (event: LogPage['events'][number]) => T | undefined,
 ): Promise<T | undefined> {
   for await (const { events } of readPages(log, options))
-    for (const stored of events) {
-      const found = find(stored)
-      if (found !== undefined) return found
+    for (const event of events) {
+      const result = find(event)
+      if (result !== undefined) return result
     }
   return undefined
 }

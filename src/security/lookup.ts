@@ -24,9 +24,9 @@ export const lookupAll: Lookup = (hostname) => {
 
 /** Returns the lookup in the form that connections expect. */
 export function asNodeLooksUp(lookup: Lookup): LookupFunction {
-  const ask = callbackify(lookup)
+  const lookUp = callbackify(lookup)
   return (hostname, { all }, callback) => {
-    ask(hostname, (error, addresses) => {
+    lookUp(hostname, (error, addresses) => {
       if (error) callback(error, '')
       else if (all) callback(null, addresses)
       // oxlint-disable-next-line typescript/no-non-null-assertion -- a lookup without an address rejects

@@ -45,9 +45,9 @@ export async function gitIdentityIn(
 export function gitIdentities(env: HostEnvironment): (directory: string) => Promise<GitIdentity> {
   const knownIdentities = new Map<string, Promise<GitIdentity>>()
   return async (directory) => {
-    const asking = knownIdentities.get(directory) ?? gitIdentityIn(directory, env)
-    knownIdentities.set(directory, asking)
-    const foundIdentity = await asking
+    const reading = knownIdentities.get(directory) ?? gitIdentityIn(directory, env)
+    knownIdentities.set(directory, reading)
+    const foundIdentity = await reading
     if (foundIdentity.size === 0) knownIdentities.delete(directory)
     return foundIdentity
   }

@@ -19,7 +19,7 @@ export async function requestAnswer(
 ): Promise<Turn> {
   const llm = context.llm()
   const { runId } = context
-  const ask = async (tools: readonly ModelTool[]) => {
+  const sendRequest = async (tools: readonly ModelTool[]) => {
     await context.sent?.settled()
     const hooks = context.hooks()
     if (hooks) {
@@ -31,12 +31,12 @@ export async function requestAnswer(
     return await takeTurn(ahead.take(llm, request) ?? llm.stream(request, signal), deps, signal)
   }
   try {
-    return await ask(toolsFor(context, llm))
+    return await sendRequest(toolsFor(context, llm))
   } catch (error) {
     if (!(error instanceof LlmError && error.lacksTools) || context.withoutTools.has(llm.model)) throw error
     context.withoutTools.add(llm.model)
     await output.emit([warnOfMissingTools(llm.model, runId)])
-    return await ask(NO_TOOLS)
+    return await sendRequest(NO_TOOLS)
   }
 }
 

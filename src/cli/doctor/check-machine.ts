@@ -28,8 +28,8 @@ const userName = (): string => (process.getuid?.() === 0 ? 'root' : 'the user')
 export async function checkGit({ environment }: Config, directory: string): Promise<Finding> {
   const env = HostEnvironment.from(environment)
   const foundProgram = findProgram('git', env.path)
-  const ask = (program: string) => runProgram(program, ['--version'], { env, timeout: PROGRAM_TIMEOUT_MS })
-  const version = foundProgram && (await ask(foundProgram).catch(() => undefined))?.stdout
+  const readVersion = (program: string) => runProgram(program, ['--version'], { env, timeout: PROGRAM_TIMEOUT_MS })
+  const version = foundProgram && (await readVersion(foundProgram).catch(() => undefined))?.stdout
   if (!version) return weak('not installed', 'Install it (apt install git), if agents are to commit.')
   const configuredIdentity = await gitIdentityIn(directory, env, { ofRepository: true })
   const { GIT_AUTHOR_NAME, GIT_AUTHOR_EMAIL } = identityVariables(environment)

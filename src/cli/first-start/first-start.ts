@@ -143,8 +143,8 @@ class FirstStart {
         if (key === undefined) return undefined
       }
       const endpoint = endpointOf({ ...place.llm, model: this.#missing.llm.model ?? UNKNOWN, api_key: key })
-      const asking = fetchModels(endpoint, this.#dialog.signal)
-      const answer = await this.#dialog.wait(`Asking ${place.label} for its models, which costs nothing…`, asking)
+      const fetching = fetchModels(endpoint, this.#dialog.signal)
+      const answer = await this.#dialog.wait(`Asking ${place.label} for its models, which costs nothing…`, fetching)
       if (answer.kind === 'models') return { key, models: answer.models }
       if (answer.kind === 'refused') {
         fault = refusalOf(place, key, answer.status)

@@ -139,13 +139,13 @@ export class ConversationHooks {
   }
 
   /** Calls the `Notification` hooks in the background. */
-  notifyOf(asks: readonly AskedToolUse[]): void {
+  notifyOf(calls: readonly AskedToolUse[]): void {
     if (!this.#caller.has('Notification')) return
-    const names = asks.map(({ name }) => name)
+    const names = calls.map(({ name }) => name)
     const message = `The agent needs your permission to use ${[...new Set(names)].join(', ')}.`
     const type = 'permission_prompt'
     const fields = { message, notification_type: type }
-    this.#deps.background.others.add(`notification ${asks[0]?.tool_use_id}`, undefined, {
+    this.#deps.background.others.add(`notification ${calls[0]?.tool_use_id}`, undefined, {
       call: async () => void (await this.fire({ point: 'Notification', names: [type], fields, inBackground: true })),
       onEnd: this.#caller.expect('Notification', [type]),
     })
@@ -198,7 +198,7 @@ export class ConversationHooks {
       afterCalls: (signal) => this.tools.afterCalls(signal),
       areCurrent: () => this.tools.areCurrent(),
       takeEnd: () => this.tools.takeEnd(),
-      approve: (asks, signal) => this.tools.approve(asks, signal),
+      approve: (calls, signal) => this.tools.approve(calls, signal),
       beforeModel: (model, request, signal) => this.#model.beforeModel(model, request, signal),
       judgesAnswers: () => this.#caller.has('PostModelCall'),
       afterModel: (answer, signal) => this.#model.afterModel(answer, signal),

@@ -30,8 +30,8 @@ export class EndpointLimits {
     return this.#lists.get(baseUrl)?.models.get(keyOf(model))
   }
 
-  /** Asks the endpoint, unless it was asked lately. Never rejects. */
-  async ask(endpoint: Endpoint, fetch: Fetch): Promise<void> {
+  /** Fetches the list of the endpoint, unless it was fetched lately. Never rejects. */
+  async update(endpoint: Endpoint, fetch: Fetch): Promise<void> {
     const { baseUrl } = endpoint
     const before = this.#lists.get(baseUrl)
     const now = performance.now()

@@ -119,7 +119,7 @@ export class ModelCatalog {
   learnFrom(config: LlmConfig, endpoint: Endpoint, fetch: Fetch | undefined): void {
     if (!this.#limits || !fetch || config.context_window !== undefined) return
     if (this.#find(config).entries.some(([, { window }]) => window !== undefined)) return
-    void this.#limits.ask(endpoint, fetch)
+    void this.#limits.update(endpoint, fetch)
   }
 
   /** Returns the configuration with an effort that its model has, as far as that is known. */

@@ -13,7 +13,7 @@ type Api = typeof Loaded
 
 const reading = { scopes: ['read'], ofProfiles: 'free' } as const
 // What the agent says is in the answers. Decisions need the scope `approve`, too.
-const asking = { scopes: ['read', 'write'], ofProfiles: 'free' } as const
+const posting = { scopes: ['read', 'write'], ofProfiles: 'free' } as const
 
 const a2aRoutes: FastifyPluginAsync<A2aDeps> = async (app, deps) => {
   const load = () => import('./a2a.ts')
@@ -63,20 +63,20 @@ const httpRoutes: FastifyPluginAsync<BindingDeps> = async (app, { load, conversa
         (await load()).answerHttp(deps, name, request, reply),
     })
   // A colon is the beginning of a parameter, and two are a colon.
-  add('POST', '/message::send', { ...asking, conversationInBody }, 'SendMessage')
-  add('POST', '/message::stream', { ...asking, conversationInBody }, 'SendStreamingMessage')
+  add('POST', '/message::send', { ...posting, conversationInBody }, 'SendMessage')
+  add('POST', '/message::stream', { ...posting, conversationInBody }, 'SendStreamingMessage')
   add('GET', '/extendedAgentCard', reading, 'GetExtendedAgentCard')
   add('GET', '/tasks', { ...reading, conversationInBody }, 'ListTasks')
   const own = { conversationOf: conversationOfPath }
   add('GET', '/tasks/:id', { ...reading, ...own }, 'GetTask')
-  add('POST', '/tasks/:id([^:]+)::cancel', { ...asking, ...own }, 'CancelTask')
+  add('POST', '/tasks/:id([^:]+)::cancel', { ...posting, ...own }, 'CancelTask')
   for (const method of ['GET', 'POST'] as const)
     add(method, '/tasks/:id([^:]+)::subscribe', { ...reading, ...own }, 'SubscribeToTask')
   const configs = '/tasks/:taskId/pushNotificationConfigs'
-  add('POST', configs, { ...asking, ...own }, 'CreateTaskPushNotificationConfig')
+  add('POST', configs, { ...posting, ...own }, 'CreateTaskPushNotificationConfig')
   add('GET', configs, { ...reading, ...own }, 'ListTaskPushNotificationConfigs')
   add('GET', `${configs}/:id`, { ...reading, ...own }, 'GetTaskPushNotificationConfig')
-  add('DELETE', `${configs}/:id`, { ...asking, ...own }, 'DeleteTaskPushNotificationConfig')
+  add('DELETE', `${configs}/:id`, { ...posting, ...own }, 'DeleteTaskPushNotificationConfig')
 }
 
 function conversationOfPath(params: unknown): string | undefined {

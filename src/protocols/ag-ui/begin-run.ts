@@ -20,7 +20,7 @@ import { answersToInterrupts } from './interrupts.ts'
 import { lastTurnStart } from './last-turn.ts'
 import type { NewMessages } from './new-messages.ts'
 import { newMessagesOf } from './new-messages.ts'
-import type { RunAsk } from './run-ask.ts'
+import type { RunPost } from './run-post.ts'
 import type { InputMessage, RunInput } from './run-input.ts'
 import { invalid, parseField } from '../shared/fields.ts'
 import { frontendToolsOf, partsIn } from './run-input.ts'
@@ -34,14 +34,14 @@ export type BegunRun = {
 }
 
 /** Throws a `Problem` if the conversation is busy, or waits for something that the request does not answer. */
-export async function beginRun(conversation: Conversation, ask: RunAsk): Promise<BegunRun> {
+export async function beginRun(conversation: Conversation, runPost: RunPost): Promise<BegunRun> {
   const release = beginAlone(conversation.id)
   try {
-    const messages = await newMessagesOf(conversation, ask)
-    const answers = answersOf(conversation, ask.input, messages)
+    const messages = await newMessagesOf(conversation, runPost)
+    const answers = answersOf(conversation, runPost.input, messages)
     if (answers.length === 0 && messages.toPost.length === 0) return await replay(conversation)
     if (!release) throw busy()
-    return await begin(conversation, ask, messages)
+    return await begin(conversation, runPost, messages)
   } finally {
     release?.()
   }
@@ -109,17 +109,17 @@ function pendingCall(conversation: Conversation, answers: readonly GivenAnswer[]
 }
 
 /** All that can be refused is refused before anything changes. */
-async function begin(conversation: Conversation, ask: RunAsk, newMessages: NewMessages): Promise<BegunRun> {
-  const { access, input } = ask
+async function begin(conversation: Conversation, runPost: RunPost, newMessages: NewMessages): Promise<BegunRun> {
+  const { access, input } = runPost
   const tools = frontendToolsOf(input)
   const options = optionsForTools(tools.map(({ name }) => name))
-  const messages = postedMessages(newMessages, ask)
-  let answers = checkedAnswers(conversation, ask, newMessages)
+  const messages = postedMessages(newMessages, runPost)
+  let answers = checkedAnswers(conversation, runPost, newMessages)
   toolsUpdate(conversation, access, tools)
   let start = 0
   const prepare = async () => {
     // Hooks may have taken long.
-    answers = checkedAnswers(conversation, ask, newMessages)
+    answers = checkedAnswers(conversation, runPost, newMessages)
     await useTools(conversation, access, tools)
     start = conversation.log.head + 1
     await answerAs(conversation, access, answers)
@@ -128,7 +128,7 @@ async function begin(conversation: Conversation, ask: RunAsk, newMessages: NewMe
   if (messages.length === 0) await prepare()
   // A run that continues has its rules.
   const runOptions = answers.length > 0 ? {} : options
-  const [first, last] = await post(conversation, messages, { prepare, runOptions, hashBody: ask.hashBody })
+  const [first, last] = await post(conversation, messages, { prepare, runOptions, hashBody: runPost.hashBody })
   const answeredCalls = new Set(input.messages.flatMap((message) => resultOf(message) ?? []))
   return {
     start: answers.length > 0 ? start : (first ?? start),
@@ -139,7 +139,7 @@ async function begin(conversation: Conversation, ask: RunAsk, newMessages: NewMe
 }
 
 /** What the request answers now. Throws a `Problem` if the conversation is busy, or an answer is refused. */
-function checkedAnswers(conversation: Conversation, { input, access }: RunAsk, messages: NewMessages) {
+function checkedAnswers(conversation: Conversation, { input, access }: RunPost, messages: NewMessages) {
   const answers = answersOf(conversation, input, messages)
   const pending = pendingCall(conversation, answers)
   if (messages.toPost.length > 0 && pending !== undefined) throw pending
@@ -159,7 +159,7 @@ type PostedMessage = {
 /** Throws a `Problem` for a message that the API does not take. */
 export function postedMessages(
   { toPost, context }: NewMessages,
-  { instructions }: Pick<RunAsk, 'instructions'>,
+  { instructions }: Pick<RunPost, 'instructions'>,
 ): PostedMessage[] {
   return toPost.map(({ id, parts, earlier = [] }, at) => {
     const before: UserPart[] = at === 0 && instructions !== undefined ? [{ type: 'text', text: instructions }] : []

@@ -9,7 +9,7 @@ import { importOf } from '../shared/earlier-messages.ts'
 import type { ChatMessage } from '../shared/earlier-messages.ts'
 import { userMessages } from '../shared/user-messages.ts'
 import { idOfUserMessage, partsOfUserMessage } from './ag-ui-event.ts'
-import type { PostableMessage, RunAsk, UserInputMessage, UserInputs } from './run-ask.ts'
+import type { PostableMessage, RunPost, UserInputMessage, UserInputs } from './run-post.ts'
 import type { InputMessage, RunInput } from './run-input.ts'
 import { invalid } from '../shared/fields.ts'
 import { EMPTY_CONTEXT, contextPartOf, partsIn } from './run-input.ts'
@@ -45,7 +45,7 @@ export function userInputsOf(input: RunInput): UserInputs {
 /** Throws a `Problem` if the thread has a message of the same id that says something else. */
 export async function newMessagesOf(
   conversation: Conversation,
-  { input, userInputs, hashBody }: Pick<RunAsk, 'input' | 'userInputs' | 'hashBody'>,
+  { input, userInputs, hashBody }: Pick<RunPost, 'input' | 'userInputs' | 'hashBody'>,
 ): Promise<NewMessages> {
   const { messages, context } = userInputs
   if (messages.length === 0) return NOTHING

@@ -24,7 +24,7 @@ import type { UiChatRequest } from './ui-request.ts'
 import { continuedAnswer, lastInput, readQuestionAnswers } from './ui-request.ts'
 import { formatMessageKey, userMessageId } from './user-message.ts'
 
-export type UiChatAsk = {
+export type UiChatPost = {
   readonly body: UiChatRequest
   /** Undefined: the request only answers what waits. */
   readonly input: UserInput | undefined
@@ -33,15 +33,15 @@ export type UiChatAsk = {
 }
 
 /** Throws a `Problem` if the conversation is busy or waits for something else. Then nothing has changed. */
-export async function beginAnswer(conversation: Conversation, ask: UiChatAsk): Promise<BegunAnswer> {
+export async function beginAnswer(conversation: Conversation, chatPost: UiChatPost): Promise<BegunAnswer> {
   const release = beginAlone(conversation.id)
   if (!release) throw busy()
   try {
-    const answer = continuedAnswer(ask.body)
-    if (answer) return await continueAnswer(conversation, ask.access, answer)
-    const message = lastInput(ask.body)
-    if (ask.input) return await answerInput(conversation, ask, message.id, ask.input)
-    return await answerQuestions(conversation, ask.access, readQuestionAnswers(message))
+    const answer = continuedAnswer(chatPost.body)
+    if (answer) return await continueAnswer(conversation, chatPost.access, answer)
+    const message = lastInput(chatPost.body)
+    if (chatPost.input) return await answerInput(conversation, chatPost, message.id, chatPost.input)
+    return await answerQuestions(conversation, chatPost.access, readQuestionAnswers(message))
   } finally {
     release()
   }
@@ -50,19 +50,19 @@ export async function beginAnswer(conversation: Conversation, ask: UiChatAsk): P
 /** All that can be refused is refused before anything changes. */
 async function answerInput(
   conversation: Conversation,
-  ask: UiChatAsk,
+  chatPost: UiChatPost,
   id: string,
   input: UserInput,
 ): Promise<BegunAnswer> {
-  const isAgain = ask.body.trigger === 'regenerate-message' || ask.body.messageId === id
+  const isAgain = chatPost.body.trigger === 'regenerate-message' || chatPost.body.messageId === id
   const knownMessage = await findInput(conversation, id, isAgain)
   if (knownMessage && !isAgain) {
-    refuseOther(knownMessage, input, ask.hashBody)
+    refuseOther(knownMessage, input, chatPost.hashBody)
     return await attach(conversation, knownMessage.seq)
   }
   const knownSeq = knownMessage?.seq
-  const tools = ask.body.client_tools ?? undefined
-  const update = tools && toolsUpdate(conversation, ask.access, tools)
+  const tools = chatPost.body.client_tools ?? undefined
+  const update = tools && toolsUpdate(conversation, chatPost.access, tools)
   const { head } = conversation.log
   const refuse = () => {
     if (!isAtRest(conversation)) throw busy()
@@ -74,13 +74,13 @@ async function answerInput(
     refuse()
     const toSeq = knownSeq === undefined ? undefined : knownSeq - 1
     const rewind = (request: RewindRequest, options: RewindOptions) =>
-      takeBack(conversation, request, { ...options, by: ask.access.key?.name })
+      takeBack(conversation, request, { ...options, by: chatPost.access.key?.name })
     await configureAndRewind(conversation, { update, toSeq, head, rewind })
   }
   const names = tools ? tools.map(({ name }) => name) : [...clientToolsIn(conversation)]
   const run_options = optionsForTools(names)
   const options = run_options.allowed_tools && { run_options }
-  const mark = { key: formatMessageKey(id, uuid7()), ...ask.hashBody('ai-sdk message', input) }
+  const mark = { key: formatMessageKey(id, uuid7()), ...chatPost.hashBody('ai-sdk message', input) }
   const { seq } = await conversation.post({ message: input, run: true, ...options }, mark, { prepare })
   return { start: seq, shownThrough: 0, isNew: true }
 }

@@ -88,7 +88,7 @@ class SocketChats {
     const running: RunningRequest = { chatId, beginning, reading: new AbortController(), stopping: undefined }
     this.#running.set(requestId, running)
     try {
-      const response = await this.#ask(frame, running.reading.signal)
+      const response = await this.#request(frame, running.reading.signal)
       beginning.resolve()
       await this.#send(requestId, response)
     } catch {
@@ -99,7 +99,7 @@ class SocketChats {
     }
   }
 
-  async #ask(frame: ChatFrame, signal: AbortSignal): Promise<Response> {
+  async #request(frame: ChatFrame, signal: AbortSignal): Promise<Response> {
     if (frame.type === 'resume') return await this.#fetch(`${pathOf(frame.id)}/stream`, { signal })
     const { id, messages, trigger, messageId } = frame
     return await this.#fetch('/ai/chat', posting({ ...frame.body, id, messages, trigger, messageId }, signal))

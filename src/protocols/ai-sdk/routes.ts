@@ -49,10 +49,10 @@ const aiSdkRoutes: FastifyPluginAsync<GatewayDeps & SocketDeps> = async (app, de
     })
 
   // What the agent says is in the answers. Decisions need the scope `approve`, too.
-  const asking = { scopes: ['read', 'write'], ofProfiles: 'free' } as const
+  const posting = { scopes: ['read', 'write'], ofProfiles: 'free' } as const
   const reading = { scopes: ['read'], ofProfiles: 'free' } as const
   const stopping = { scopes: ['write'], ofProfiles: 'free' } as const
-  add('POST', CHAT, asking, (api, request, reply) => api.submitChat(deps, request, reply))
+  add('POST', CHAT, posting, (api, request, reply) => api.submitChat(deps, request, reply))
   const chat = `${CHAT}/:chat_id`
   add('GET', `${chat}/stream`, reading, (api, request, reply) => api.resumeChat(deps, request, reply))
   add('GET', `${chat}/messages`, reading, (api, request) => api.listMessages(deps, request))

@@ -7,7 +7,7 @@ import type { TurnStep } from '../items/follow-turn.ts'
 import { parseCallId } from './call-id.ts'
 import { ChatBuilder } from './chat-builder.ts'
 import { chatSchemaOf, parseChat, readMessages } from './chat-request.ts'
-import type { ChatAsk } from './chat-ask.ts'
+import type { ChatPost } from './chat-post.ts'
 import { retryHeadersOf } from './earlier-post.ts'
 import { threadId } from './chat-thread.ts'
 import type { ChatPlace, ChatTurn } from './chat-turn.ts'
@@ -30,12 +30,12 @@ export async function createChatCompletion(
   request: FastifyRequest,
   reply: FastifyReply,
 ): Promise<object | undefined> {
-  const ask = askOf(request)
-  const model = await requireModel(deps, ask.access, ask.body.model)
-  const fault = ask.outputSchema && (await faultOfSchema(ask.outputSchema))
+  const chatPost = chatPostOf(request)
+  const model = await requireModel(deps, chatPost.access, chatPost.body.model)
+  const fault = chatPost.outputSchema && (await faultOfSchema(chatPost.outputSchema))
   if (fault !== undefined) throw invalid('response_format', `the schema ${fault}`)
   const exchange = { request, reply, signal: closeSignal(reply) }
-  const place = await placeFor(deps, ask, model)
+  const place = await placeFor(deps, chatPost, model)
   const { conversation } = place
   request.conversationId = conversation.id
   const leaveTemporary = enterTemporary(conversation.id)
@@ -45,11 +45,11 @@ export async function createChatCompletion(
   let builder: ChatBuilder | undefined
   try {
     // At the limit of streams it throws.
-    leave = ask.body.stream ? enterStream(deps, conversation.id) : undefined
-    turn = await beginChat(ask, place)
-    builder = builderFor(turn, ask)
-    const send = ask.body.stream ? stream : answer
-    return await send(turn, builder, ask, exchange)
+    leave = chatPost.body.stream ? enterStream(deps, conversation.id) : undefined
+    turn = await beginChat(chatPost, place)
+    builder = builderFor(turn, chatPost)
+    const send = chatPost.body.stream ? stream : answer
+    return await send(turn, builder, chatPost, exchange)
   } finally {
     leave?.()
     release()
@@ -65,12 +65,12 @@ export async function createChatCompletion(
 
 /** The conversation that a request continues; undefined if it makes one. */
 export async function conversationOfChat(deps: GatewayDeps, request: FastifyRequest): Promise<string | undefined> {
-  const ask = askOf(request)
-  const [first] = ask.messages.outputs
-  return first ? parseCallId(first.callId)?.conversationId : await threadId(deps, ask)
+  const chatPost = chatPostOf(request)
+  const [first] = chatPost.messages.outputs
+  return first ? parseCallId(first.callId)?.conversationId : await threadId(deps, chatPost)
 }
 
-function askOf(request: FastifyRequest): ChatAsk {
+function chatPostOf(request: FastifyRequest): ChatPost {
   const body = parseChat(request.body)
   const { headers } = request
   return {
@@ -110,7 +110,7 @@ function isOver({ isTemporary, isNew }: ChatPlace, { turn, builder, signal }: En
   return signal.aborted || builder?.finish !== 'tool_calls'
 }
 
-function builderFor({ conversation, isTemporary }: ChatTurn, { tools, outputSchema }: ChatAsk): ChatBuilder {
+function builderFor({ conversation, isTemporary }: ChatTurn, { tools, outputSchema }: ChatPost): ChatBuilder {
   return new ChatBuilder({
     conversationId: conversation.id,
     isTemporary,
@@ -122,7 +122,7 @@ function builderFor({ conversation, isTemporary }: ChatTurn, { tools, outputSche
 async function answer(
   turn: ChatTurn,
   builder: ChatBuilder,
-  { body }: ChatAsk,
+  { body }: ChatPost,
   { request, reply, signal }: Exchange,
 ): Promise<object> {
   const { conversation, start } = turn
@@ -152,7 +152,12 @@ const headOf = (conversationId: string, start: number, model: string) => ({
   model,
 })
 
-async function stream(turn: ChatTurn, builder: ChatBuilder, { body }: ChatAsk, exchange: Exchange): Promise<undefined> {
+async function stream(
+  turn: ChatTurn,
+  builder: ChatBuilder,
+  { body }: ChatPost,
+  exchange: Exchange,
+): Promise<undefined> {
   const { conversation, start } = turn
   const withUsage = body.stream_options?.include_usage === true
   const head = { ...headOf(conversation.id, start, body.model), object: 'chat.completion.chunk' }

@@ -10,7 +10,7 @@ import type { ChatMarks } from './chat-history.ts'
 import { keyInMark, newestMarked } from './chat-history.ts'
 import { parseCallId } from './call-id.ts'
 import { earlierPost } from './earlier-post.ts'
-import type { ChatAsk } from './chat-ask.ts'
+import type { ChatPost } from './chat-post.ts'
 import { answerAs } from '../shared/answer-as.ts'
 import type { GivenAnswer } from '../shared/answer-as.ts'
 import { invalid, parseField } from '../shared/fields.ts'
@@ -22,7 +22,7 @@ const PAGE = 64
 /** Returns the seq of the message that the request has posted; undefined if it has posted none that holds. Throws a `Problem` for a key of another request. */
 export async function earlierMessageOf(
   conversation: Conversation,
-  { key, isRepeated, body, hashBody, messages }: ChatAsk,
+  { key, isRepeated, body, hashBody, messages }: ChatPost,
   { now }: ChatMarks,
 ): Promise<number | undefined> {
   if (messages.newParts.length === 0) return undefined

@@ -12,7 +12,7 @@ import { beginAlone } from '../shared/begin-alone.ts'
 import { toolsUpdate } from '../shared/use-tools.ts'
 import { busy } from './begin-turn.ts'
 import { parseCallId } from './call-id.ts'
-import type { ChatAsk } from './chat-ask.ts'
+import type { ChatPost } from './chat-post.ts'
 import { createRequestFor, mayNotInstruct } from '../shared/create-request.ts'
 import type { Results } from './chat-retries.ts'
 import { earlierMessageOf, missingResult, notWaiting, resultsOf, toolUseOf } from './chat-retries.ts'
@@ -49,10 +49,10 @@ export type ChatPlace = {
 }
 
 /** Throws an `OpenAiError` for results that nothing waits for. */
-export async function placeFor(deps: GatewayDeps, ask: ChatAsk, model: AskedModel): Promise<ChatPlace> {
-  const { messages, thread, access, hashBody } = ask
+export async function placeFor(deps: GatewayDeps, chatPost: ChatPost, model: AskedModel): Promise<ChatPlace> {
+  const { messages, thread, access, hashBody } = chatPost
   const [first] = messages.outputs
-  if (!first) return await threadFor(deps, ask, model)
+  if (!first) return await threadFor(deps, chatPost, model)
   const { conversationId } = parseCallId(first.callId) ?? {}
   await deps.manager.upToDate()
   const owner = conversationId === undefined ? undefined : deps.manager.ownerOf(conversationId)
@@ -64,9 +64,9 @@ export async function placeFor(deps: GatewayDeps, ask: ChatAsk, model: AskedMode
   return { conversation, isTemporary: isTemporaryId(conversationId, hashBody, 'chat'), isNew: false }
 }
 
-async function threadFor(deps: GatewayDeps, ask: ChatAsk, model: AskedModel): Promise<ChatPlace> {
-  const { body, thread, access, tools, hashBody } = ask
-  const conversation = await limitedThread(deps, ask, model)
+async function threadFor(deps: GatewayDeps, chatPost: ChatPost, model: AskedModel): Promise<ChatPlace> {
+  const { body, thread, access, tools, hashBody } = chatPost
+  const conversation = await limitedThread(deps, chatPost, model)
   if (conversation) return { conversation, isTemporary: false, isNew: false }
   const request = await createRequestFor(deps, access, {
     ...creationOfModel(model),
@@ -90,21 +90,21 @@ function otherModel(): OpenAiError {
 }
 
 /** Throws an `OpenAiError` if the conversation is busy, waits for something else, or has another history. */
-export async function beginChat(ask: ChatAsk, place: ChatPlace): Promise<ChatTurn> {
+export async function beginChat(chatPost: ChatPost, place: ChatPlace): Promise<ChatTurn> {
   const { conversation } = place
-  const { outputs, newParts } = ask.messages
+  const { outputs, newParts } = chatPost.messages
   const release = beginAlone(conversation.id)
   if (!release) throw busy()
   try {
-    const marks = marksOf(ask.messages, ask.hashBody)
-    const message = await earlierMessageOf(conversation, ask, marks)
+    const marks = marksOf(chatPost.messages, chatPost.hashBody)
+    const message = await earlierMessageOf(conversation, chatPost, marks)
     if (message !== undefined && outputs.length === 0) return { ...place, start: message, isNew: false }
-    const results = outputs.length > 0 ? await resultsOf(conversation, ask.access, outputs, message) : undefined
+    const results = outputs.length > 0 ? await resultsOf(conversation, chatPost.access, outputs, message) : undefined
     const isSaid = message !== undefined || newParts.length === 0
     if (results?.answers.length === 0 && isSaid && results.since !== undefined)
       return { ...place, start: message ?? results.since, isNew: false }
     refuseBusy(conversation)
-    return { ...place, start: await begin(conversation, ask, { marks, message, results }), isNew: true }
+    return { ...place, start: await begin(conversation, chatPost, { marks, message, results }), isNew: true }
   } finally {
     release()
   }
@@ -124,18 +124,18 @@ type EarlierParts = {
 /** All that can be refused is refused before anything changes. */
 async function begin(
   conversation: Conversation,
-  ask: ChatAsk,
+  chatPost: ChatPost,
   { marks, message, results }: EarlierParts,
 ): Promise<number> {
-  const { messages, access, tools, outputSchema, body, key, hashBody } = ask
+  const { messages, access, tools, outputSchema, body, key, hashBody } = chatPost
   const head = conversation.log.head
   const place = message === undefined ? await placeOf(conversation, marks) : undefined
   if (place?.kind === 'other' || (results && place && place.kind !== 'end'))
     throw otherHistory(!results && marks.before.length === 0)
-  const content = place ? partsFor(ask, place) : []
+  const content = place ? partsFor(chatPost, place) : []
   if (content.length > 0) parseField(UserInput, { role: 'user', content }, 'messages')
   const target = place?.kind === 'earlier' ? place.toSeq : undefined
-  if (target !== undefined && ask.thread === undefined) throw otherHistory(false)
+  if (target !== undefined && chatPost.thread === undefined) throw otherHistory(false)
   const isUnseen = target === undefined && !results && hasUnseen(conversation, messages)
   if (target === undefined && !isUnseen) refuseWaiting(conversation, results)
   const update = toolsUpdate(conversation, access, tools)
@@ -168,7 +168,7 @@ function refuseWaiting(conversation: Conversation, results: Results | undefined)
 }
 
 /** What the agent is to read. */
-function partsFor({ messages, access }: ChatAsk, place: HistoryPlace): readonly UserPart[] {
+function partsFor({ messages, access }: ChatPost, place: HistoryPlace): readonly UserPart[] {
   if (messages.newParts.length === 0) return []
   const isFirst = place.kind === 'new' || (place.kind === 'earlier' && place.isFirst)
   const system: UserPart[] =

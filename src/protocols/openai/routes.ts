@@ -19,14 +19,14 @@ type Handler = (gateway: Gateway, request: FastifyRequest, reply: FastifyReply) 
 
 const reading = { scopes: ['read'], ofProfiles: 'free' } as const
 // What the agent says is in the answers. What such a request does is limited as the routes that do the same.
-const asking = { scopes: ['read', 'write'], ofProfiles: 'free' } as const
+const posting = { scopes: ['read', 'write'], ofProfiles: 'free' } as const
 
 type AddRoute = (route: readonly [Method, string], access: RouteAccess, handle: Handler) => unknown
 
 const openAiRoutes: FastifyPluginAsync<GatewayDeps & LeftoverDeps & ResponsesSocketDeps> = async (app, deps) => {
   addClientSockets(app, {
     path: RESPONSES,
-    config: asking,
+    config: posting,
     query: z.looseObject({}),
     metrics: deps.metrics,
     lastWords,
@@ -60,11 +60,11 @@ const openAiRoutes: FastifyPluginAsync<GatewayDeps & LeftoverDeps & ResponsesSoc
   add(['GET', '/v1/models/:model'], reading, (gateway, request) => gateway.model(deps, request))
   const conversationInBody = async (body: unknown) =>
     conversationInFields(body) ?? (await load()).conversationAnswered(body)
-  const creating = { ...asking, conversationInBody, creationPrefix: CREATION_PREFIX }
+  const creating = { ...posting, conversationInBody, creationPrefix: CREATION_PREFIX }
   add(['POST', RESPONSES], creating, (gateway, request, reply) => gateway.createResponse(deps, request, reply))
   const chat = '/v1/chat/completions'
   const chatting = {
-    ...asking,
+    ...posting,
     conversationInBody: async (_: unknown, request: FastifyRequest) => (await load()).conversationOfChat(deps, request),
   }
   add(['POST', chat], chatting, (gateway, request, reply) => gateway.createChatCompletion(deps, request, reply))
@@ -74,7 +74,7 @@ const openAiRoutes: FastifyPluginAsync<GatewayDeps & LeftoverDeps & ResponsesSoc
   add(['GET', one], readingOne, (gateway, request, reply) => gateway.getResponse(deps, request, reply))
   const deleting = { scopes: ['write'], ofProfiles: 'free', ...own } as const
   add(['DELETE', one], deleting, (gateway, request) => gateway.deleteResponse(deps, request))
-  const cancelling = { ...asking, ...own }
+  const cancelling = { ...posting, ...own }
   add(['POST', `${one}/cancel`], cancelling, (gateway, request) => gateway.cancelResponse(deps, request))
   addConversations(add, deps)
   add(['GET', `${one}/input_items`], readingOne, (gateway, request) => gateway.listInputItems(deps, request))
@@ -90,13 +90,13 @@ const lastWords = (body: object) => ({ type: 'error', code: Object(body).error, 
 function addConversations(add: AddRoute, deps: GatewayDeps): void {
   const all = '/v1/conversations'
   // Another instance makes it while this one stops.
-  const creating = { ...asking, conversationInBody: () => undefined, creationPrefix: CREATION_PREFIX }
+  const creating = { ...posting, conversationInBody: () => undefined, creationPrefix: CREATION_PREFIX }
   add(['POST', all], creating, (gateway, request) => gateway.createConversationObject(deps, request))
   const one = `${all}/:conversation_id`
   const own = { conversationOf: conversationNamed }
   const [readingOne, changingOne] = [
     { ...reading, ...own },
-    { ...asking, ...own },
+    { ...posting, ...own },
   ]
   add(['GET', one], readingOne, (gateway, request) => gateway.getConversationObject(deps, request))
   add(['POST', one], changingOne, (gateway, request) => gateway.updateConversationObject(deps, request))

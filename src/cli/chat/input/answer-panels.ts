@@ -35,8 +35,8 @@ export class AnswerPanels {
   readonly #givenAnswers = new Map<string, Record<string, string[]>>()
   #current: { readonly key: string; readonly panel: Panel } | undefined
 
-  constructor(asking: PanelContext) {
-    this.#context = asking
+  constructor(context: PanelContext) {
+    this.#context = context
   }
 
   /** Returns the same panel as long as the same thing waits. */

@@ -57,7 +57,7 @@ export class SearchFile implements SearchIndex, AsyncDisposable {
   }
 
   async heads(): Promise<ReadonlyMap<string, number>> {
-    const [rows = []] = await this.#ask([step('SELECT id, head FROM conversations')])
+    const [rows = []] = await this.#run([step('SELECT id, head FROM conversations')])
     return new Map(rows.map(({ id, head }) => [String(id), Number(head)]))
   }
 
@@ -68,22 +68,22 @@ export class SearchFile implements SearchIndex, AsyncDisposable {
     )
     const heads = new Map(parts.map((part) => [part.conversationId, part]))
     const moves = [...heads.values()].flatMap(({ conversationId: id, through }) => step(MOVE, id, through))
-    await this.#ask([...removals, ...moves, ...additionsOf(parts)])
+    await this.#run([...removals, ...moves, ...additionsOf(parts)])
   }
 
   /** Nothing else adds: only what forgets can come between this and the rest. */
   async #requireHeads(parts: readonly IndexedPart[]): Promise<void> {
     const first = [...new Map(parts.toReversed().map((part) => [part.conversationId, part])).values()]
-    const headRows = await this.#ask(first.map(({ conversationId }) => step(HEAD, conversationId)))
+    const headRows = await this.#run(first.map(({ conversationId }) => step(HEAD, conversationId)))
     const isRight = first.every(({ after }, at) => Number(headRows[at]?.[0]?.['head'] ?? 0) === after)
     if (!isRight) throw new Error('the search index has other heads')
   }
 
   async forget(ids: readonly string[]): Promise<void> {
     if (!existsSync(this.#path)) return
-    await this.#ask(ids.flatMap((id) => [...removalOf(id, 0, Number.MAX_SAFE_INTEGER), step(FORGET, id)]))
+    await this.#run(ids.flatMap((id) => [...removalOf(id, 0, Number.MAX_SAFE_INTEGER), step(FORGET, id)]))
     clearTimeout(this.#merging)
-    this.#merging = setTimeout(() => void this.#ask([step(MERGE)]).catch(() => {}), MERGE_AFTER_MS).unref()
+    this.#merging = setTimeout(() => void this.#run([step(MERGE)]).catch(() => {}), MERGE_AFTER_MS).unref()
   }
 
   async find({ words, limit, after, ids }: WordQuery): Promise<readonly FoundPlace[]> {
@@ -92,7 +92,7 @@ export class SearchFile implements SearchIndex, AsyncDisposable {
     const query = ids
       ? step(findSql(true), match, before, JSON.stringify(ids), limit)
       : step(findSql(false), match, before, limit)
-    const [rows = []] = await this.#ask([query])
+    const [rows = []] = await this.#run([query])
     return rows.map(placeOf)
   }
 
@@ -107,7 +107,7 @@ export class SearchFile implements SearchIndex, AsyncDisposable {
     await this.#tables?.[Symbol.asyncDispose]()
   }
 
-  async #ask(steps: readonly TableStep[]): Promise<readonly (readonly Row[])[]> {
+  async #run(steps: readonly TableStep[]): Promise<readonly (readonly Row[])[]> {
     if (this.#isClosed) throw new Problem('unavailable', 'The server is stopping; try again when it is running.')
     const tables = (this.#tables ??= this.#open())
     try {

@@ -1,10 +1,10 @@
-/** What a request asks for. */
+/** What a client posts to begin a run. */
 import type { Access } from '../../access/access.ts'
 import type { TextPart, UserPart } from '../../contract/values/message.ts'
 import type { HashBody } from '../../security/body-hash.ts'
 import type { RunInput } from './run-input.ts'
 
-export type RunAsk = {
+export type RunPost = {
   readonly input: RunInput
   readonly userInputs: UserInputs
   readonly access: Access

@@ -5,7 +5,7 @@ import type { HashBody } from '../../security/body-hash.ts'
 import type { RetryHeaders } from './earlier-post.ts'
 import type { ChatMessages, ChatRequest } from './chat-request.ts'
 
-export type ChatAsk = RetryHeaders & {
+export type ChatPost = RetryHeaders & {
   readonly body: ChatRequest
   readonly messages: ChatMessages
   /** The functions of the client. */
