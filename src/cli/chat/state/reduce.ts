@@ -16,8 +16,9 @@ import { withoutMessage } from './unread.ts'
 import { addRequest, afterAnswer, afterCallResult, afterClosing } from './pending.ts'
 import { reduceLocal } from './reduce-local.ts'
 import { addCommandMessage } from './shell-command.ts'
+import type { Usage } from '../../../contract/values/message.ts'
+import { addCost, countUsage } from '../../../contract/values/message.ts'
 import { resultOf } from '../../../contract/values/output-text.ts'
-import { withUsage } from './usage.ts'
 
 export type ChatEvent = Event | TransientEvent | LocalEvent
 
@@ -207,4 +208,14 @@ function afterRewind(state: ChatState, { to_seq, seq, restored }: EventOf<'Rewou
       ? `The conversation is back at event ${to_seq}: what came after it does not hold.`
       : 'The conversation is back at this point.',
   )
+}
+
+function withUsage(
+  state: ChatState,
+  model: string | undefined,
+  usage: Usage | undefined,
+  costUsd: number | undefined,
+): ChatState {
+  if (model === undefined || usage === undefined) return state
+  return { ...state, usage: countUsage(state.usage, model, usage), costUsd: addCost(state.costUsd, costUsd) }
 }
