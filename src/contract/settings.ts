@@ -24,7 +24,7 @@ import { StoredClientHooks } from './hooks/client-hooks.ts'
 import { currentTools, withCurrentTools } from './values/earlier-tools.ts'
 import { Hooks } from './hooks/hooks.ts'
 import { RequestedLimits } from './limits/resource-limits.ts'
-import { AllowUnpriced, MaxBudget, MaxIterations, MaxSeconds, MaxTokens } from './limits/run-limits.ts'
+import { RUN_LIMITS } from './limits/run-limits.ts'
 import { ToolConfig } from './limits/tool-config.ts'
 import { LlmConfig, LlmConfigInput } from './values/llm-config.ts'
 import { McpInput, McpServers, ShownMcp } from './mcp/mcp-server.ts'
@@ -118,41 +118,7 @@ export const SETTINGS = {
     shown: z.array(z.string()),
     from: 'derived',
   },
-  max_iteration_per_run: {
-    create: MaxIterations.optional(),
-    update: MaxIterations.optional(),
-    stored: z.int(),
-    shown: z.int(),
-    from: 'sent',
-  },
-  max_seconds_per_run: {
-    create: MaxSeconds.optional(),
-    update: MaxSeconds.optional(),
-    stored: z.number().optional(),
-    shown: z.number().optional(),
-    from: 'sent',
-  },
-  max_tokens_per_run: {
-    create: MaxTokens.optional(),
-    update: MaxTokens.optional(),
-    stored: z.int().optional(),
-    shown: z.int().optional(),
-    from: 'sent',
-  },
-  max_budget_usd: {
-    create: MaxBudget.optional(),
-    update: MaxBudget.optional(),
-    stored: z.number().optional(),
-    shown: z.number().optional(),
-    from: 'sent',
-  },
-  allow_unpriced: {
-    create: AllowUnpriced.optional(),
-    update: AllowUnpriced.optional(),
-    stored: flag,
-    shown: flag,
-    from: 'sent',
-  },
+  ...RUN_LIMITS,
   compaction: {
     create: CompactionSettings.optional(),
     update: CompactionSettings.optional().describe('Replaces all of them.'),
