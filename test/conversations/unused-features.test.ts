@@ -17,7 +17,7 @@ const FEATURES: Readonly<Record<string, RegExp>> = {
   'slash commands': /^(project|conversations\/project)\/|^state\/command-text/,
   'output schema': /^agent\/output\//,
   'open requests':
-    /^(conversations\/(requests\/|ending-requests)|state\/(open-requests|open-permission|held-intents|waits))/,
+    /^(conversations\/(requests\/|live\/ending-requests)|state\/(open-requests|open-permission|held-intents|waits))/,
 }
 
 /** Some more than run today. */
