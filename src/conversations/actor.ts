@@ -1,7 +1,6 @@
 /**
- * The actor of one conversation: runs intents one at a time, stores their events, and drives runs. It decides nothing
- * itself: `state/intents.ts` decides what an intent leads to, `agent/loop.ts` what the agent does, `state/state.ts` the
- * state.
+ * Runs the intents of one conversation one at a time, stores their events, and drives runs. It decides nothing itself:
+ * `state/intents.ts` decides what an intent leads to, `agent/loop.ts` what the agent does, `state/state.ts` the state.
  */
 import type { Event, EventDraft } from '../contract/events/event.ts'
 import { Problem } from '../contract/problem.ts'
@@ -21,6 +20,7 @@ import type { RunEnd } from './runs/run-context.ts'
 import { decide, type Intent } from '../state/intents.ts'
 import type { LiveState } from './live/live-state.ts'
 import { leavesWork, type RecoveryReason } from '../state/run-end.ts'
+import { requireReadable } from '../state/settings.ts'
 import type { State } from '../state/state.ts'
 import { changesLists } from '../state/view.ts'
 import { areInBackground, canWorkInBackground } from '../state/subagents.ts'
@@ -170,12 +170,12 @@ export class ConversationActor {
     })
   }
 
-  /** Calls `plan` in turn, with the state at that time. */
   async configure(plan: (state: State) => Promise<ConfigChange>): Promise<void> {
     await this.enqueue(async () => {
       const { changes, before, after } = await plan(this.#state.current)
       const refusal = decide(this.#state.current, { kind: 'configure', changes })
       if (refusal instanceof Problem) throw refusal
+      requireReadable(this.#state.current.settings, changes)
       await before?.()
       await this.apply({ kind: 'configure', changes })
       await after?.()

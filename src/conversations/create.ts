@@ -28,6 +28,7 @@ import type { ConversationDeps } from './dependencies.ts'
 import { firstEvents } from './first-events.ts'
 import type { Idempotency } from '../state/idempotency.ts'
 import { keptOf } from '../state/idempotency.ts'
+import { requireReadable } from '../state/settings.ts'
 import type { State } from '../state/state.ts'
 import { EMPTY_STATE } from '../state/state.ts'
 import { withHistory } from './earlier-messages.ts'
@@ -115,6 +116,7 @@ export async function createConversation(deps: ConversationDeps, options: Create
       agents,
       redact,
     })
+    requireReadable(settings)
     const state = { ...EMPTY_STATE, id, settings }
     conversation = buildConversation(deps, {
       stored: await logMade,

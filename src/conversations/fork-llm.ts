@@ -2,7 +2,7 @@
 import type { ForkConversation } from '../contract/conversation.ts'
 import { refuseSecretsIn } from '../security/refuse-secrets.ts'
 import type { Settings } from '../state/settings.ts'
-import { withChanges } from '../state/state.ts'
+import { withChanges } from '../state/settings.ts'
 import type { SecretValues } from '../storage/storage.ts'
 import { checkEndpoint } from './config/check-endpoint.ts'
 import { changeOf } from './config/llm-origin.ts'

@@ -2,7 +2,6 @@
  * The state of a conversation as a pure fold over its events. The only file that decides which event leads to which
  * status.
  */
-import { z } from 'zod'
 import { previewAfter } from './preview.ts'
 import { afterRewind } from './rewind.ts'
 import { NO_REPEATS, repeatsAfter } from './repeats/repeats.ts'
@@ -20,12 +19,11 @@ import { afterHook, withoutVerdicts } from './hooked-calls.ts'
 import { tasksAfter, tasksInRun } from './task-state.ts'
 import type { Event, EventOf } from '../contract/events/event.ts'
 import { EVENT_VERSION } from '../contract/events/event.ts'
-import { DroppedField, LlmConfig } from '../contract/values/llm-config.ts'
 import type { Usage } from '../contract/values/message.ts'
 import { addCost, countUsage } from '../contract/values/message.ts'
 import { Problem } from '../contract/problem.ts'
 import { countInARow, runAfter, runAfterAnswer, runAfterOutputRequest, spentBesides } from './run-state.ts'
-import { Settings, settingsIn } from './settings.ts'
+import { Settings, settingsIn, withChanges } from './settings.ts'
 import type { OverriddenRun } from './run-overrides.ts'
 import { afterChange, afterMessage, modeOf, overridesIn, overridesOf } from './run-overrides.ts'
 import type { AgentState, State } from './state-shape.ts'
@@ -216,16 +214,6 @@ function afterConfig(before: State, event: EventOf<'ConfigUpdate'>): State {
   const subagents = unjudgedSubagents(state.subagents)
   const openCalls = withoutVerdicts(state.openCalls)
   return { ...state, ...spentCosts, settings, hooksAt: event.seq, openCalls, subagents }
-}
-
-/** Applies a `ConfigUpdate` to settings; `llm_config` merges field by field, over everything that was not dropped. */
-export function withChanges(settings: Settings, changes: Record<string, unknown>): Settings {
-  const { llm_config, dropped, ...rest } = changes
-  const names = new Set<string>(z.array(DroppedField).default([]).parse(dropped))
-  const keptConfig = Object.fromEntries(Object.entries(settings.llm_config).filter(([name]) => !names.has(name)))
-  const mergedConfig = llm_config ? { ...keptConfig, ...LlmConfig.parse(llm_config) } : keptConfig
-  const output_schema = 'output_schema' in rest ? (rest['output_schema'] ?? undefined) : settings.output_schema
-  return Settings.parse({ ...settings, ...rest, output_schema, llm_config: mergedConfig })
 }
 
 function afterStatus(state: State, event: EventOf<'StatusUpdate'>): State {

@@ -1,7 +1,9 @@
 /** The network of one conversation: its current policy, its proxy, its pending requests, and its events in the log. */
 import type { Server } from 'node:net'
 import type { EventDraft } from '../contract/events/event.ts'
+import { Problem } from '../contract/problem.ts'
 import type { DecideNetworkRequest, NetworkMode, NetworkPolicy, ServerNetwork } from '../contract/values/network.ts'
+import { MAX_ENTRIES } from '../contract/values/network.ts'
 import type { OpenRequestOf } from '../contract/request.ts'
 import { orAborted } from '../lib/bounded-wait.ts'
 import { AccessLog } from '../network/access-log.ts'
@@ -174,7 +176,9 @@ export class ConversationNetwork {
     behavior: ApprovalDecision['behavior'],
   ): NetworkPolicy {
     const list = behavior === 'allow' ? 'allow' : 'deny'
-    return { ...policy, [list]: [...(policy[list] ?? []), formatTarget(host, port)] }
+    const entries = [...(policy[list] ?? []), formatTarget(host, port)]
+    if (entries.length > MAX_ENTRIES) throw tooManyEntries(list)
+    return { ...policy, [list]: entries }
   }
 
   #noteAnswer(request: ApprovalRequest, decision: ApprovalDecision): void {
@@ -191,6 +195,12 @@ export class ConversationNetwork {
     this.#emitted = this.#deps.emit(drafts).catch(this.#deps.onFault)
   }
 }
+
+const tooManyEntries = (list: string) =>
+  new Problem(
+    'limit_reached',
+    `network.${list} has at most ${MAX_ENTRIES} entries. Decide without remember, or remove some with PUT config.`,
+  )
 
 const ANSWERED: Readonly<Record<ApprovalDecision['by'], string>> = {
   user: 'the user did not allow it',

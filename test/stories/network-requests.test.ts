@@ -93,6 +93,18 @@ describe('a host that no entry lists', () => {
     expect((await fetching) === HELLO).toBe(behavior === 'allow')
   })
 
+  test('cannot be remembered in a policy that is full, and can still be decided', async () => {
+    const full = { ...ASKING, allow: Array.from({ length: 1000 }, (_, index) => `host${index}.test`) }
+    const id = await scene.create({ network: full })
+    const answer = scene.run(id, fetched('a.test'))
+    const { request_id } = await waiting(id)
+    const refusal = await decide(id, request_id, { behavior: 'allow', remember: true })
+    expect(refusal).toMatchObject({ status: 429, body: { error: 'limit_reached' } })
+    expect(await decide(id, request_id, { behavior: 'allow' })).toMatchObject({ status: 200, body: { pending: 0 } })
+    expect(await answer).toBe(HELLO)
+    expect((await scene.server.call('GET', `/conversations/${id}`)).body.network).toEqual(full)
+  })
+
   test('is decided by a change of the policy', async () => {
     const id = await scene.create({ network: ASKING })
     const answer = scene.run(id, fetched('a.test'))

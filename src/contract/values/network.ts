@@ -9,7 +9,7 @@ export const NetworkMode = z
   .meta({ id: 'NetworkMode' })
 export type NetworkMode = z.infer<typeof NetworkMode>
 
-const MAX_ENTRIES = 1000
+export const MAX_ENTRIES = 1000
 const Entries = z.array(z.string().min(1).max(300)).max(MAX_ENTRIES)
 
 export const NetworkPolicy = z

@@ -1,0 +1,36 @@
+/** What is stored of a configuration can be read again, also if it is longer than what was sent. */
+import { expect, test } from 'vitest'
+import { MAX_RULES } from '../../src/contract/values/permission.ts'
+import { setHttp } from './fixtures.ts'
+
+const SECRET = 'q7Zk2mPw'
+const SECRETS = { llm_config: { model: 'scripted' }, secrets: { NAME_THAT_IS_LONGER_THAN_THE_VALUE: SECRET } }
+
+/** As long as it may be; it becomes longer when the secret is replaced by its name. */
+const DESCRIPTION = 'x'.repeat(2000 - SECRET.length) + SECRET
+const agents = { reviewer: { description: DESCRIPTION, prompt: 'You review.' } }
+const allow = (name: string) => Array.from({ length: MAX_RULES }, (_, index) => `Bash(${name}-${index}:*)`)
+
+const TOO_LONG = {
+  'the description of an agent with a secret': { agents },
+  'all rules of two lists': { permission_rules: { allow: allow('one') }, allowed_tools: allow('other') },
+}
+
+test.each(Object.entries(TOO_LONG))('%s is refused at a create, which leaves nothing', async (_, fields) => {
+  await using http = await setHttp()
+  const { status, body } = await http.call('POST', '/conversations', { ...SECRETS, ...fields })
+  expect([status, body.error]).toEqual([400, 'invalid_request'])
+  expect(body.message).toContain(Object.keys(fields)[0])
+  expect(JSON.stringify(body)).not.toContain(SECRET)
+  expect((await http.call('GET', '/conversations')).body.items).toEqual([])
+})
+
+test('an update that could not be read again is refused, and the conversation stays as it is', async () => {
+  await using http = await setHttp()
+  const { body: created } = await http.call('POST', '/conversations', SECRETS)
+  const { status, body } = await http.call('PUT', `/conversations/${created.id}/config`, { title: 'other', agents })
+  expect([status, body.error]).toEqual([400, 'invalid_request'])
+  expect(body.message).toContain('agents.reviewer.description')
+  const { body: view } = await http.call('GET', `/conversations/${created.id}`)
+  expect([view.title, view.last_seq]).toEqual([created.title, created.last_seq])
+})
