@@ -73,6 +73,7 @@ export const requestRoutes: FastifyPluginAsyncZod<{ manager: ConversationManager
           'request_closed',
           'already_answered',
           'input_changed',
+          'limit_reached',
         ]),
         params: OneRequest,
         body: AnswerRequest,

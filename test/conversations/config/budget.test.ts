@@ -40,6 +40,7 @@ describe('a budget is refused for a model without a known cost:', () => {
     expect(problem.message).toContain(models.join(', '))
     await bench.create(fields)
     const { warnings, allow_unpriced } = await bench.manager.create({
+      max_iteration_per_run: 10,
       ...BUDGET,
       ...fields,
       allow_unpriced: true,
