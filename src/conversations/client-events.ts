@@ -38,7 +38,6 @@ export class ClientEvents {
       const { id, seq } = storedEvent as Event
       return { event_id: id, seq }
     }
-    if (!idempotency) return await actor.enqueue(make)
     const again = async ({ answer }: PostedKey) => answer
     return await actor.enqueue(() =>
       postOnce(idempotency, { log, redact, remembered: state.current.postedKeys, again, make }),

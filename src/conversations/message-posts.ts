@@ -152,7 +152,6 @@ export class MessagePosts {
       // Another request with the same id can have come first.
       const knownMessage = clientMessage && (await this.#findKnown(message, clientMessage))
       if (knownMessage) return knownMessage
-      if (!idempotency) return await make()
       return await postOnce(idempotency, { log: this.#log, redact, remembered: state.current.postedKeys, again, make })
     })
   }

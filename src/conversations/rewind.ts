@@ -55,7 +55,6 @@ export async function rewindConversation(
   const { idempotency } = options
   const make = () => rewindNow(parts, request, options)
   if (dryRun) return await planRewind(parts, request)
-  if (!idempotency) return await actor.enqueue(make)
   const again = async ({ answer }: PostedKey) => await earlierOutcome(log, answer.seq)
   return await actor.enqueue(() =>
     postOnce(idempotency, { log, redact, remembered: state.current.postedKeys, again, make }),

@@ -18,13 +18,14 @@ type Posting<T> = {
 }
 
 /**
- * Calls `answerOnce` for a posted event. Call it in turn only, which separates two requests with the same key. Also
- * throws a `Problem` if a new key contains a secret value.
+ * Calls `answerOnce` for a posted event, or `make` without a key. Call it in turn only, which separates two requests with the
+ * same key. Also throws a `Problem` if a new key contains a secret value.
  */
 export async function postOnce<T>(
-  idempotency: Idempotency,
+  idempotency: Idempotency | undefined,
   { log, redact, remembered, again, make }: Posting<T>,
 ): Promise<T> {
+  if (!idempotency) return await make()
   return await answerOnce(idempotency, {
     remembered: await find(log, remembered, idempotency.key),
     again,

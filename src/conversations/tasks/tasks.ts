@@ -107,7 +107,6 @@ export class Tasks {
       // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the event of this intent
       return postedView(postedTask as Parameters<typeof postedView>[0])
     }
-    if (!idempotency) return this.#actor.enqueue(make)
     const again = async ({ answer }: PostedKey) => postedView(await postedAt(log, answer.seq))
     return this.#actor.enqueue(() =>
       postOnce(idempotency, { log, redact, remembered: state.current.postedKeys, again, make }),
