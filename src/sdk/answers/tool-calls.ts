@@ -1,5 +1,4 @@
 /** Executes the calls of the tools that this program has, and sends their results. */
-import { AgentServerError } from '../../client/request/agent-server-error.ts'
 import type { Status } from '../../contract/events/status.ts'
 import { orAborted } from '../../lib/bounded-wait.ts'
 import { z } from 'zod'
@@ -10,7 +9,7 @@ import { repeatLost } from '../errors/repeat-lost.ts'
 import type { Answerer, OpenedRequest, Work } from './request-responder.ts'
 import type { ResponderDeps } from './responder.ts'
 import { messageOf } from './responder.ts'
-import { isRefused } from '../errors/refused.ts'
+import { sendOrExplain } from '../errors/refused.ts'
 
 export type ToolAnswererDeps = ResponderDeps & {
   readonly tools: readonly AnySdkTool[]
@@ -55,12 +54,7 @@ export class ToolAnswerer implements Answerer {
     const send = (output: ToolOutput) =>
       repeatLost(() => requests.answer(call.request_id, { kind: 'client_tool', ...output }, { signal }), signal)
     const output = await outputOf(tool, call, signal)
-    try {
-      await send(output)
-    } catch (error) {
-      if (!(error instanceof AgentServerError) || !isRefused(error)) throw error
-      await send(failedOutput(`The result was refused: ${error.message}`))
-    }
+    await sendOrExplain(output, send, (reason) => failedOutput(`The result was refused: ${reason}`))
   }
 }
 

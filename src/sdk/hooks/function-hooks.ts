@@ -18,7 +18,7 @@ import type { FunctionHook } from '../options/hooks-option.ts'
 import { repeatLost } from '../errors/repeat-lost.ts'
 import type { AttachedHooks } from './attached-hooks.ts'
 import { QUERY_CLIENT } from './left-hooks.ts'
-import { isRefused } from '../errors/refused.ts'
+import { sendOrExplain } from '../errors/refused.ts'
 
 export type FunctionHooksOptions = {
   readonly conversation: ConversationHandle
@@ -149,12 +149,7 @@ export class FunctionHooks implements AttachedHooks {
     const send = (answer: Answer) =>
       repeatLost(() => requests.answer(request.request_id, { kind: 'hook', ...answer }, { signal }), signal)
     const answer = await this.#answerTo(request, signal)
-    try {
-      await send(answer)
-    } catch (error) {
-      if (!(error instanceof AgentServerError) || !isRefused(error)) throw error
-      await send(failure(`the answer was refused: ${error.message}`))
-    }
+    await sendOrExplain(answer, send, (reason) => failure(`the answer was refused: ${reason}`))
   }
 
   /** Rejects only with the reason of the signal: a throw is a failure of the hook. */
