@@ -3,7 +3,8 @@ import { z } from 'zod'
 import type { EventDraft } from '../../src/contract/events/event.ts'
 import { ToolCalls } from '../../src/agent/tool-calls.ts'
 import type { ToolCall } from '../../src/state/tool-call.ts'
-import type { Tool } from '../../src/tools/tool.ts'
+import type { FileEdit } from '../../src/contract/events/file-edit.ts'
+import type { CallOutcome, Tool } from '../../src/tools/tool.ts'
 import { createRedactor } from '../../src/security/redaction/redactor.ts'
 import { gate, tool } from '../conversations/fixtures.ts'
 
@@ -336,4 +337,56 @@ test('the last of the parallel calls that finish the run does so, and none if no
     finishes: true,
     finalText: 'b',
   })
+})
+
+describe('a result says of its call', () => {
+  const outcome = { output: 'ran' }
+  const change: FileEdit = { operation: 'modify', path: 'a' }
+
+  test.each<[string, Partial<ToolCall>, Partial<CallOutcome>, Partial<Result>]>([
+    ['no more than there is', {}, {}, {}],
+    ['no run where there was none', { runId: undefined }, {}, { run_id: undefined }],
+    ['that a user has changed it', { isChanged: true }, {}, { ran_input: { a: 1 } }],
+    [
+      'that a hook has changed it',
+      { isChanged: true, changedBy: 'hook' },
+      {},
+      { ran_input: { a: 1 }, changed_by: 'hook' },
+    ],
+    ['what hooks say to the model', { hook: { context: 'Mind the gap.' } }, {}, { context: 'Mind the gap.' }],
+    ['nothing of hooks that say nothing', { hook: { decision: 'allow' } }, {}, {}],
+    ['that it was cut', {}, { truncated: true }, { truncated: true }],
+    ['that it was not cut', {}, { truncated: false }, {}],
+    ['where all of it is', {}, { fullOutputPath: '/all.txt' }, { full_output_path: '/all.txt' }],
+    ['which files it has changed', {}, { changes: [change] }, { changes: [change] }],
+    [
+      'why it failed, without secrets',
+      {},
+      { error: { type: 'failed', message: 'with hunter2-hunter2' } },
+      { is_error: true, error_type: 'failed', error_message: 'with <secret:PIN>' },
+    ],
+  ])('%s', async (_what, fields, more, expected) => {
+    const { toolCalls, results } = setUp(tool('Run', () => ({ ...outcome, ...more })))
+    await toolCalls.run({ ...callOf('Run', { a: 1 }), ...fields })
+    expect(results).toEqual([
+      {
+        type: 'ToolResult',
+        source: 'environment',
+        run_id: 'run-1',
+        tool_use_id: 'call-1',
+        output: 'ran',
+        is_error: false,
+        duration_ms: expect.any(Number),
+        ...expected,
+      },
+    ])
+  })
+})
+
+test('without tools that come and go, nothing is waited for', () => {
+  const { toolCalls } = setUp()
+  expect([toolCalls.prepare, toolCalls.definitionOf('Other')]).toEqual([undefined, undefined])
+  expect(toolCalls.accessOf({ name: 'Other', input: {} })).toEqual({ kind: 'none' })
+  expect(toolCalls.readInput('Other', {})).toHaveProperty('fault')
+  expect(toolCalls.questionsIn([callOf('Other')], new Map())).toEqual([])
 })

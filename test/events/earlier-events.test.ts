@@ -9,6 +9,8 @@ import { tempDirectory } from './fixtures.ts'
 const ID = '018f0000-0000-7000-8000-000000000001'
 const REQUEST = '018f0000-0000-7000-8000-00000000000b'
 const HASH = 'a'.repeat(64)
+/** Of the call `a`. Clients may have stored it. */
+const OF_CALL = '07b8666e-9f0f-8d18-85db-202ff3a348a3'
 const ENVELOPE = {
   seq: 1,
   id: '018f0000-0000-7000-8000-00000000000c',
@@ -20,6 +22,79 @@ const ENVELOPE = {
 const current = (event: object) => Event.parse(currentEvent({ ...ENVELOPE, source: 'environment', ...event }))
 
 describe('an event of an earlier version', () => {
+  describe('becomes as a whole', () => {
+    const { version: _, ...envelope } = ENVELOPE
+    const opened = (kind: string, tool_use_ids: string[], payload: object) =>
+      ({ type: 'RequestOpened', kind, request_id: REQUEST, tool_use_ids, payload }) as const
+    const answer = (kind: string, tool_use_ids: string[], said: object) =>
+      ({ type: 'RequestAnswered', kind, request_id: REQUEST, tool_use_ids, answer: said, answered_by: 'user' }) as const
+    const closed = (kind: string, tool_use_ids: string[], reason: string) =>
+      ({ type: 'RequestClosed', kind, request_id: REQUEST, tool_use_ids, reason }) as const
+    const asked = { tool_use_id: 'a', name: 'Bash', input: { command: 'ls' } }
+    const question = { question: 'Which?', header: 'W', options: [], multi_select: false }
+    const made = { tool_use_id: 'a', input_hash: HASH, behavior: 'deny' }
+    const host = { host: 'a.test', port: 1 }
+
+    test.each<[string, object, object]>([
+      [
+        'PermissionRequest',
+        { request_id: REQUEST, tool_uses: [asked, { ...asked, tool_use_id: 'b' }] },
+        opened('permission', ['a', 'b'], { tool_uses: [asked, { ...asked, tool_use_id: 'b' }] }),
+      ],
+      [
+        'PermissionDecision',
+        { request_id: REQUEST, ...made, decided_by: 'user' },
+        answer('permission', ['a'], { decisions: [made] }),
+      ],
+      [
+        'PermissionDecision',
+        { request_id: REQUEST, ...made, decided_by: 'superseded', message: 'superseded: more' },
+        { ...closed('permission', ['a'], 'message'), message: 'superseded: more' },
+      ],
+      [
+        'PermissionDecision',
+        { request_id: REQUEST, ...made, decided_by: 'superseded' },
+        closed('permission', ['a'], 'interrupted'),
+      ],
+      [
+        'UserQuestion',
+        { question_id: REQUEST, tool_use_id: 'a', questions: [question] },
+        opened('question', ['a'], { questions: [question] }),
+      ],
+      ['UserAnswer', { question_id: REQUEST, answers: ['b'] }, answer('question', [], { answers: ['b'] })],
+      [
+        'ClientToolCall',
+        { ...asked, deadline: ENVELOPE.timestamp },
+        {
+          ...opened('client_tool', ['a'], { name: 'Bash', input: { command: 'ls' } }),
+          request_id: OF_CALL,
+          deadline: ENVELOPE.timestamp,
+        },
+      ],
+      [
+        'ClientToolResult',
+        { tool_use_id: 'a', output: 'done', is_error: false },
+        { ...answer('client_tool', ['a'], { output: 'done', is_error: false }), request_id: OF_CALL },
+      ],
+      ['NetworkRequest', { request_id: REQUEST, ...host }, opened('network', [], host)],
+      [
+        'NetworkDecision',
+        { request_id: REQUEST, ...host, behavior: 'allow', decided_by: 'user' },
+        answer('network', [], { behavior: 'allow' }),
+      ],
+      [
+        'NetworkDecision',
+        { request_id: REQUEST, ...host, behavior: 'deny', decided_by: 'timeout' },
+        closed('network', [], 'timeout'),
+      ],
+    ])('%s', (type, fields, expected) => {
+      const event = currentEvent({ ...ENVELOPE, source: 'environment', type, ...fields })
+      expect(event).toStrictEqual({ ...envelope, version: 3, source: 'environment', ...expected })
+      const order = ['seq', 'type', 'id', 'timestamp', 'source', 'version', 'conversation_id']
+      expect(Object.keys(event).slice(0, order.length)).toEqual(order)
+    })
+  })
+
   test.each([
     ['superseded: the user wrote a message instead of deciding', 'message'],
     ['interrupted: the user wrote a message before this call began; it did not run', 'message'],
@@ -123,6 +198,22 @@ test('lists of types name the events of today', () => {
   expect([...earlierTypes(new Set(['RequestClosed', 'Result']))]).toEqual(['PermissionDecision', 'NetworkDecision'])
   expect(earlierTypes(new Set(['Result'])).size).toBe(0)
   expect([isEarlier('UserAnswer'), isEarlier('RequestAnswered'), isEarlier('toString')]).toEqual([true, false, false])
+})
+
+test.each([
+  ['PermissionRequest', ['RequestOpened']],
+  ['PermissionDecision', ['RequestAnswered', 'RequestClosed']],
+  ['UserQuestion', ['RequestOpened']],
+  ['UserAnswer', ['RequestAnswered']],
+  ['ClientToolCall', ['RequestOpened']],
+  ['ClientToolResult', ['RequestAnswered']],
+  ['NetworkRequest', ['RequestOpened']],
+  ['NetworkDecision', ['RequestAnswered', 'RequestClosed']],
+])('who asks for %s gets %j, and who asks for those gets it', (type, becomes) => {
+  expect(isEarlier(type)).toBe(true)
+  expect(currentTypes([type])).toEqual(becomes)
+  for (const each of ['RequestOpened', 'RequestAnswered', 'RequestClosed'])
+    expect(earlierTypes(new Set([each])).has(type), each).toBe(becomes.includes(each))
 })
 
 test('an earlier event that is not one is damage, which names its line', async () => {

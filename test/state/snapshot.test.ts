@@ -1,12 +1,24 @@
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
+import type { EventDraft } from '../../src/contract/events/event.ts'
+import { EVENT_VERSION } from '../../src/contract/events/event.ts'
 import { decideRecover } from '../../src/state/run-end.ts'
-import { readSnapshot, writeSnapshot } from '../../src/state/snapshot.ts'
+import { isShort, readAtRest, readSnapshot, writeSnapshot } from '../../src/state/snapshot.ts'
 import type { State, Subagent } from '../../src/state/state-shape.ts'
 import { NO_AGENT } from '../../src/state/state-shape.ts'
 import { stateOf } from '../../src/state/subagents.ts'
 import { PermissionMode } from '../../src/contract/values/permission.ts'
 import { Status } from '../../src/contract/events/status.ts'
-import { asked, conversationId, folded, runId, status, toolUse } from '../conversations/events.ts'
+import {
+  asked,
+  conversationId,
+  folded,
+  runId,
+  status,
+  stored,
+  systemInit,
+  toolUse,
+  userMessage,
+} from '../conversations/events.ts'
 
 /** The state as the next start reads it: JSON in between. */
 async function restarted(state: State): Promise<State> {
@@ -213,4 +225,81 @@ test('every field of the state that may be missing survives a restart without it
   const { callerId: _, model: __, mode: ___, ...subagent } = SUBAGENT
   const bare = { ...needed, ...none, subagents: [{ ...subagent, agent: NO_AGENT }] } as unknown as State
   expect(await restarted(bare)).toEqual(bare)
+})
+
+test('a log of one or two events gets no snapshot, and one of unknown length counts as long', () => {
+  expect([0, 1, 2, 3, 1000].map((lastSeq) => isShort(lastSeq))).toEqual([false, true, true, false, false])
+})
+
+describe('a conversation that is not open is read', () => {
+  /** What was read, in a storage with this snapshot and a log of these events. */
+  async function read(lastSeq: number, noted: State | undefined, log: readonly EventDraft[] | undefined) {
+    const reads: string[] = []
+    const events = (log ?? []).map((draft, at) => ({ event: stored(draft, at + 1) }))
+    const storage = {
+      snapshots: {
+        read: async () => {
+          reads.push('snapshot')
+          return noted && { format: noted.version, ...noted }
+        },
+        write: async () => {},
+      },
+      view: async () => {
+        reads.push('log')
+        if (!log) throw new Error('there is no log')
+        return {
+          head: events.length,
+          read: async ({ limit }: { limit: number }) => ({ events: events.slice(0, limit) }),
+          [Symbol.asyncDispose]: async () => void reads.push('closed'),
+        }
+      },
+    } as unknown as Parameters<typeof readAtRest>[0]
+    return { state: await readAtRest(storage, conversationId, lastSeq), reads }
+  }
+  const log = [systemInit(), userMessage('hello')]
+
+  test.each<[string, number, State | undefined, readonly EventDraft[] | undefined, string[], number | undefined]>([
+    ['from a short log, whatever snapshot there is', 2, WHOLE, log, ['log', 'closed'], 2],
+    ['from its snapshot, if its log is long', 20, WHOLE, log, ['snapshot'], 20],
+    ['from its snapshot, if the length of its log is unknown', 0, WHOLE, log, ['snapshot'], 20],
+    ['from its log, if that is short and nothing is noted', 0, undefined, log, ['snapshot', 'log', 'closed'], 2],
+    [
+      'not at all, if its log is long and nothing is noted',
+      0,
+      undefined,
+      [...log, ...log],
+      ['snapshot', 'log', 'closed'],
+      undefined,
+    ],
+    ['not at all, if its log does not begin it', 1, WHOLE, [], ['log', 'closed'], undefined],
+    ['not at all, if its log cannot be read', 1, WHOLE, undefined, ['log'], undefined],
+  ])('%s', async (_what, lastSeq, noted, drafts, reads, seq) => {
+    const found = await read(lastSeq, noted, drafts)
+    expect([found.reads, found.state?.lastSeq]).toEqual([reads, seq])
+  })
+})
+
+test.each<[string, object]>([
+  ['of another conversation', { id: ID }],
+  ['of a newer server', { format: EVENT_VERSION + 1, version: EVENT_VERSION + 1 }],
+  ['of an older server that did not understand all it read', { format: 1, version: 2 }],
+  ['with questions as an earlier version wrote them', { questions: [{}] }],
+  ['with requests for a host as an earlier version wrote them', { networkRequests: [{}] }],
+  ['that lacks a field', { status: undefined }],
+])('a snapshot %s is not used', async (_what, fields) => {
+  const noted = { format: WHOLE.version, ...WHOLE }
+  const readAs = async (snapshot: object) =>
+    await readSnapshot({ snapshots: { read: async () => snapshot, write: async () => {} } }, conversationId)
+  expect(await readAs({ ...noted, ...fields })).toBeUndefined()
+  expect(await readAs({ ...noted, questions: [], networkRequests: [] })).toEqual(WHOLE)
+})
+
+test('a snapshot says the version of the events that its server understood', async () => {
+  const written: unknown[] = []
+  const snapshots = {
+    read: async () => undefined,
+    write: async (_id: string, snapshot: object) => void written.push(snapshot),
+  }
+  for (const version of [1, EVENT_VERSION, EVENT_VERSION + 1]) await writeSnapshot({ snapshots }, { ...WHOLE, version })
+  expect(written).toMatchObject([{ format: 1 }, { format: EVENT_VERSION }, { format: EVENT_VERSION }])
 })
