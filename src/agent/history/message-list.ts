@@ -92,7 +92,7 @@ export function condenseMessages(
   // Another compaction has already forgotten more.
   if (through <= forgottenThrough) return shortenedEntries
   const keptSeqs = new Set(event.kept_message_seqs)
-  const isKept = ({ kind, seq }: ListedMessage) => kind in MAY_BE_KEPT && keptSeqs.has(seq)
+  const isKept = ({ kind, seq }: ListedMessage) => MAY_BE_KEPT.has(kind) && keptSeqs.has(seq)
   const shorten = (entry: ListedMessage) =>
     entry.kind === 'schema' ? entry : { ...entry, message: shortenMessage(entry.message, event.max_message_chars) }
   const earlier = shortenedEntries.filter((entry) => entry.seq <= through && isKept(entry))
@@ -100,7 +100,7 @@ export function condenseMessages(
   return [...earlier.map(shorten), summary, ...shortenedEntries.filter((entry) => entry.seq > through)]
 }
 
-const MAY_BE_KEPT: Readonly<Record<string, true>> = { user: true, move: true, schema: true }
+const MAY_BE_KEPT: ReadonlySet<ListedMessage['kind']> = new Set(['user', 'move', 'schema'])
 
 /** Returns nothing for the images of shortened results. */
 function shortenedEntry(
