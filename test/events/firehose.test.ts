@@ -133,6 +133,18 @@ describe('the firehose', () => {
     }
   })
 
+  test('has for each reader what was stored before it came, also if another one listens already', async () => {
+    const log = await life.create(ids[0]!)
+    const readers = [await life.firehose.open()]
+    for (let stored = 1; stored <= 3; stored++) {
+      await log.append([message(`${stored}`)])
+      const reader = await life.firehose.open()
+      readers.push(reader)
+      expect(reader.head).toBe(stored)
+    }
+    for (const reader of readers) reader[Symbol.dispose]()
+  })
+
   test('gives two readers the same order, and each the events after its own cursor', async () => {
     const logs = await Promise.all(ids.map((id) => life.create(id)))
     await Promise.all(logs.flatMap((log) => Array.from({ length: 50 }, (_, i) => log.append([message(`${i}`)]))))

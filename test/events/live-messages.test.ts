@@ -60,6 +60,18 @@ describe('at most so much is kept', () => {
     expect(shownBy(messages).map(({ index }) => index)).toEqual(Array.from({ length: 64 }, (_, at) => at + 2))
   })
 
+  test.each([
+    ['all of a part of 256 Ki', 0, 256 * 1024],
+    ['half of that of one with one character more', 1, 128 * 1024],
+  ])('%s', (_what, more, kept) => {
+    const messages = new LiveMessages()
+    const whole = 256 * 1024 + more
+    messages.add(delta({ text_delta: 'a'.repeat(whole - 1) }))
+    messages.add(delta({ text_delta: 'b', offset: whole - 1 }))
+    const [{ offset, text_delta = '' } = delta({})] = shownBy(messages)
+    expect([offset, text_delta.length, text_delta.at(-1)]).toEqual([whole - kept, kept, 'b'])
+  })
+
   test('property: of one part, its end: at least the last 128 Ki, and all of a shorter one', () => {
     const length = fc.oneof(fc.nat(3), fc.integer({ min: 1, max: 200_000 }))
     fc.assert(
