@@ -156,8 +156,7 @@ export class SearchFile implements SearchIndex, AsyncDisposable {
   }
 }
 
-/** Adds in the order of the places: otherwise each event would become its own segment. */
-/** Adds in the order of time; what a later part removes is not added. */
+/** Adds in the order of the places: otherwise each event would become its own segment. What a later part removes is not added. */
 function additionsOf(parts: readonly IndexedPart[]): TableStep[] {
   return parts
     .flatMap(({ conversationId, events }, at) => {
