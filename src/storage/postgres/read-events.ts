@@ -32,7 +32,7 @@ export async function readPage(log: LogExtent, options: ReadOptions): Promise<Lo
     const rows: RowsRead = await readRows(log, remainingRange, {
       ...options,
       order,
-      limit: matches ? SEARCH_ROWS : limit - events.length,
+      limit: matches ? SEARCH_ROWS : limit,
       maxBytes: maxBytes - bytes,
     })
     if (isWithoutFilter(options)) requireDense(remainingRange, rows, order)
