@@ -29,7 +29,7 @@ test('a log of which the database has fewer events than it had acknowledged is l
   const { store, reads, breakOff, answerWith } = setUp()
   const logs = await Promise.all(ids.map((id) => store.create(id)))
   const lost: string[] = []
-  for (const log of logs) void log.whenLost.then(() => lost.push(log.conversationId))
+  for (const log of logs) void log.whenLost?.then(() => lost.push(log.conversationId))
   answerWith(() => Promise.resolve([5, 6, 4].map((head, at) => ({ id: ids[at], head }))))
   breakOff()
   await tick()
@@ -44,7 +44,7 @@ test('one comparison runs at a time, and the next one after it, also if it faile
   expect(reads).toEqual([])
   const log = await store.create(ids[0]!)
   let isLost = false
-  void log.whenLost.then(() => (isLost = true))
+  void log.whenLost?.then(() => (isLost = true))
   const { promise, reject } = Promise.withResolvers<PostgresRow[]>()
   answerWith(() => promise)
   for (const _ of [1, 2]) breakOff()
