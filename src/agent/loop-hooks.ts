@@ -4,7 +4,6 @@ import type { LlmAnswer, LlmRequest, ModelMessage } from '../llm/llm.ts'
 import type { LlmError } from '../llm/errors/llm-error.ts'
 import type { HookDecisions } from '../state/hook-decisions.ts'
 
-/** The decision of a hook about a call that needs one. `callback`: no hook answered, and the mode asks nobody else. */
 /**
  * All methods reject with the signal's reason when it is aborted, and otherwise only if an event could not be stored.
  * `true`: a hook ends the run.
