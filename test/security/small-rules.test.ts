@@ -80,6 +80,34 @@ test.each([
   expect(isEndpointRule(entry)).toBe(isAllowed)
 })
 
+test.each<[readonly string[], string, boolean]>([
+  [['https://a.example'], 'https://a.example/v1', true],
+  [['https://A.example:443/'], 'https://a.example', true],
+  [['https://a.example'], 'http://a.example', false],
+  [['https://a.example'], 'https://a.example:8443', false],
+  [['https://a.example'], 'https://x.a.example', false],
+  [['https://b.example', 'https://a.example'], 'https://a.example', true],
+  [['*.A.example'], 'https://x.a.example:1', true],
+  [['*.a.example'], 'http://x.y.a.example', true],
+  [['*.a.example'], 'https://x.a.example.', true],
+  [['*.a.example'], 'https://a.example', false],
+  [['*.a.example'], 'https://xa.example', false],
+  [['*.a.example'], 'https://x.a.example.org', false],
+  [['*.a.example', 'https://b.example'], 'https://b.example', true],
+  [[], 'https://a.example', false],
+])('with the list %j a request to %s may go: %j', async (entries, url, mayGo) => {
+  const refusal = await createEndpointRules(entries).refusal(url)
+  expect(refusal).toBe(mayGo ? undefined : 'it is not in OPENHANDS_LLM_ALLOW')
+})
+
+test('with `public` in the list a request may go to what is listed and to public addresses', async () => {
+  const lookup = async (name: string) => [{ address: name === 'in.example' ? '10.0.0.1' : '93.184.216.34', family: 4 }]
+  const { refusal } = createEndpointRules(['https://in.example', 'public'], lookup as never)
+  const urls = ['https://in.example', 'http://in.example', 'https://out.example', 'http://10.0.0.1']
+  const refusals = await Promise.all(urls.map((url) => refusal(url)))
+  expect(refusals.map((why) => why === undefined)).toEqual([true, false, true, false])
+})
+
 test('a connection to an origin that is not listed is refused under the name of what happened', async () => {
   const connect = await createEndpointRules(['https://a.example']).connector()
   const refused = await new Promise((resolve) =>

@@ -39,6 +39,19 @@ describe('behind a backslash', () => {
   })
 })
 
+test.each([String.raw`\x41`, String.raw`\101`, String.raw`\u0041`, String.raw`\U00000041`, String.raw`\u{000041}`])(
+  '%s stands for a letter, and each beginning of it for itself, whatever is behind it',
+  (escape) => {
+    expect(decode('backslash', `${escape}${escape}`)).toBe('AA')
+    for (let length = 1; length < escape.length; length++) {
+      const begun = escape.slice(0, length)
+      expect(decode('backslash', `${begun}zz`)).toBe(`${begun}zz`)
+      expect(decode('backslash', begun)).toBe(begun)
+      if (length > 1) expect(decode('backslash', `${begun}${escape}`)).toBe(`${begun}A`)
+    }
+  },
+)
+
 test.each([
   ['%41%C3%a9', 'Aé'],
   ['%4%zz%', '%4%zz%'],
