@@ -56,6 +56,54 @@ describe('a rewind', () => {
   })
 })
 
+describe('the event of a conversation that went back says', () => {
+  const closed = { requests: ['r'], tasks: ['t'], subagents: ['s'] }
+  const empty = { lastOutputs: {}, forgotten: undefined, contextTokens: undefined }
+  const idempotency = { key: 'k', bodyHash: 'h', formerHashes: ['g'] }
+  const idle = folded([status('running'), status('idle', 'running')])
+  const rewind = (more: object) =>
+    decideRewind(idle, { kind: 'rewind', toSeq: 5, target: empty, closed, processesLeft: 2, ...more })
+  const rewound = { type: 'Rewound', source: 'user', to_seq: 5, closed, processes_left: 2, restored: {} }
+  const written = { snapshot_id: 'i', changed: 1, removed: 2, failed: 3 }
+  const restore = (more: object) => decideRewind(idle, { kind: 'files_restored', toSeq: 5, restored: written, ...more })
+  const restored = { type: 'FilesRestored', source: 'user', to_seq: 5, ...written }
+
+  test.each([
+    ['no more than there is', {}, {}],
+    ['who did it', { by: 'ada' }, { by: 'ada' }],
+    ['the key of the request', { idempotency }, { idempotency_key: 'k', body_hash: 'h' }],
+  ])('%s', (_what, more, expected) => {
+    expect(rewind(more)).toStrictEqual([{ ...rewound, ...expected }])
+    expect(restore(more)).toStrictEqual([{ ...restored, ...expected }])
+  })
+
+  test.each([
+    ['the task list of then', { lastOutputs: { TaskTracker: [] } }, { last_outputs: { TaskTracker: [] } }],
+    [
+      'the compaction that holds again',
+      { forgotten: { seq: 4, throughSeq: 3 } },
+      { forgotten: { seq: 4, through_seq: 3 } },
+    ],
+    ['the size of the context', { contextTokens: 0 }, { context_tokens: 0 }],
+  ])('%s', (_what, target, expected) => {
+    expect(rewind({ target: { ...empty, ...target } })).toStrictEqual([{ ...rewound, restored: expected }])
+  })
+
+  test('before that, how what worked and waited has ended, and then that the conversation is idle', () => {
+    const waiting = folded([status('running'), toolUse('a'), asked(['a'])])
+    const state = { ...withSubagents(waiting, agent('x', { isBackground: true })), status: 'paused' as const }
+    const drafts = decideRewind(state, { kind: 'rewind', toSeq: 5, target: empty, closed, processesLeft: 2 })
+    expect(drafts.map(({ type }) => type)).toEqual(['RequestClosed', 'ToolResult', 'Result', 'Rewound', 'StatusUpdate'])
+    expect(drafts).toMatchObject([
+      { reason: 'rewound' },
+      { tool_use_id: 'a', error_type: 'interrupted' },
+      { stop_reason: 'cancelled' },
+      rewound,
+      { status: 'idle', reason: 'rewound' },
+    ])
+  })
+})
+
 test('a refusal ends only the subagent that asks, in the name of the one that called it and works on', () => {
   const { request } = folded([status('running'), toolUse('d'), asked(['d'])])
   const caller = agent('b', { agent: { ...NO_AGENT, openCalls: [call('c'), call('e')] } })
