@@ -33,9 +33,14 @@ describe('a hand-over', () => {
       begun: [],
       running: { sessions: ['main'], commandLines },
     })
-    expect(ended).toMatchObject({ type: 'ProcessesEnded', sessions: ['main'], processes: 21 })
-    const lines = ended?.type === 'ProcessesEnded' ? ended.command_lines : []
-    expect(lines).toEqual(commandLines.slice(0, 20).map((line) => line.slice(0, 200)))
+    expect(ended).toStrictEqual({
+      type: 'ProcessesEnded',
+      source: 'environment',
+      reason: 'interrupted',
+      sessions: ['main'],
+      processes: 21,
+      command_lines: commandLines.slice(0, 20).map((line) => line.slice(0, 200)),
+    })
   })
 })
 
