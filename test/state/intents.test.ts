@@ -30,6 +30,7 @@ import {
   userMessage,
 } from '../conversations/events.ts'
 import { questionsOf } from '../../src/state/open-requests.ts'
+import { expectReviewed } from './reviewed-events.ts'
 
 const STATUSES = StatusSchema.options
 /** Every status, and what a pause can have cut off: a turn whose calls have not begun, or wait for a decision, or have it. */
@@ -705,4 +706,8 @@ describe('recovery', () => {
       'ToolResult',
     ])
   })
+})
+
+test('each event of an intent is valid, and says what was reviewed', async () => {
+  await expectReviewed('intents', intentOf, SITUATIONS, inSituation)
 })

@@ -24,6 +24,7 @@ import {
   toolUse,
   userMessage,
 } from '../conversations/events.ts'
+import { expectReviewed } from './reviewed-events.ts'
 
 const STATUSES = StatusSchema.options
 const newRunId = '018f0000-0000-7000-8000-00000000000c'
@@ -377,4 +378,8 @@ test('the message that starts a task is read before what an ended run has left o
   const outcome = decide(ended, start) as EventDraft[]
   expect(outcome.map(nameOf)).toEqual(['queued running', 'ToolResult', 'UserMessage', 'StatusUpdate'])
   expect(outcome[1]).toMatchObject({ tool_use_id: 'b', error_type: 'interrupted' })
+})
+
+test('each event of an intent about a task is valid, and says what was reviewed', async () => {
+  await expectReviewed('task-intents', COMMANDS, SITUATIONS, (situation) => situations[situation])
 })
