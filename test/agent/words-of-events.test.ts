@@ -94,10 +94,15 @@ const subagentEnded = (more: {
 
 /** The texts that the main agent reads after the message of the user. */
 function textsAfter(event: EventDraft): string[] {
-  const history = new History(() => '')
-  for (const [at, draft] of [systemInit(), userMessage('work'), event].entries()) history.add(stored(draft, at + 1))
+  const history = historyOf(event)
   expect(history.system).toBe('Be brief.')
   return textsOf(history.messages.slice(1))
+}
+
+function historyOf(event: EventDraft): History {
+  const history = new History(() => '')
+  for (const [at, draft] of [systemInit(), userMessage('work'), event].entries()) history.add(stored(draft, at + 1))
+  return history
 }
 
 function textsOf(messages: readonly ModelMessage[]): string[] {
@@ -164,4 +169,21 @@ test('a subagent reads its own task, and what ends for all from then on', () => 
   for (const [at, draft] of drafts.entries()) history.add(stored(draft, at + 1))
   expect(history.system).toBe('You help.')
   expect(textsOf(history.messages)).toEqual(['Look for it.', expect.stringContaining('late'), 'Mind the gap.'])
+})
+
+test.each<[EventDraft, object]>([
+  [userMessage('more'), { kind: 'user' }],
+  [forked('/copy'), { kind: 'move' }],
+  [changed({ additional_directories: [] }), { kind: 'move' }],
+  [rewound(0), { kind: 'move' }],
+  [restored, { kind: 'move' }],
+  [ended([], []), { kind: 'other' }],
+  [hooked({ context: 'Mind the gap.' }), { kind: 'other' }],
+  [requested({ output_schema: {} }), { kind: 'schema', runId }],
+  [requested({ fault: 'no JSON' }), { kind: 'other', runId }],
+  [subagentEnded({ background_agent_id: AGENT_ID }), { kind: 'other' }],
+])('a message has the place and the kind of its event: %j', (event, expected) => {
+  const { entries } = historyOf(event)
+  const { message: _, ...place } = entries.at(-1)!
+  expect(place).toEqual({ seq: 3, ...expected })
 })

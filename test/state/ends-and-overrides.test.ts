@@ -1,5 +1,7 @@
 /** What one run or one decision has given ends when it must: rules of what fold and intents keep, and for how long. */
 import { describe, expect, test } from 'vitest'
+import type { Status } from '../../src/contract/events/status.ts'
+import { afterMessage, overridesIn, stricterOf } from '../../src/state/run-overrides.ts'
 import { EMPTY_STATE } from '../../src/state/state.ts'
 import type { State } from '../../src/state/state.ts'
 import { decideRewind } from '../../src/state/rewind-intent.ts'
@@ -17,6 +19,7 @@ import {
 } from '../conversations/events.ts'
 
 const OVERRIDDEN = { ...status('running'), model: 'small', permission_mode: 'plan' as const }
+const RIGHTS = { allow: ['Bash(ls)'], ask: [], deny: [] }
 const changed = (changes: Record<string, unknown>) => ({ type: 'ConfigUpdate', source: 'user', changes }) as const
 
 test.each([
@@ -117,4 +120,50 @@ describe('a message that is withdrawn', () => {
   ])('leaves the run alone if %s', (_, state, more) => {
     expect(typesAfter({ ...running, ...state }, more)).toEqual(['MessageWithdrawn'])
   })
+})
+
+test('of two modes the stricter one is the one that allows less', () => {
+  const modes = ['plan', 'deny', 'callback', 'default', 'accept_edits', 'bypass'] as const
+  for (const [at, one] of modes.entries())
+    for (const other of modes.slice(at)) expect([stricterOf(one, other), stricterOf(other, one)]).toEqual([one, one])
+})
+
+test.each<[object, object | undefined]>([
+  [{}, undefined],
+  [{ model: 'm' }, { model: 'm' }],
+  [{ permission_mode: 'plan' }, { permissionMode: 'plan' }],
+  [{ allowed_tools: ['Bash(ls)'] }, { allowed: { allow: ['Bash(ls)'], ask: [], deny: [] } }],
+  [{ instructions: 'Be brief.' }, { instructions: 'Be brief.' }],
+  [{ temperature: 0 }, { sampling: { temperature: 0 } }],
+  [{ max_output_tokens: 5 }, { sampling: { max_output_tokens: 5 } }],
+  [{ reasoning_effort: 'low' }, { sampling: { reasoning_effort: 'low' } }],
+  [
+    { model: 'm', temperature: 1, max_output_tokens: 5, reasoning_effort: 'low' },
+    { model: 'm', sampling: { temperature: 1, max_output_tokens: 5, reasoning_effort: 'low' } },
+  ],
+])('a run whose first event says %j has %j instead of the settings', (fields, overrides) => {
+  const read = overridesIn({ ...status('running'), ...fields } as never)
+  expect(read).toEqual(overrides ? { overrides } : {})
+  if (overrides) expect(folded([{ ...status('running'), ...fields } as never]).lastRun?.overrides).toEqual(overrides)
+})
+
+test.each<[Status, object]>([
+  ['idle', { model: 'm', instructions: 'i', permissionMode: 'plan' }],
+  ['paused', { model: 'm', instructions: 'i', permissionMode: 'plan' }],
+  ['waiting_for_input', { model: 'm', instructions: 'i', permissionMode: 'plan' }],
+  ['running', { model: 'm', instructions: 'i', permissionMode: 'plan', allowed: RIGHTS }],
+  ['waiting_for_client', { model: 'm', instructions: 'i', permissionMode: 'plan', allowed: RIGHTS }],
+])('after a message to a conversation that is %s, what is left of a run is %j', (is, left) => {
+  const overrides = { model: 'm', instructions: 'i', permissionMode: 'plan', allowed: RIGHTS } as const
+  const lastRun = { id: runId, startSeq: 1, overrides }
+  expect(afterMessage({ ...folded([]), status: is, lastRun })?.overrides).toEqual(left)
+})
+
+test('a mode that allows more than that of the conversation is no restriction', () => {
+  const lastRun = { id: runId, startSeq: 1, overrides: { permissionMode: 'bypass' } } as const
+  const state = { ...folded([]), settings: { ...settings, permission_mode: 'default' } as const, lastRun }
+  expect(afterMessage(state)?.overrides).toEqual({})
+  const equal = { ...lastRun, overrides: { permissionMode: 'default' } } as const
+  expect(afterMessage({ ...state, lastRun: equal })?.overrides).toEqual({ permissionMode: 'default' })
+  expect(afterMessage({ ...state, lastRun: undefined })).toBeUndefined()
 })

@@ -36,3 +36,21 @@ test('rules beyond the limit, and those of another input than the shown one, are
   expect(remembered('allow', rules.slice(1))).toHaveLength(1)
   expect(remembered('allow', [], { command: 'false' })).toMatchObject({ code: 'invalid_request' })
 })
+
+test('nothing is added without a wish, nor by a decision that came before', () => {
+  const made = { tool_use_id: 'a', input_hash: 'h', behavior: 'allow' } as const
+  const { request, ...state } = folded([status('running'), toolUse('a'), asked(['a'])])
+  const added = (remember: boolean, ...stored: (typeof made)[]) =>
+    rememberedRules({ ...state, request }, request!, [{ ...made, remember }], stored)
+  expect(added(false, made)).toEqual([])
+  expect(added(true)).toEqual([])
+})
+
+test('a call that no rule says exactly, and one that nobody asked about, cannot be remembered', () => {
+  const state = folded([status('running'), toolUse('a'), asked(['a'])])
+  for (const tool_use_id of ['a', 'other']) {
+    const made = { tool_use_id, input_hash: 'h', behavior: 'allow' } as const
+    const outcome = rememberedRules(state, state.request!, [{ ...made, remember: true }], [made])
+    expect(outcome).toMatchObject({ code: 'invalid_request' })
+  }
+})
