@@ -12,7 +12,7 @@ const lookupOf = (...addresses: readonly string[]) => {
     names.push(name)
     return addresses.map((address) => ({ address, family: address.includes(':') ? 6 : 4 }))
   }
-  return { names, lookup: lookup as Parameters<typeof foreseeRefusal>[1] }
+  return { names, lookup }
 }
 
 test.each<[string, readonly string[], RegExp | undefined, readonly string[]]>([

@@ -102,9 +102,9 @@ test.each<[readonly string[], string, boolean]>([
 
 test('with `public` in the list a request may go to what is listed and to public addresses', async () => {
   const lookup = async (name: string) => [{ address: name === 'in.example' ? '10.0.0.1' : '93.184.216.34', family: 4 }]
-  const { refusal } = createEndpointRules(['https://in.example', 'public'], lookup as never)
+  const rules = createEndpointRules(['https://in.example', 'public'], lookup)
   const urls = ['https://in.example', 'http://in.example', 'https://out.example', 'http://10.0.0.1']
-  const refusals = await Promise.all(urls.map((url) => refusal(url)))
+  const refusals = await Promise.all(urls.map((url) => rules.refusal(url)))
   expect(refusals.map((why) => why === undefined)).toEqual([true, false, true, false])
 })
 

@@ -142,9 +142,9 @@ test.each<[object, object | undefined]>([
     { model: 'm', sampling: { temperature: 1, max_output_tokens: 5, reasoning_effort: 'low' } },
   ],
 ])('a run whose first event says %j has %j instead of the settings', (fields, overrides) => {
-  const read = overridesIn({ ...status('running'), ...fields } as never)
+  const read = overridesIn({ ...status('running'), ...fields })
   expect(read).toEqual(overrides ? { overrides } : {})
-  if (overrides) expect(folded([{ ...status('running'), ...fields } as never]).lastRun?.overrides).toEqual(overrides)
+  if (overrides) expect(folded([{ ...status('running'), ...fields }]).lastRun?.overrides).toEqual(overrides)
 })
 
 test.each<[Status, object]>([

@@ -45,7 +45,7 @@ test('a replay is that of the instance that made it, and of another one when tha
   const own = await start()
   await using other = await start()
   const [first, second, fork] = [uuid7(), uuid7(), uuid7()]
-  await own.instances.announce('10.0.0.1:80', {} as never)
+  await own.instances.announce('10.0.0.1:80', {})
   expect(await own.replays.create({ ...replay(first, 'one'), key: 'k' })).toBeUndefined()
   expect(await own.replays.create({ ...replay(second, 'two', [fork]), key: undefined })).toBeUndefined()
   expect(nameIn(await other.replays.create({ ...replay(uuid7(), 'again'), key: 'k' }))).toBe('one')
