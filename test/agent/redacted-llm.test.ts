@@ -226,6 +226,29 @@ test('a reader that leaves early closes the stream', async () => {
   expect(isClosed).toBe(true)
 })
 
+test.each([
+  ['a short delta as it is', 100, 1],
+  ['a delta of 16 Ki as it is', 16 * 1024, 1],
+  ['a longer one in slices', 20_000, 2],
+  ['a very long one in more of them', 40_000, 3],
+])('a reader gets %s, and all of its text', async (_what, length, count) => {
+  const words = Array.from({ length }, (_, at) => (at % 10 === 9 ? '\n' : String(at % 7))).join('')
+  const { deltas } = await listen(model([{ kind: 'text', text: words }], answer({ text: words })))
+  expect(joined(deltas, 'text')).toBe(words)
+  const lengths = deltas.map((delta) => ('text' in delta ? delta.text.length : 0))
+  expect(lengths.filter((each) => each > SECRET.length)).toHaveLength(count)
+  expect(Math.max(...lengths)).toBeLessThanOrEqual(16 * 1024 + SECRET.length)
+})
+
+test('a secret across the slices of a long delta is found', async () => {
+  const before = 'word '.repeat(3276)
+  const text = `${before}${SECRET} and ${'more '.repeat(5000)}`
+  expect(before.length).toBeLessThan(16 * 1024)
+  expect(before.length + SECRET.length).toBeGreaterThan(16 * 1024)
+  const { deltas } = await listen(model([{ kind: 'text', text }], answer({ text })))
+  expect(joined(deltas, 'text')).toBe(text.replace(SECRET, '<secret:TOKEN>'))
+})
+
 test('arguments of many fields are redacted in slices: other work has its turns', async () => {
   const fields = Object.fromEntries(Array.from({ length: 40_000 }, (_, at) => [`key ${at}`, `${at} ${'v'.repeat(50)}`]))
   const text = JSON.stringify({ ...fields, last: SECRET })

@@ -14,6 +14,7 @@ import {
   runId,
   settings,
   status,
+  stored,
   toolUse,
   userMessage,
 } from '../conversations/events.ts'
@@ -142,7 +143,7 @@ test.each<[object, object | undefined]>([
     { model: 'm', sampling: { temperature: 1, max_output_tokens: 5, reasoning_effort: 'low' } },
   ],
 ])('a run whose first event says %j has %j instead of the settings', (fields, overrides) => {
-  const read = overridesIn({ ...status('running'), ...fields })
+  const read = overridesIn(stored({ ...status('running'), ...fields }, 1) as Parameters<typeof overridesIn>[0])
   expect(read).toEqual(overrides ? { overrides } : {})
   if (overrides) expect(folded([{ ...status('running'), ...fields }]).lastRun?.overrides).toEqual(overrides)
 })
