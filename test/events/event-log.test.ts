@@ -2,7 +2,10 @@ import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import type { AssistantDelta } from '../../src/contract/events/transient-event.ts'
+import type { ProblemCode } from '../../src/contract/problem.ts'
+import { Problem } from '../../src/contract/problem.ts'
 import { EventLog } from '../../src/events/event-log.ts'
+import type { AppendOutcome, StoredLog } from '../../src/events/event-store.ts'
 import { createJsonlStore } from '../../src/storage/files/log/jsonl-store.ts'
 import { sseFrame, sseFrames } from '../../src/events/sse-frame.ts'
 import type { TransientRecord } from '../../src/events/transient-record.ts'
@@ -130,6 +133,49 @@ describe('An appended event', () => {
     await rm(join(shared.directory, shared.id, 'events.jsonl'))
     await expect(log.append([message('a')])).rejects.toMatchObject({ code: 'storage_failed' })
     expect(log.failed).toBe(true)
+  })
+})
+
+describe('A log fails', () => {
+  type LogFailure = Awaited<EventLog['whenFailed']>
+  const problem = (code: ProblemCode) => new Problem(code, 'a test')
+
+  test.each<[string, () => Promise<AppendOutcome>, LogFailure | undefined, ProblemCode]>([
+    ['if another writer has taken it over', async () => ({ kind: 'fenced' }), 'taken_over', 'storage_failed'],
+    [
+      'if it has events of another writer',
+      async () => ({ kind: 'head_moved', head: 9 }),
+      'taken_over',
+      'storage_failed',
+    ],
+    ['if nobody knows what was stored', () => Promise.reject(problem('storage_failed')), 'uncertain', 'storage_failed'],
+    ['not, if nothing was stored', () => Promise.reject(problem('storage_full')), undefined, 'storage_full'],
+    ['not, if it is closed', () => Promise.reject(problem('unavailable')), undefined, 'unavailable'],
+  ])('%s', async (_what, append, failure, code) => {
+    const stored = { conversationId: 'c', epoch: 7, head: 0, append } as unknown as StoredLog
+    const failing = new EventLog({ log: stored, onListenerError: () => undefined })
+    let seen: LogFailure | undefined
+    void failing.whenFailed.then((why) => (seen = why))
+    await expect(failing.append([message('a')])).rejects.toMatchObject({ code })
+    expect([failing.failed, seen]).toEqual([failure !== undefined, failure])
+  })
+
+  test('if events that were acknowledged are gone', async () => {
+    const stored = { conversationId: 'c', head: 0, whenLost: Promise.resolve() } as unknown as StoredLog
+    const failing = new EventLog({ log: stored, onListenerError: () => undefined })
+    expect(await failing.whenFailed).toBe('lost')
+    expect(failing.failed).toBe(true)
+  })
+
+  test('never by itself: it tells its store the epoch and the purpose of each append', async () => {
+    const seen: unknown[] = []
+    const append = async (_: unknown, options: unknown) => (seen.push(options), { kind: 'appended', events: [] })
+    const stored = { conversationId: 'c', epoch: 7, head: 0, append } as unknown as StoredLog
+    const own = new EventLog({ log: stored, onListenerError: () => undefined })
+    await own.append([])
+    await own.append([], { isForClient: true })
+    expect(seen).toEqual([{ epoch: 7 }, { epoch: 7, isForClient: true }])
+    expect(own.failed).toBe(false)
   })
 })
 
