@@ -275,6 +275,14 @@ describe('The message so far', () => {
     expect(seen).toEqual([[other]])
   })
 
+  test('is gone when the log is closed, and nothing is added to it then', async () => {
+    log.publish(delta('one', 0, 'a'))
+    expect(log.messagesSoFar()).toHaveLength(1)
+    await log.close('closing')
+    log.publish(delta('one', 1, 'b'))
+    expect(log.messagesSoFar()).toEqual([])
+  })
+
   test('is bounded: of a long one the end is kept, and later deltas continue it', () => {
     const id = uuid7()
     const chunk = 'abcdefghij'.repeat(1000)
