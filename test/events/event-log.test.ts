@@ -167,6 +167,17 @@ describe('A log fails', () => {
     expect(failing.failed).toBe(true)
   })
 
+  test('not by its end: its store is told only that it was deleted', async () => {
+    const seen: unknown[] = []
+    for (const end of ['closing', 'deleted'] as const) {
+      const stored = { conversationId: 'c', head: 0, close: async (why: unknown) => void seen.push(why) }
+      const own = new EventLog({ log: stored as unknown as StoredLog, onListenerError: () => undefined })
+      await Promise.all([own.close(end), own.close('closing')])
+      expect([own.ended, own.failed]).toEqual([end, false])
+    }
+    expect(seen).toEqual([undefined, 'deleted'])
+  })
+
   test('never by itself: it tells its store the epoch and the purpose of each append', async () => {
     const seen: unknown[] = []
     const append = async (_: unknown, options: unknown) => (seen.push(options), { kind: 'appended', events: [] })

@@ -145,6 +145,28 @@ describe('the firehose', () => {
     for (const reader of readers) reader[Symbol.dispose]()
   })
 
+  test('shows a reader that listens the events that a log has when it is attached, before what comes after them', async () => {
+    const [first, second] = ids
+    const log = await life.create(first!)
+    using reader = await life.firehose.open()
+    const seen: string[] = []
+    reader.subscribe({
+      onEvents: (events) => seen.push(...events.map(({ event }) => `${event.conversation_id} ${event.seq}`)),
+      onTransient: ({ event }) => seen.push(event.type),
+    })
+    const stored = await life.store.create(second!)
+    await stored.append([message('a'), message('b')])
+    await stored.close()
+    const attached = new EventLog({ log: (await life.store.open(second!)).log, onListenerError: () => {} })
+    // Its event is being stored in the order, and what comes meanwhile is shown together.
+    await log.append([message('c')])
+    life.firehose.attach(attached)
+    attached.publish(delta(uuid7(), 0, 'Hel'))
+    await expect.poll(() => seen.length).toBe(4)
+    expect(seen).toEqual([...keys(first!, 1, 1), ...keys(second!, 1, 2), 'AssistantDelta'])
+    await attached.close('closing')
+  })
+
   test('gives two readers the same order, and each the events after its own cursor', async () => {
     const logs = await Promise.all(ids.map((id) => life.create(id)))
     await Promise.all(logs.flatMap((log) => Array.from({ length: 50 }, (_, i) => log.append([message(`${i}`)]))))
