@@ -390,3 +390,25 @@ test('without tools that come and go, nothing is waited for', () => {
   expect(toolCalls.readInput('Other', {})).toHaveProperty('fault')
   expect(toolCalls.questionsIn([callOf('Other')], new Map())).toEqual([])
 })
+
+test('calls that ask the user are those of tools with questions, if they are valid and not denied', () => {
+  const ask = {
+    ...tool('Ask', () => ({ output: '' })),
+    input: z.object({ text: z.string() }),
+    questions: (input: unknown) => [input],
+  } as unknown as Tool
+  const { toolCalls } = setUp(
+    ask,
+    tool('Run', () => ({ output: '' })),
+  )
+  const calls = [
+    callOf('Ask', { text: 'Which?', more: 1 }, 'asks'),
+    callOf('Ask', { text: 1 }, 'invalid'),
+    callOf('Ask', { text: 'No?' }, 'denied'),
+    callOf('Run', { text: 'Which?' }, 'runs'),
+    callOf('Other', { text: 'Which?' }, 'unknown'),
+  ]
+  expect(toolCalls.questionsIn(calls, new Map([['denied', 'a rule']]))).toEqual([
+    { toolUseId: 'asks', questions: [{ text: 'Which?' }] },
+  ])
+})

@@ -101,13 +101,13 @@ describe('the end of a subagent in the background', () => {
 })
 
 describe('the calls of an agent need', () => {
-  const state = {
+  const state: State = {
     ...working,
     settings: {
       ...settings,
       permission_mode: 'default',
       permission_rules: { allow: ['Read'], ask: ['Edit'], deny: ['Bash(rm:*)'] },
-    } as const,
+    },
   }
   const modes = (toolUseId: string | undefined, ...subagents: State['subagents']) =>
     rulesOfAgent({ ...state, subagents }, toolUseId).map(({ mode, rules }) => [mode, rules.deny.length])
