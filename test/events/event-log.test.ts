@@ -167,7 +167,7 @@ describe('A log fails', () => {
     expect(failing.failed).toBe(true)
   })
 
-  test('not by its end: its store is told only that it was deleted', async () => {
+  test('not by its end: of that its store learns only that it was deleted', async () => {
     const seen: unknown[] = []
     for (const end of ['closing', 'deleted'] as const) {
       const stored = { conversationId: 'c', head: 0, close: async (why: unknown) => void seen.push(why) }

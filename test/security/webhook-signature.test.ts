@@ -24,7 +24,7 @@ test.each([{ id: 'msg_other' }, { body: '{}' }, { now: DELIVERY.now + 1000 }])(
   },
 )
 
-test('a new secret has 32 bytes of its own', () => {
+test('a new secret has 32 bytes, and no other one has them', () => {
   const secrets = [createWebhookSecret(), createWebhookSecret()]
   for (const secret of secrets) expect(secret).toMatch(/^whsec_[\w+/]{43}=$/)
   expect(secrets[0]).not.toBe(secrets[1])

@@ -160,7 +160,7 @@ test.each<[Status, object]>([
   expect(afterMessage({ ...folded([]), status: is, lastRun })?.overrides).toEqual(left)
 })
 
-test('a mode that allows more than that of the conversation is no restriction', () => {
+test('a mode that allows more than that of the conversation restricts nothing', () => {
   const lastRun = { id: runId, startSeq: 1, overrides: { permissionMode: 'bypass' } } as const
   const state = { ...folded([]), settings: { ...settings, permission_mode: 'default' } as const, lastRun }
   expect(afterMessage(state)?.overrides).toEqual({})

@@ -1,6 +1,6 @@
 /**
- * Compares the events of intents with those that were reviewed. Write the files again with
- * `vitest run -u test/state`, and review each line that differs.
+ * Compares the events of intents with those that were reviewed. Write the files again with `vitest run -u test/state`, and
+ * review each line that differs.
  */
 import { join } from 'node:path'
 import { expect } from 'vitest'

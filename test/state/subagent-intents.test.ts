@@ -118,7 +118,7 @@ describe('the calls of an agent need', () => {
     expect(modes('unknown', agent('x', { mode: 'plan' }))).toEqual([['default', 1]])
   })
 
-  test('also those of each subagent on the way that has its own', () => {
+  test('the rules of each subagent on the way that has its own, too', () => {
     const [outer, inner] = [agent('x', { mode: 'plan' }), agent('y', { callerId: 'x', deny: ['Read', 'WebFetch'] })]
     expect(modes('x', outer, inner)).toEqual([
       ['default', 1],

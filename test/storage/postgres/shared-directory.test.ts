@@ -44,7 +44,7 @@ test('instances that come through a link use the same path', async () => {
   )
 })
 
-test('a mark that cannot be read is no mark of this database', async () => {
+test('a mark that cannot be read is not that of this database', async () => {
   await using place = await tempDirectory()
   await mkdir(join(place.path, 'cluster'))
   await expect(openSharedDirectory(place.path, 'one')).rejects.toThrow(/OPENHANDS_SHARED_DIR cannot be used: EISDIR/)
