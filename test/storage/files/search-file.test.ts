@@ -86,6 +86,14 @@ describe('it finds', () => {
     expect(await found(['red'])).toEqual(['b2', 'a1'])
   })
 
+  test('events of one second in the order of their times, whatever order their conversations come in', async () => {
+    const at = AT + 9000
+    const last = part(A, 3, [], { through: 4, events: [{ seq: 4, at: at + 900, words: 'same' }] })
+    const first = part(B, 2, [], { through: 3, events: [{ seq: 3, at: at + 100, words: 'same' }] })
+    await index.add([last, first])
+    expect(await found(['same'])).toEqual(['a4', 'b3'])
+  })
+
   test('events of one second in the order of their seqs', async () => {
     const events = [3, 4, 5].map((seq) => ({ seq, at: AT + 9000 + seq, words: 'same' }))
     await index.add([part(B, 2, [], { through: 5, events })])
