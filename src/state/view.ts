@@ -27,7 +27,7 @@ export function viewOf(state: State): ConversationView {
       activated_knowledge_microagents: settings.microagents ?? [],
     },
     status: state.status,
-    ...(state.status === 'running' && state.reason === QUEUED && { queued: true }),
+    ...(isRunQueued(state) && { queued: true }),
     ...(isUnfinished(state) && { unfinished: true }),
     last_seq: state.lastSeq,
     usage: state.usage,
@@ -37,6 +37,9 @@ export function viewOf(state: State): ConversationView {
     updated_at: state.updatedAt,
   }
 }
+
+/** Returns true while the run waits for a place. */
+export const isRunQueued = ({ status, reason }: State): boolean => status === 'running' && reason === QUEUED
 
 /** Returns true, too, while the agent is at rest, or paused. */
 const isUnfinished = (state: State): boolean =>

@@ -33,5 +33,7 @@ export type Summary = {
   readonly deadline: number | undefined
   /** What another instance executes in the conversation now. */
   readonly currentCall?: CurrentCall | undefined
+  /** Whether a run waits there for a place. */
+  readonly isQueued?: boolean | undefined
   readonly idempotency: { readonly key: string; readonly bodyHash: string } | undefined
 }

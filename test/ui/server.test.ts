@@ -3,7 +3,7 @@ import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Stage } from '../support/agent.ts'
 import { bash, setStage } from '../support/agent.ts'
-import { openBrowser, openTab } from './browser.ts'
+import { goTo, openBrowser, openTab } from './browser.ts'
 
 let browser: Browser
 let stage: Stage
@@ -21,7 +21,7 @@ const statusOf = async (id: string) => (await stage.server.call('GET', `/convers
 
 const factsOf = (page: { innerText: (selector: string) => Promise<string> }) => page.innerText('[data-activity]')
 
-test('a person sees runs at work, runs that wait and streams that are open, and pauses all of them', async () => {
+test('a person sees which runs are at work and which wait, and streams that are open, and pauses all of them', async () => {
   const ids: string[] = []
   for (const title of ['first', 'second']) {
     const id = await stage.create({ title })
@@ -35,6 +35,16 @@ test('a person sees runs at work, runs that wait and streams that are open, and 
   const other = await openTab(browser, stage.server.url)
   await expect.poll(() => factsOf(page)).toMatch(/Open streams\s+2$/)
   await other.page.context().close()
+  const [, waiting] = ids
+  await goTo(page, '#/')
+  await page.waitForSelector('h2:text-is("1 agent is at work, 1 waits for a place")')
+  expect(await page.locator('.summary .word').allInnerTexts()).toEqual(expect.arrayContaining(['Queued', 'Running']))
+  await goTo(page, `#/c/${waiting}`)
+  await page.waitForSelector('.head .status:has-text("Queued")')
+  await page.waitForSelector('.said.user')
+  expect(await page.locator('.working, .status-running').count()).toBe(0)
+  expect(await page.innerText('.head .meta')).not.toContain('Thinks')
+  await goTo(page, '#/server')
   await page.click('text=Pause all agents')
   await page.waitForSelector('text=2 paused')
   for (const id of ids) await expect.poll(() => statusOf(id)).toBe('paused')

@@ -18,6 +18,10 @@ export const ConversationSummary = z
     preview: z.string().optional().describe('The beginning of the first message.'),
     last_words: z.string().optional().describe('The beginning of what the newest run ended with.'),
     status: Status,
+    queued: z
+      .literal(true)
+      .optional()
+      .describe('The run waits because OPENHANDS_MAX_CONCURRENT_RUNS other runs are active.'),
     waiting: z.int().positive().optional().describe('Requests that wait for a user or a client: `GET /requests`.'),
     current_call: CurrentCall.optional().describe('The oldest call without a result, while the agent runs.'),
     attended: z.literal(true).optional().describe('A person has it open in a chat.'),

@@ -223,5 +223,6 @@ const NO_VALUES = {
   waitsSince: undefined,
   deadline: undefined,
   currentCall: undefined,
+  isQueued: undefined,
   idempotency: undefined,
 }

@@ -5,6 +5,7 @@ import type { ListedState, StoredEvent } from '../../events/event-store.ts'
 import { openRequests } from '../../state/open-requests.ts'
 import type { State } from '../../state/state.ts'
 import { fold } from '../../state/state.ts'
+import { isRunQueued } from '../../state/view.ts'
 import type { Summary } from '../../storage/storage.ts'
 import type { Conversation } from '../conversation.ts'
 import { summarize } from './listing.ts'
@@ -13,7 +14,7 @@ const MAX_TARGET_CHARS = 200
 
 /** `isAttended`: a person has it open in a chat. */
 export function summaryRow(summary: Summary, isAttended: boolean): ConversationSummary {
-  const { currentCall: call } = summary
+  const { currentCall: call, isQueued } = summary
   const { id, status, title, preview, lastWords, waiting, labels, userId, model, costUsd, isArchived } = summary
   return {
     id,
@@ -21,6 +22,7 @@ export function summaryRow(summary: Summary, isAttended: boolean): ConversationS
     ...(preview && { preview }),
     ...(lastWords && { last_words: lastWords }),
     status,
+    ...(isQueued && status === 'running' && { queued: true }),
     ...(waiting > 0 && { waiting }),
     ...(isAttended && { attended: true }),
     ...(labels.length > 0 && { labels: [...labels] }),
@@ -38,12 +40,12 @@ export function summaryRow(summary: Summary, isAttended: boolean): ConversationS
 /** Adds what only an open conversation knows: the requests that calls hold, and the current call. */
 export function liveSummaryRow({ state, requests }: Conversation, isAttended: boolean): ConversationSummary {
   const waiting = requests.list().length
-  return summaryRow({ ...summarize(state), waiting, currentCall: currentCall(state) }, isAttended)
+  return summaryRow({ ...summarize(state), waiting, ...workOf(state) }, isAttended)
 }
 
 /** Returns what other instances show of a conversation that this one has: also what waits only while it is open. */
 export function sharedSummary(state: State): Summary {
-  return { ...summarize(state, openRequests), currentCall: currentCall(state) }
+  return { ...summarize(state, openRequests), ...workOf(state) }
 }
 
 /** The same as a value that is stored with each append. */
@@ -63,6 +65,9 @@ export class ListedConversationState implements ListedState {
     return { version: this.#state.version, ...row }
   }
 }
+
+/** What only the instance that runs it knows at once. */
+const workOf = (state: State) => ({ currentCall: currentCall(state), ...(isRunQueued(state) && { isQueued: true }) })
 
 /** Prefers the call of a subagent: its caller only waits for it. */
 function currentCall({ status, openCalls, subagents }: State): CurrentCall | undefined {

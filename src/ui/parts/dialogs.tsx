@@ -106,6 +106,8 @@ function Palette() {
     entry.go()
   }
   const onKey = (event: KeyboardEvent) => {
+    // These keys choose among the words of an input method.
+    if (event.isComposing) return
     const step = event.key === 'ArrowDown' ? 1 : event.key === 'ArrowUp' ? -1 : 0
     if (step !== 0) {
       event.preventDefault()
@@ -176,9 +178,9 @@ const eventEntryOf = (foundEvent: FoundEvent): Entry => ({
   go: () => (location.hash = addressOfFound(foundEvent)),
 })
 
-const entryOf = ({ id, title, preview, status }: ConversationSummary): Entry => ({
+const entryOf = ({ id, title, preview, status, queued }: ConversationSummary): Entry => ({
   key: id,
   name: short(title ?? preview ?? id),
-  mark: <StatusMark status={status} />,
+  mark: <StatusMark status={status} queued={queued} />,
   go: () => show('c', id),
 })

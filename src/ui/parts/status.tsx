@@ -2,8 +2,12 @@
 import type { Status } from '../../contract/events/status.ts'
 import { texts } from '../state/preferences.ts'
 
-const SHAPES: Readonly<Record<Status, string>> = {
+/** A run that waits for a place is running for the server, and does nothing. */
+type ShownStatus = Status | 'queued'
+
+const SHAPES: Readonly<Record<ShownStatus, string>> = {
   idle: '○',
+  queued: '◔',
   running: '◐',
   waiting_for_confirmation: '◆',
   waiting_for_input: '◆',
@@ -15,13 +19,13 @@ const SHAPES: Readonly<Record<Status, string>> = {
 }
 
 export function StatusMark({ status, queued }: { readonly status: Status; readonly queued?: boolean | undefined }) {
-  const word = queued ? texts.value.status.queued : texts.value.status[status]
+  const shownStatus: ShownStatus = queued ? 'queued' : status
   return (
-    <span class={`status status-${status}`}>
+    <span class={`status status-${shownStatus}`}>
       <span class="shape" aria-hidden="true">
-        {SHAPES[status]}
+        {SHAPES[shownStatus]}
       </span>
-      <span class="word">{word}</span>
+      <span class="word">{texts.value.status[shownStatus]}</span>
     </span>
   )
 }

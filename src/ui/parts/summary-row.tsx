@@ -12,15 +12,27 @@ import { StatusMark } from './status.tsx'
 const MOST_CHARS = 500
 
 export function SummaryRow({ summary }: { readonly summary: ConversationSummary }) {
-  const { title, preview, last_words, current_call, status, labels, user_id, model, cost_usd, waiting, updated_at } =
-    summary
+  const {
+    title,
+    preview,
+    last_words,
+    current_call,
+    status,
+    queued,
+    labels,
+    user_id,
+    model,
+    cost_usd,
+    waiting,
+    updated_at,
+  } = summary
   const words = last_words ?? preview ?? ''
   const doing = current_call
     ? `${current_call.name}: ${current_call.target ?? ''}`
     : withoutMarks(words.slice(0, MOST_CHARS))
   return (
     <a class="summary columns" href={addressOf('c', summary.id)}>
-      <StatusMark status={status} />
+      <StatusMark status={status} queued={queued} />
       <span class="top">
         <strong class="name">{short(title ?? preview ?? texts.value.untitled)}</strong>
         {waiting !== undefined && waiting > 1 && <span class="badge wants">{texts.value.waits(waiting)}</span>}

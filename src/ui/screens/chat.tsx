@@ -144,7 +144,7 @@ function Tail({ open }: { readonly open: OpenConversation }) {
       {view?.status === 'idle' && open.timed.value.length === 0 && <Blank text={texts.value.nothingSaid} />}
       {reasoning && !text && <p class="quiet reasoning">{short(reasoning.slice(-400), 300)}</p>}
       {text && <Markdown text={text} />}
-      {view?.status === 'running' && !text && !current && (
+      {view?.status === 'running' && !view.queued && !text && !current && (
         <p class="quiet working">
           <span class="shape" aria-hidden="true">
             ◐
@@ -176,7 +176,8 @@ function Composer({ open }: { readonly open: OpenConversation }) {
   useEffect(() => {
     if (area.current) fitToText(area.current)
   }, [text])
-  const post = () => draft.send(open.handle).finally(() => area.current?.focus())
+  const post = () =>
+    draft.send((sentText, options) => open.handle.send(sentText, options)).finally(() => area.current?.focus())
   return (
     <form class="composer column" onSubmit={(event) => (event.preventDefault(), attempt(post))}>
       <textarea

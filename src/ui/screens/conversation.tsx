@@ -81,7 +81,8 @@ export function Conversation({ id }: { readonly id: string }) {
 
 /** What the agent does now. */
 function doingIn(open: OpenConversation): string | undefined {
-  if (open.view.value?.status !== 'running' || open.isBehind.value) return undefined
+  const { status, queued } = open.view.value ?? {}
+  if (status !== 'running' || queued || open.isBehind.value) return undefined
   const call = open.rows.value.findLast((row) => row.kind === 'call' && !row.result)
   if (call?.kind !== 'call') return texts.value.thinking
   const { name, input, timestamp } = call.use

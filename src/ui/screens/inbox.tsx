@@ -1,7 +1,9 @@
 /** What needs a person, the oldest first, and what else goes on. */
+import type { ConversationSummary } from '../../contract/conversations/summary.ts'
 import { useLoaded, WhenLoaded } from '../parts/loaded.tsx'
 import { Blank } from '../parts/blank.tsx'
 import { cost } from '../parts/amounts.ts'
+import { minute } from '../parts/now.ts'
 import { RequestCard } from '../parts/request-card.tsx'
 import { useSummaries } from '../parts/summary-pages.ts'
 import { SummaryRow } from '../parts/summary-row.tsx'
@@ -44,7 +46,7 @@ export function Inbox() {
 }
 
 function Today() {
-  const today = useLoaded((signal) => costsOf(1, {}, signal), [])
+  const today = useLoaded((signal) => costsOf(1, {}, signal), [], minute.value)
   return (
     <WhenLoaded
       of={today}
@@ -68,7 +70,7 @@ function AtWork() {
       draw={(items) =>
         items.length > 0 && (
           <>
-            <h2>{items.length < MOST_AT_WORK ? texts.value.running(items.length) : <AllAtWork />}</h2>
+            <h2>{items.length < MOST_AT_WORK ? wordsOf(items) : <AllAtWork />}</h2>
             <div class="rows" role="list">
               {items.map((summary) => (
                 <div role="listitem" key={summary.id}>
@@ -81,6 +83,12 @@ function AtWork() {
       }
     />
   )
+}
+
+function wordsOf(items: readonly ConversationSummary[]): string {
+  const { running, waitForPlace } = texts.value
+  const queuedCount = items.filter(({ queued }) => queued).length
+  return [running(items.length - queuedCount), ...(queuedCount > 0 ? [waitForPlace(queuedCount)] : [])].join(', ')
 }
 
 /** There are more than the rows below. */

@@ -37,6 +37,7 @@ export const ENGLISH = {
   todayCosts: (amount: string) => `Today costs ${amount} so far`,
   nobodyWaits: 'No agent needs you.',
   running: (count: number) => (count === 1 ? '1 agent is at work' : `${count} agents are at work`),
+  waitForPlace: (count: number) => (count === 1 ? '1 waits for a place' : `${count} wait for a place`),
   needYou: (count: string) => (count === '1' ? '1 request needs you' : `${count} requests need you`),
   allow: 'Allow',
   allowAlways: 'Always allow',

@@ -39,6 +39,7 @@ export const GERMAN: Texts = {
   todayCosts: (amount) => `Heute kostet bisher ${amount}`,
   nobodyWaits: 'Kein Agent braucht Sie.',
   running: (count) => (count === 1 ? '1 Agent arbeitet' : `${count} Agenten arbeiten`),
+  waitForPlace: (count) => (count === 1 ? '1 wartet auf einen Platz' : `${count} warten auf einen Platz`),
   needYou: (count) => (count === '1' ? '1 Anfrage braucht Sie' : `${count} Anfragen brauchen Sie`),
   allow: 'Erlauben',
   allowAlways: 'Immer erlauben',

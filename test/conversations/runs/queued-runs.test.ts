@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import { ListConversations } from '../../../src/contract/conversation.ts'
 import type { Script } from '../../../src/llm/scripted/script.ts'
 import { createTask } from '../../../src/tools/task/task.ts'
 import { call, endOf, eventsOf, gate, only, say, setBench, until, userText } from '../fixtures.ts'
@@ -31,11 +32,16 @@ const statuses = async (conversation: Parameters<typeof eventsOf>[0]) =>
   only(await eventsOf(conversation), 'StatusUpdate').map(({ status, reason }) => `${status} ${reason}`)
 
 describe('a run for which there is no room', () => {
-  test('waits, is shown as queued in the log and in views, and works when another has ended', async () => {
+  test('waits, is shown as queued in the log, in views and in lists, and works when another has ended', async () => {
     const { bench, inside, first, second, firstRun, secondRun } = await setTwo()
     await using _ = bench
     expect(second.view()).toMatchObject({ status: 'running', queued: true })
     expect(first.view()).not.toHaveProperty('queued')
+    const { items } = await bench.manager.summaries(ListConversations.parse({ order: 'asc' }))
+    expect(items.map(({ status, queued }) => [status, queued])).toEqual([
+      ['running', undefined],
+      ['running', true],
+    ])
     expect(bench.model.requests).toHaveLength(1)
     inside.open()
     await endOf(first, firstRun)
