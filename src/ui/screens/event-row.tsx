@@ -2,13 +2,14 @@
 import type { ComponentChildren } from 'preact'
 import type { Event, EventOf } from '../../contract/events/event.ts'
 import { Action } from '../parts/action.tsx'
+import { Copy } from '../parts/copy.tsx'
 import { CutTexts } from '../parts/cut-texts.tsx'
 import { Picture } from '../parts/output.tsx'
-import { attempt, notify } from '../parts/notices.tsx'
+import { notify } from '../parts/notices.tsx'
 import type { OpenConversation } from '../state/conversation.ts'
 import { messageDraftOf } from '../state/message-draft.ts'
 import { texts } from '../state/preferences.ts'
-import { addressOf, show } from '../state/route.ts'
+import { addressOf, showFromHere } from '../state/route.ts'
 import { may, mayCreate } from '../state/session.ts'
 import { clock, cost, duration } from '../parts/amounts.ts'
 import { Markdown } from '../text/markdown.tsx'
@@ -164,17 +165,17 @@ type OriginProps = {
 
 /** Shows who said it and when, and what can be done from here. */
 export function Origin({ event, open, name, children }: OriginProps) {
-  const { forkHere, forked, linkTo, copyCurl, copied, actions } = texts.value
+  const { forkHere, forked, linkTo, copyCurl, actions } = texts.value
   const fork = async () => {
+    const show = showFromHere()
     const { id } = await open.handle.fork({ at_seq: event.seq })
     notify(forked)
     show('c', id)
   }
-  const copy = async () => {
+  const curlCommand = () => {
     const url = new URL(`../conversations/${open.id}/events/${event.id}`, location.href).href
     // The path of a proxy may have characters that a shell would read.
-    await navigator.clipboard.writeText(`curl -H "Authorization: Bearer $KEY" '${url.replaceAll("'", '%27')}'`)
-    notify(copied)
+    return `curl -H "Authorization: Bearer $KEY" '${url.replaceAll("'", '%27')}'`
   }
   return (
     <div class="origin quiet">
@@ -189,12 +190,9 @@ export function Origin({ event, open, name, children }: OriginProps) {
       {children}
       <details class="more" name="more">
         <summary aria-label={actions}>⋯</summary>
-        {/* Over http from another machine, a browser has none. */}
-        {'clipboard' in navigator && (
-          <button type="button" class="link" onClick={() => attempt(copy)}>
-            {copyCurl}
-          </button>
-        )}
+        <Copy class="link" textOf={curlCommand}>
+          {copyCurl}
+        </Copy>
         {mayCreate() && (
           <Action class="link" act={fork}>
             {forkHere}

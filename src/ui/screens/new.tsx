@@ -1,13 +1,13 @@
 /** A new conversation: what to do, and with what. It remembers the last choices. */
-import { useState } from 'preact/hooks'
-import type { BodyOf } from '../../client/client.ts'
+import { useEffect, useState } from 'preact/hooks'
+import type { BodyOf, CallOptions } from '../../client/client.ts'
 import { submitOnEnter, textIn } from '../parts/fields.ts'
 import { ModeField, modeIn } from '../parts/mode-field.tsx'
 import { WhenLoaded, useLoaded } from '../parts/loaded.tsx'
+import { newMessageDraft } from '../state/message-draft.ts'
 import { texts } from '../state/preferences.ts'
 import { remember, rememberedValue } from '../state/remembered.ts'
-import { show } from '../state/route.ts'
-import { SameRequest } from '../state/same-request.ts'
+import { showFromHere } from '../state/route.ts'
 import { client, messageOf, ownProfiles, seesAll } from '../state/session.ts'
 import { visible } from '../text/visible.ts'
 
@@ -16,19 +16,20 @@ const FIELDS = ['model', 'workdir', 'permission_mode', 'profile'] as const
 export function New() {
   const { newConversation, firstMessage, start, startHint } = texts.value
   const profiles = ownProfiles()
+  const draft = newMessageDraft()
   const [fault, setFault] = useState<string>()
-  const [isBusy, setBusy] = useState(false)
-  const [request] = useState(() => new SameRequest())
+  useEffect(() => draft.follow(), [draft])
   const create = async (form: HTMLFormElement) => {
-    setBusy(true)
     setFault(undefined)
+    const show = showFromHere()
+    const choices = choicesIn(new FormData(form))
+    const post = (text: string, options: CallOptions) =>
+      client().conversations.create({ ...choices, initial_message: text.trim(), run: true }, options)
     try {
-      const body = bodyOf(new FormData(form))
-      const { id } = await request.send(JSON.stringify(body), (options) => client().conversations.create(body, options))
+      const { id } = await draft.send(post, JSON.stringify(choices))
       show('c', id)
     } catch (error) {
       setFault(messageOf(error))
-      setBusy(false)
     }
   }
   return (
@@ -37,7 +38,15 @@ export function New() {
       <form class="narrow" onSubmit={(event) => (event.preventDefault(), void create(event.currentTarget))}>
         <label class="field">
           {firstMessage}
-          <textarea name="message" rows={6} required autoFocus onKeyDown={submitOnEnter} />
+          <textarea
+            name="message"
+            rows={6}
+            required
+            autoFocus
+            value={draft.text.value}
+            onInput={({ currentTarget }) => draft.write(currentTarget.value)}
+            onKeyDown={submitOnEnter}
+          />
         </label>
         {profiles ? <ProfileField profiles={profiles} /> : <Choices />}
         {fault && (
@@ -46,7 +55,7 @@ export function New() {
           </p>
         )}
         <div class="actions">
-          <button type="submit" class="primary" disabled={isBusy}>
+          <button type="submit" class="primary" disabled={draft.isSending.value}>
             {start}
           </button>
           <span class="quiet">{startHint}</span>
@@ -113,13 +122,12 @@ function ProfileField({ profiles }: { readonly profiles: readonly string[] }) {
   )
 }
 
-function bodyOf(form: FormData): BodyOf<'createConversation'> {
+/** Returns all but the message. */
+function choicesIn(form: FormData): BodyOf<'createConversation'> {
   const text = (name: string) => textIn(form, name)
   for (const name of FIELDS) if (form.has(name)) remember(`new ${name}`, text(name))
-  const first = { initial_message: text('message'), run: true }
-  if (form.has('profile')) return { ...first, profile: text('profile') }
+  if (form.has('profile')) return { profile: text('profile') }
   return {
-    ...first,
     permission_mode: modeIn(form) ?? 'default',
     file_checkpointing: form.get('file_checkpointing') !== null,
     ...(text('model') && { llm_config: { model: text('model') } }),

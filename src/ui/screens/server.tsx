@@ -4,6 +4,7 @@ import { AgentServerError } from '../../client/client.ts'
 import type { Scope } from '../../contract/key.ts'
 import type { Info } from '../../contract/server.ts'
 import { Action } from '../parts/action.tsx'
+import { Copy } from '../parts/copy.tsx'
 import { textIn } from '../parts/fields.ts'
 import { WhenLoaded, useLoaded } from '../parts/loaded.tsx'
 import { attempt, notify } from '../parts/notices.tsx'
@@ -93,7 +94,7 @@ async function pauseIfThere(id: string): Promise<boolean> {
 }
 
 function Keys() {
-  const { apiKeys, lastUsed, revoke, revokeSure, shownOnce, copy, copied } = texts.value
+  const { apiKeys, lastUsed, revoke, revokeSure, shownOnce, copy } = texts.value
   const [version, setVersion] = useState(0)
   const [createdKey, setMade] = useState<string>()
   const keys = useLoaded(
@@ -138,8 +139,7 @@ function Keys() {
       />
       {createdKey && (
         <p role="status" class="actions shown-once">
-          {shownOnce} <code class="secret">{createdKey}</code>{' '}
-          <Action act={async () => (await navigator.clipboard.writeText(createdKey), notify(copied))}>{copy}</Action>
+          {shownOnce} <code class="secret">{createdKey}</code> <Copy textOf={() => createdKey}>{copy}</Copy>
         </p>
       )}
       <MakeKey added={onAdded} />

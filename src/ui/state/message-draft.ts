@@ -1,10 +1,15 @@
-/** Messages that are being written, one for each conversation: they stay while other screens are shown, and while they are sent. */
+/**
+ * Messages that are being written, one for each conversation and one for the next new one: they stay while other screens are
+ * shown, and while they are sent.
+ */
 import { signal } from '@preact/signals'
-import type { ConversationHandle } from '../../client/client.ts'
+import type { CallOptions } from '../../client/client.ts'
 import { draftOf, onOtherTab, remember, rememberedValue } from './remembered.ts'
 import { SameRequest } from './same-request.ts'
 
 const drafts = new Map<string, MessageDraft>()
+
+export const newMessageDraft = () => messageDraftOf('new')
 
 export function messageDraftOf(conversationId: string): MessageDraft {
   const draft = drafts.get(conversationId) ?? new MessageDraft(conversationId)
@@ -44,14 +49,16 @@ class MessageDraft {
     this.write([text, this.text.peek()].filter(Boolean).join('\n\n'))
   }
 
-  async send(handle: ConversationHandle): Promise<void> {
+  /** `more`: what else `post` sends. */
+  async send<T>(post: (text: string, options: CallOptions) => Promise<T>, more = ''): Promise<T> {
     const sentText = this.text.peek()
     this.isSending.value = true
     try {
-      await this.#request.send(sentText, (options) => handle.send(sentText, options))
+      const reply = await this.#request.send(`${more} ${sentText}`, (options) => post(sentText, options))
       // What was typed meanwhile belongs to the next message.
       const text = this.text.peek()
       this.write(text.startsWith(sentText) ? text.slice(sentText.length) : text)
+      return reply
     } finally {
       this.isSending.value = false
     }

@@ -1,4 +1,4 @@
-/** Keeps values of this page in the browser. A browser that keeps nothing is one where everything is new each time. */
+/** Keeps values of this page in the browser. A browser that keeps nothing is one where everything is new with each page. */
 import { LOGIN_VALUE_NAME } from '../../contract/values/login-value.ts'
 
 /** Servers below other paths of this host have their own values. The page is at `ui/` below that of its server. */
@@ -7,7 +7,11 @@ function storedName(name: string): string {
   return pathname === '/' ? name : `${name} ${pathname}`
 }
 
+/** What the browser has no room for, or does not keep at all: it is there until the page is left. */
+const unkeptValues = new Map<string, string>()
+
 export function rememberedValue(name: string): string | undefined {
+  if (unkeptValues.has(name)) return unkeptValues.get(name)
   try {
     return localStorage.getItem(storedName(name)) ?? undefined
   } catch {
@@ -30,12 +34,13 @@ export function remember(name: string, value: string | undefined): void {
   if (isOwn || OF_BROWSER.includes(name)) store(name, value)
 }
 
-function store(name: string, value: string | undefined): void {
+function store(name: string, value = ''): void {
+  unkeptValues.delete(name)
   try {
-    if (value === undefined || value === '') localStorage.removeItem(storedName(name))
+    if (value === '') localStorage.removeItem(storedName(name))
     else localStorage.setItem(storedName(name), value)
   } catch {
-    // It is kept until the page is left.
+    if (value !== '') unkeptValues.set(name, value)
   }
 }
 
@@ -72,6 +77,7 @@ export const keepNoValues = (): void => void (owner = undefined)
 
 /** Servers below other paths of this host keep theirs. */
 function forget(isMeant: (name: string) => boolean): void {
+  for (const name of unkeptValues.keys()) if (isMeant(name)) unkeptValues.delete(name)
   try {
     for (const storedKey of Object.keys(localStorage)) {
       // No name has a slash after a space, as a path has.

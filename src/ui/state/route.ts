@@ -32,3 +32,11 @@ export function setQuery(values: Readonly<Record<string, string | undefined>>): 
 export function show(...path: readonly string[]): void {
   location.hash = addressOf(...path)
 }
+
+/** Returns what shows a screen when something has ended, unless the person has gone elsewhere meanwhile. */
+export function showFromHere(): typeof show {
+  const before = hash.peek()
+  return (...path) => {
+    if (hash.peek() === before) show(...path)
+  }
+}

@@ -1,0 +1,93 @@
+/** What somebody writes is kept until it is sent: the first message of a new conversation, and more than a browser keeps. */
+import type { Browser } from 'playwright-core'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import type { Stage } from '../support/agent.ts'
+import { setStage } from '../support/agent.ts'
+import { goTo, openBrowser, openTab } from './browser.ts'
+
+let browser: Browser
+let stage: Stage
+beforeAll(async () => {
+  browser = await openBrowser()
+  stage = await setStage({ replies: [{ turns: [{ text: 'Hello there.' }] }] }, {})
+})
+afterAll(async () => {
+  await browser.close()
+  await stage[Symbol.asyncDispose]()
+})
+
+test('the first message of a new conversation stays while other screens are shown, after a reload, and after a fault', async () => {
+  const { page } = await openTab(browser, stage.server.url, { hash: '#/new' })
+  const message = page.locator('[name=message]')
+  await message.fill('a long story')
+  await goTo(page, '#/')
+  await goTo(page, '#/new')
+  expect(await message.inputValue()).toBe('a long story')
+  await page.reload()
+  expect(await message.inputValue()).toBe('a long story')
+  // The server of this test has no model of its own.
+  await page.route('**/conversations', (route) =>
+    route.fulfill({ status: 507, json: { message: 'There is no room.' } }),
+  )
+  await page.click('button:has-text("Start")')
+  await page.waitForSelector('form .fault:has-text("no room")')
+  await goTo(page, '#/')
+  await goTo(page, '#/new')
+  expect(await message.inputValue()).toBe('a long story')
+  const id = await stage.create({ title: 'started' })
+  await page.route('**/conversations', (route) => route.fulfill({ status: 201, json: { id } }))
+  await page.click('button:has-text("Start")')
+  await page.waitForSelector('h1:has-text("started")')
+  await goTo(page, '#/new')
+  expect(await message.inputValue()).toBe('')
+  await page.context().close()
+})
+
+test('who goes elsewhere while an agent is started stays there, and what is typed meanwhile is the next message', async () => {
+  const id = await stage.create({ title: 'started slowly' })
+  const { page } = await openTab(browser, stage.server.url, { hash: '#/new' })
+  const isAnswered = Promise.withResolvers<void>()
+  await page.route('**/conversations', async (route) => {
+    await isAnswered.promise
+    await route.fulfill({ status: 201, json: { id } })
+  })
+  await page.fill('[name=message]', 'a slow start')
+  await page.click('button:has-text("Start")')
+  await page.fill('[name=message]', 'a slow start, and more')
+  await goTo(page, '#/conversations')
+  isAnswered.resolve()
+  await expect.poll(() => page.evaluate(`localStorage.getItem('draft new')`)).toBe(', and more')
+  expect(new URL(page.url()).hash).toBe('#/conversations')
+  await goTo(page, '#/new')
+  expect(await page.inputValue('[name=message]')).toBe(', and more')
+  expect(await page.isEnabled('button:has-text("Start")')).toBe(true)
+  await page.context().close()
+})
+
+/** Leaves room for less than a hundred characters. */
+const FILL = `for (let length = 2 ** 24, place = 0; length > 50; place++) {
+  try {
+    localStorage.setItem('filling ' + place, 'x'.repeat(length))
+  } catch {
+    length /= 2
+  }
+}`
+
+test('a draft for which the browser has no room is there until the page is left', async () => {
+  const id = await stage.create({ title: 'no room' })
+  const { page, misdeeds } = await openTab(browser, stage.server.url, { hash: `#/c/${id}` })
+  await page.evaluate(FILL)
+  const draft = page.locator('.composer textarea')
+  const leaveAndReturn = async () => {
+    await goTo(page, `#/c/${id}/settings`)
+    await page.waitForSelector('[name=title]')
+    await goTo(page, `#/c/${id}`)
+    return await draft.inputValue()
+  }
+  for (const text of ['long '.repeat(1000), 'longer '.repeat(1000), 'short']) {
+    await draft.fill(text)
+    expect(await leaveAndReturn()).toBe(text)
+  }
+  expect(misdeeds).toEqual([])
+  await page.context().close()
+})
