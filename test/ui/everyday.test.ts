@@ -258,6 +258,10 @@ test('files are uploaded by dropping them, and read; a process is seen and ended
   await page.dispatchEvent('.files', 'drop', { dataTransfer: data })
   await page.waitForSelector('.notice:has-text("1 file uploaded")')
   expect(readFileSync(join(workdir, 'dropped.txt'), 'utf8')).toBe('dropped text')
+  // The same file can be chosen again when it has changed.
+  await page.setInputFiles('[type=file]', { name: 'chosen.txt', mimeType: 'text/plain', buffer: Buffer.from('first') })
+  expect(await page.inputValue('[type=file]')).toBe('')
+  await page.waitForSelector('.files button:has-text("chosen.txt")')
   await page.click('.files button:has-text("dropped.txt")')
   await page.waitForSelector('pre:has-text("dropped text")')
   await goTo(page, `#/c/${id}/commands`)

@@ -133,9 +133,25 @@ test('the palette stays where it is, shows what is chosen, and says so where it 
   const [list, chosen] = [(await page.locator('#palette').boundingBox())!, (await options.last().boundingBox())!]
   expect(chosen.y + chosen.height).toBeLessThanOrEqual(list.y + list.height + 0.5)
   expect(await field.boundingBox()).toEqual(place)
+  // Enter takes a word of an input method.
+  await field.dispatchEvent('keydown', { key: 'Enter', isComposing: true })
+  expect(await page.locator('dialog[open]').count()).toBe(1)
   await page.keyboard.type('nothing-has-this')
   await page.waitForSelector('dialog >> text=Nothing here')
   expect(await field.boundingBox()).toEqual(place)
+  await page.context().close()
+})
+
+test('no duration has sixty seconds', async () => {
+  const { page } = await openTab(browser, stage.server.url)
+  await page.route('**/events?*', async (route) => {
+    const response = await route.fetch()
+    const text = (await response.text()).replaceAll(/("type":"Result".*?"duration_ms":)\d+/g, '$1119700')
+    await route.fulfill({ response, body: text })
+  })
+  await goTo(page, `#/c/${last}`)
+  await page.waitForSelector('.end')
+  expect(await page.locator('.end').last().innerText()).toContain('1 min 59 s')
   await page.context().close()
 })
 

@@ -32,7 +32,7 @@ export function duration(ms: number): string {
   if (ms < MINUTE) return `${(ms / SECOND).toFixed(ms < 10 * SECOND ? 1 : 0)} s`
   const minutes = Math.floor(ms / MINUTE)
   return ms < HOUR
-    ? `${minutes} min ${Math.round((ms % MINUTE) / SECOND)} s`
+    ? `${minutes} min ${Math.floor((ms % MINUTE) / SECOND)} s`
     : `${Math.floor(minutes / 60)} h ${minutes % 60} min`
 }
 

@@ -1,4 +1,7 @@
-/** Bars of what days or hours have cost, each of parts, and the same as a table. */
+/**
+ * Bars of what days or hours have cost, each of parts, and the same as a table. They are elements: a library for charts draws on
+ * a canvas, where no bar has a name, and the look does not follow the page.
+ */
 import type { UsageRow } from '../../contract/usage.ts'
 import { language, texts } from '../state/preferences.ts'
 import { cost } from './amounts.ts'

@@ -3,6 +3,7 @@ import { useEffect, useState } from 'preact/hooks'
 import type { Event } from '../../contract/events/event.ts'
 import { texts } from '../state/preferences.ts'
 import { client, messageOf } from '../state/session.ts'
+import { count } from './amounts.ts'
 import { visible } from '../text/visible.ts'
 import { Output } from './output.tsx'
 
@@ -28,7 +29,7 @@ function CutText({ event, cut }: { readonly event: Event; readonly cut: CutPlace
     if (cut.media_type === undefined) setPart({ text: await response.text() })
     else setPart({ image: URL.createObjectURL(await response.blob()) })
   }
-  const name = `${visible(cut.pointer)}: ${texts.value.showAll(cut.characters.toLocaleString())}`
+  const name = `${visible(cut.pointer)}: ${texts.value.showAll(count(cut.characters))}`
   if (part && 'text' in part) return <Output text={part.text} label={visible(cut.pointer)} />
   if (part && 'image' in part) return <img class="picture" src={part.image} alt={visible(cut.media_type ?? '')} />
   return (

@@ -2,15 +2,21 @@
 import type { ComponentChildren } from 'preact'
 import { useLayoutEffect, useRef, useState } from 'preact/hooks'
 import { texts } from '../state/preferences.ts'
-import { messageOf } from '../state/session.ts'
+import { messageOf, recoveries } from '../state/session.ts'
 
 type Reading<T> = { readonly value?: T | undefined; readonly fault?: string | undefined }
 
 /**
- * Reads again when one of `keys` changes, and keeps the former value meanwhile. Another `version` says that what is read may
- * have changed: it is read again when it has been read, however often that happens.
+ * Reads again when one of `keys` changes, and keeps the former value meanwhile. Another `changes` says that what is read may
+ * have changed: it is read again when it has been read, however often that happens. So is all that was read before the
+ * connection was lost.
  */
-export function useLoaded<T>(read: (signal: AbortSignal) => Promise<T>, keys: readonly unknown[], version?: unknown) {
+export function useLoaded<T>(
+  read: (signal: AbortSignal) => Promise<T>,
+  keys: readonly unknown[],
+  changes?: number,
+) {
+  const version = `${changes} ${recoveries.value}`
   const [reading, setReading] = useState<Reading<T>>({})
   const [attempt, setAttempt] = useState(0)
   const [readVersion, setReadVersion] = useState(version)

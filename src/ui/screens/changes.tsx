@@ -1,6 +1,7 @@
 /** What has changed in the files, by git or by the snapshots of the server, with comments that become one message. */
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
 import { Blank } from '../parts/blank.tsx'
+import { useLastChange } from '../parts/last-change.ts'
 import { WhenLoaded, useLoaded } from '../parts/loaded.tsx'
 import type { RowPage } from '../parts/further-pages.ts'
 import { useFurtherPages } from '../parts/further-pages.ts'
@@ -12,9 +13,8 @@ import { messageOfComments } from '../state/line-comment.ts'
 import type { OpenConversation } from '../state/conversation.ts'
 import type { DiffRow } from '../state/diff-lines.ts'
 import { keyOfAnchor, rowsOfFile } from '../state/diff-lines.ts'
-import type { ChatRow } from '../state/items.ts'
 import { texts } from '../state/preferences.ts'
-import { show } from '../state/route.ts'
+import { showFromHere } from '../state/route.ts'
 import { SameRequest } from '../state/same-request.ts'
 import { client } from '../state/session.ts'
 import { DiffLine, LostComment } from './diff-line.tsx'
@@ -101,6 +101,7 @@ function SendComments({ open, comments, isOutdated }: SendProps) {
   const all = comments.all.value
   if (all.length === 0) return null
   const send = async () => {
+    const show = showFromHere()
     setBusy(true)
     try {
       const message = messageOfComments(all, isOutdated)
@@ -162,7 +163,7 @@ const FIRST_FILES = 5
 
 /** Reads the diff again when something may have changed files. */
 function useDiff(open: OpenConversation, base: Base, commentedPaths: ReadonlySet<string>) {
-  const lastChange = useAtMost(open.rows.value.findLast(changesFiles)?.seq, REFRESH_MS)
+  const lastChange = useLastChange(open)
   const shownFiles = useRef(0)
   const diff = useLoaded((signal) => readDiff(open.id, base, shownFiles.current, signal), [open.id, base], lastChange)
   const newFiles = useNewFiles(open, commentedPaths, lastChange)
@@ -176,14 +177,6 @@ function useDiff(open: OpenConversation, base: Base, commentedPaths: ReadonlySet
   }, [page, newFiles.rows])
   return { diff, rows, more, isWhole: page?.next === undefined && newFiles.isWhole, newFiles }
 }
-
-/** A diff of many files takes git a while: an agent at work does not make it begin again with each step. */
-const REFRESH_MS = 2000
-
-const CHANGING: ReadonlySet<string> = new Set(['Result', 'FileUpdate', 'CommandResult', 'Rewound'])
-
-const changesFiles = (row: ChatRow): boolean =>
-  row.kind === 'call' ? row.result !== undefined : row.kind === 'event' && CHANGING.has(row.event.type)
 
 /** Asks git, or the snapshots where there is no repository. Null where there is neither. */
 async function readDiff(id: string, base: Base, files: number, signal: AbortSignal): Promise<DiffPage | null> {
@@ -216,18 +209,4 @@ async function readPage(
         { signal },
       )
   return { rows: items.flatMap(rowsOfFile), next: next_page_id ?? undefined, hasGit }
-}
-
-/** Returns the value as it is now, and from then on as it is once in so many milliseconds. */
-function useAtMost<T>(value: T, everyMs: number): T {
-  const [followedValue, setFollowedValue] = useState(value)
-  const latest = useRef(value)
-  latest.current = value
-  const isBehind = followedValue !== value
-  useEffect(() => {
-    if (!isBehind) return undefined
-    const timer = setTimeout(() => setFollowedValue(latest.current), everyMs)
-    return () => clearTimeout(timer)
-  }, [isBehind, followedValue])
-  return followedValue
 }

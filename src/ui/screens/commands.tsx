@@ -2,6 +2,7 @@
 import { useState } from 'preact/hooks'
 import { Action } from '../parts/action.tsx'
 import { attempt } from '../parts/notices.tsx'
+import { useLastChange } from '../parts/last-change.ts'
 import { WhenLoaded, useLoaded } from '../parts/loaded.tsx'
 import { Output } from '../parts/output.tsx'
 import type { OpenConversation } from '../state/conversation.ts'
@@ -57,6 +58,7 @@ function Running({ open, version, changed }: RunningProps) {
   const list = useLoaded(
     (signal) => open.handle.processes.list({ signal }).then(({ items }) => items),
     [open.id, version],
+    useLastChange(open),
   )
   const stop = async (pid: number) => {
     await open.handle.processes.end(pid)
@@ -95,6 +97,7 @@ function Earlier({ open, version }: { readonly open: OpenConversation; readonly 
   const list = useLoaded(
     (signal) => open.handle.commands.list({ limit: 50 }, { signal }).then(({ items }) => items),
     [open.id, version],
+    useLastChange(open),
   )
   return (
     <WhenLoaded

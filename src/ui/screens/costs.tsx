@@ -7,6 +7,7 @@ import type { CostGroup } from '../parts/cost-bars.tsx'
 import { CostBars, keyOfRow } from '../parts/cost-bars.tsx'
 import { WhenLoaded, useLoaded } from '../parts/loaded.tsx'
 import { costsOf } from '../state/costs.ts'
+import { minute } from '../parts/now.ts'
 import { texts } from '../state/preferences.ts'
 import { addressOf } from '../state/route.ts'
 import { startsOf } from '../state/server-time.ts'
@@ -34,6 +35,7 @@ export function Costs() {
       return { spent: spending, conversations, isHourly, by }
     },
     [days, by],
+    minute.value,
   )
   return (
     <section class="page">

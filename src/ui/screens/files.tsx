@@ -1,6 +1,7 @@
 /** The files of a conversation: find, read, upload by drop, download. */
-import { useState } from 'preact/hooks'
+import { useRef, useState } from 'preact/hooks'
 import { Blank } from '../parts/blank.tsx'
+import { useLastChange } from '../parts/last-change.ts'
 import { WhenLoaded, useLoaded } from '../parts/loaded.tsx'
 import type { RowPage } from '../parts/further-pages.ts'
 import { useFurtherPages } from '../parts/further-pages.ts'
@@ -21,16 +22,20 @@ export function Files({ open }: { readonly open: OpenConversation }) {
   const [version, setVersion] = useState(0)
   const [q, setQ] = useState('')
   const words = q.trim()
+  const lastChange = useLastChange(open)
+  // Who has scrolled through several pages would lose the place.
+  const isLong = useRef(false)
   const list = useLoaded(
     (signal) =>
       words === '' ? listIn(open, { path: folder }, signal) : findIn(open, { q: words, path: folder }, signal),
     [open.id, folder, version, words],
+    isLong.current ? undefined : lastChange,
   )
+  isLong.current = list.value?.next !== undefined
   const { page, more } = useFurtherPages(list.value, (before) => listIn(open, { path: folder, page_id: before.next }))
-  const send = async (files: FileList | null) => {
-    if (!files) return
+  const send = async (files: readonly File[]) => {
     await open.handle.files.upload(
-      [...files].map((content) => ({ name: content.name, content })),
+      files.map((content) => ({ name: content.name, content })),
       { path: folder },
     )
     notify(texts.value.uploaded(files.length))
@@ -38,8 +43,8 @@ export function Files({ open }: { readonly open: OpenConversation }) {
   }
   const drop = (event: DragEvent) => {
     event.preventDefault()
-    const files = event.dataTransfer?.files
-    if (files && files.length > 0) attempt(() => send(files))
+    const files = [...(event.dataTransfer?.files ?? [])]
+    if (files.length > 0) attempt(() => send(files))
   }
   const choose = (entry: ListedFile) => {
     if (entry.type !== 'directory') return setFile(entry)
@@ -92,16 +97,17 @@ export function Files({ open }: { readonly open: OpenConversation }) {
   )
 }
 
-function UploadButton({ send }: { readonly send: (files: FileList | null) => Promise<void> }) {
+function UploadButton({ send }: { readonly send: (files: readonly File[]) => Promise<void> }) {
+  const take = (field: HTMLInputElement) => {
+    const files = [...(field.files ?? [])]
+    // The same file can be chosen again, as after a fault.
+    field.value = ''
+    attempt(() => send(files))
+  }
   return (
     <label class="button">
       {texts.value.upload}
-      <input
-        type="file"
-        multiple
-        class="unseen"
-        onChange={({ currentTarget }) => attempt(() => send(currentTarget.files))}
-      />
+      <input type="file" multiple class="unseen" onChange={({ currentTarget }) => take(currentTarget)} />
     </label>
   )
 }

@@ -7,16 +7,20 @@ import type { OpenConversation } from '../state/conversation.ts'
 import { rowsOfNewFile } from '../state/diff-lines.ts'
 import { client } from '../state/session.ts'
 
-/** `commentedPaths`: the paths of files with comments, which are always shown. Reads again when `version` changes. */
-export function useNewFiles(open: OpenConversation, commentedPaths: ReadonlySet<string>, version: unknown) {
+/** `commentedPaths`: the paths of files with comments, which are always shown. Reads again when `lastChange` changes. */
+export function useNewFiles(
+  open: OpenConversation,
+  commentedPaths: ReadonlySet<string>,
+  lastChange: number | undefined,
+) {
   const [openedPaths, setOpenedPaths] = useState<ReadonlySet<string>>(new Set())
-  const paths = useLoaded((signal) => readPaths(open.id, signal), [open.id], version)
+  const paths = useLoaded((signal) => readPaths(open.id, signal), [open.id], lastChange)
   const shownPaths = (paths.value ?? []).filter((path) => openedPaths.has(path) || commentedPaths.has(path))
   const names = shownPaths.join('\0')
   const contents = useLoaded(
     async (signal) => ({ names, byPath: await readAll(open, shownPaths, signal) }),
     [open.id, names],
-    version,
+    lastChange,
   )
   const rows = useMemo(() => {
     const shownSet = new Set(shownPaths)

@@ -6,6 +6,7 @@ import { moment } from '../parts/amounts.ts'
 import { Blank } from '../parts/blank.tsx'
 import { WhenLoaded, useLoaded } from '../parts/loaded.tsx'
 import { notify } from '../parts/notices.tsx'
+import { minute } from '../parts/now.ts'
 import { texts } from '../state/preferences.ts'
 import { addressOf } from '../state/route.ts'
 import { client, may } from '../state/session.ts'
@@ -20,6 +21,7 @@ export function Webhooks() {
   const lists = useLoaded(
     async (signal) => ({ failing: await listStates(true, signal), others: await listStates(false, signal) }),
     [version],
+    minute.value,
   )
   const again = () => setVersion((before) => before + 1)
   return (

@@ -1,5 +1,5 @@
 /** What happens in all conversations: one connection to the firehose, and the lists that it keeps up to date. */
-import { computed, effect, signal } from '@preact/signals'
+import { computed, effect, signal, untracked } from '@preact/signals'
 import type { EventOf, EventType } from '../../contract/events/event.ts'
 import type { WaitingRequest, WaitingRequests } from '../../contract/request.ts'
 import { KINDS_FOR_PEOPLE } from '../../contract/requests/request-forms.ts'
@@ -85,8 +85,12 @@ export async function followServer(signal: AbortSignal): Promise<void> {
   const readCounts = bundle(async () => void (countVersion.value += 1), signal, COUNT_PAUSE_MS)
   // This also reads before there is a connection. What happens between the two readings is in the second one.
   const stopReading = effect(() => {
-    if (connections.value > 0) readCounts()
-    readRequests()
+    const isConnected = connections.value > 0
+    // What these read and change is no reason to read it all once more.
+    untracked(() => {
+      if (isConnected) readCounts()
+      readRequests()
+    })
   })
   try {
     while (!signal.aborted) {

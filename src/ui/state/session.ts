@@ -28,6 +28,9 @@ export const lostSince = signal<number | undefined>(undefined)
 /** Grows each time that a connection to the firehose has opened: what was read before it may be out of date. */
 export const connections = signal(0)
 
+/** Grows each time that a connection that was lost, or could not be made, is there. */
+export const recoveries = signal(0)
+
 /** The first frame of a connection says that it has opened. */
 function withNotice(source: StreamSource): StreamSource {
   return async function* (request) {
@@ -35,6 +38,7 @@ function withNotice(source: StreamSource): StreamSource {
     for await (const frame of source(request)) {
       if (request.path === '/firehose' && !isOpen) {
         isOpen = true
+        if (connections.value > 0 || lostSince.value !== undefined) recoveries.value += 1
         lostSince.value = undefined
         connections.value += 1
       }
