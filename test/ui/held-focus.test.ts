@@ -125,6 +125,33 @@ test('a request of a conversation stays where it is while it has the focus, and 
   await page.context().close()
 })
 
+test('a message whose sending ends late takes the focus from no request, and gives it back where it was lost', async () => {
+  const id = await ask('focused')
+  const { page } = await openTab(browser, stage.server.url, { hash: `#/c/${id}` })
+  await cards(page).waitFor()
+  let answer = Promise.withResolvers<void>()
+  await page.route('**/messages', async (route) => {
+    await answer.promise
+    await route.fulfill({ status: 202, json: {} })
+  })
+  const sendSlowly = async (text: string, meanwhile: () => Promise<unknown>) => {
+    answer = Promise.withResolvers()
+    await page.fill('.composer textarea', text)
+    await page.click('.composer button')
+    await page.waitForSelector('.composer button:disabled')
+    await meanwhile()
+    answer.resolve()
+    await expect.poll(() => page.inputValue('.composer textarea')).toBe('')
+    await frames(page)
+  }
+  await sendSlowly('wait', () => cards(page).focus())
+  expect((await placeOf(cards(page))).hasFocus).toBe(true)
+  await sendSlowly('again', async () => {})
+  expect(await page.evaluate(`document.activeElement.matches('.composer textarea')`)).toBe(true)
+  await deleteAll([id])
+  await page.context().close()
+})
+
 /** Lets the time of the page go by in small steps until the condition holds. Returns the milliseconds. */
 async function timeUntil(page: Page, holds: () => Promise<boolean>): Promise<number> {
   for (let ms = 0; ; ms += STEP_MS) {

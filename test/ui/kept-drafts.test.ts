@@ -9,7 +9,10 @@ let browser: Browser
 let stage: Stage
 beforeAll(async () => {
   browser = await openBrowser()
-  stage = await setStage({ replies: [{ turns: [{ text: 'Hello there.' }] }] }, {})
+  const options = ['Staging', 'Production'].map((label) => ({ label, description: `to ${label}` }))
+  const questions = [{ question: 'Where to?', header: 'Target', options }]
+  const turns = [{ calls: [{ name: 'AskUserQuestion', arguments: { questions } }] }, { text: 'It is there.' }]
+  stage = await setStage({ replies: [{ turns }] }, {})
 })
 afterAll(async () => {
   await browser.close()
@@ -61,6 +64,24 @@ test('who goes elsewhere while an agent is started stays there, and what is type
   await goTo(page, '#/new')
   expect(await page.inputValue('[name=message]')).toBe(', and more')
   expect(await page.isEnabled('button:has-text("Start")')).toBe(true)
+  await page.context().close()
+})
+
+test('an answer that a person has begun is there on each screen that shows the question', async () => {
+  const id = await stage.create({ title: 'asks', tools: ['AskUserQuestion'] })
+  await stage.server.call('POST', `/conversations/${id}/messages`, { message: 'go', run: true })
+  const { page } = await openTab(browser, stage.server.url)
+  const other = page.getByLabel('Another answer')
+  await other.fill('to a third place')
+  await page.click('[data-request] a:has-text("asks")')
+  await page.waitForSelector('.conversation [data-request]')
+  expect(await other.inputValue()).toBe('to a third place')
+  await goTo(page, '#/')
+  expect(await other.inputValue()).toBe('to a third place')
+  await page.click('[data-request] button:has-text("Answer"):enabled')
+  await page.waitForSelector('text=No agent needs you')
+  const [{ answer }] = await stage.events(id, 'types=RequestAnswered')
+  expect(JSON.stringify(answer)).toContain('to a third place')
   await page.context().close()
 })
 

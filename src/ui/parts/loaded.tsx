@@ -11,11 +11,7 @@ type Reading<T> = { readonly value?: T | undefined; readonly fault?: string | un
  * have changed: it is read again when it has been read, however often that happens. So is all that was read before the
  * connection was lost.
  */
-export function useLoaded<T>(
-  read: (signal: AbortSignal) => Promise<T>,
-  keys: readonly unknown[],
-  changes?: number,
-) {
+export function useLoaded<T>(read: (signal: AbortSignal) => Promise<T>, keys: readonly unknown[], changes?: number) {
   const version = `${changes} ${recoveries.value}`
   const [reading, setReading] = useState<Reading<T>>({})
   const [attempt, setAttempt] = useState(0)

@@ -6,6 +6,7 @@ import type { OpenRequest, OpenRequestOf } from '../../contract/request.ts'
 import type { KindOfForm } from '../../contract/requests/request-forms.ts'
 import { decide, decisionOf, hasForm, titleOfRequest } from '../../contract/requests/request-forms.ts'
 import type { AskedQuestion } from '../../contract/values/question.ts'
+import { begunAnswer, keepAnswer } from '../state/begun-answers.ts'
 import { refreshRequests } from '../state/live.ts'
 import { singleKeys, texts } from '../state/preferences.ts'
 import { client, may, messageOf, ownProfiles } from '../state/session.ts'
@@ -174,7 +175,7 @@ type OpenForm = OpenRequestOf<KindOfForm<'questions'>>
 
 function Questions({ request, send, canSend }: Answering & { readonly request: OpenForm }) {
   const { questions } = request.payload
-  const [chosenLabels, setChosen] = useState<Readonly<Record<number, readonly string[]>>>({})
+  const chosenLabels = begunAnswer(request.request_id)
   if (!may('write'))
     return (
       <>
@@ -203,7 +204,7 @@ function Questions({ request, send, canSend }: Answering & { readonly request: O
           question={question}
           hasKeys={index === 0}
           chosen={chosenLabels[index] ?? []}
-          choose={(labels) => setChosen({ ...chosenLabels, [index]: labels })}
+          choose={(labels) => keepAnswer(request.request_id, { ...chosenLabels, [index]: labels })}
         />
       ))}
       <div class="actions">

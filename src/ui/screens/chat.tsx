@@ -176,8 +176,15 @@ function Composer({ open }: { readonly open: OpenConversation }) {
   useEffect(() => {
     if (area.current) fitToText(area.current)
   }, [text])
-  const post = () =>
-    draft.send((sentText, options) => open.handle.send(sentText, options)).finally(() => area.current?.focus())
+  const post = async () => {
+    try {
+      await draft.send((sentText, options) => open.handle.send(sentText, options))
+    } finally {
+      // A button that is disabled loses the focus. Who has gone elsewhere meanwhile, as to a request, stays there.
+      const { activeElement, body } = document
+      if (activeElement === body || area.current?.form?.contains(activeElement)) area.current?.focus()
+    }
+  }
   return (
     <form class="composer column" onSubmit={(event) => (event.preventDefault(), attempt(post))}>
       <textarea

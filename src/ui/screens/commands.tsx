@@ -1,32 +1,32 @@
 /** Commands of people in the workdir of a conversation, and the processes that run there. */
-import { useState } from 'preact/hooks'
+import { useEffect, useState } from 'preact/hooks'
 import { Action } from '../parts/action.tsx'
 import { attempt } from '../parts/notices.tsx'
 import { useLastChange } from '../parts/last-change.ts'
 import { WhenLoaded, useLoaded } from '../parts/loaded.tsx'
 import { Output } from '../parts/output.tsx'
 import type { OpenConversation } from '../state/conversation.ts'
+import { commandDraftOf } from '../state/message-draft.ts'
 import { texts } from '../state/preferences.ts'
 import { duration, moment } from '../parts/amounts.ts'
 import { short, visible } from '../text/visible.ts'
 
 export function Commands({ open }: { readonly open: OpenConversation }) {
   const { runCommand, command: label } = texts.value
-  const [command, setCommand] = useState('')
+  const draft = commandDraftOf(open.id)
+  const command = draft.text.value
   const [outcome, setOutcome] = useState<string>()
-  const [isBusy, setBusy] = useState(false)
   const [version, setVersion] = useState(0)
+  useEffect(() => draft.follow(), [draft])
   const run = async () => {
-    setBusy(true)
     setOutcome(undefined)
     try {
-      const { stdout, stderr, exit_code, status } = await open.handle.commands.run({ command, session_id: 'api' })
+      const { stdout, stderr, exit_code, status } = await draft.send((text, options) =>
+        open.handle.commands.run({ command: text, session_id: 'api' }, options),
+      )
       const end = exit_code === null || exit_code === undefined ? status : `exit ${exit_code}`
       setOutcome(`${stdout}${stderr}\n[${end}]`)
-      // What was typed meanwhile is the next one.
-      setCommand((before) => (before === command ? '' : before))
     } finally {
-      setBusy(false)
       setVersion((before) => before + 1)
     }
   }
@@ -38,9 +38,9 @@ export function Commands({ open }: { readonly open: OpenConversation }) {
           aria-label={label}
           placeholder={label}
           value={command}
-          onInput={({ currentTarget }) => setCommand(currentTarget.value)}
+          onInput={({ currentTarget }) => draft.write(currentTarget.value)}
         />
-        <button type="submit" class="primary" disabled={isBusy || !/\S/.test(command)}>
+        <button type="submit" class="primary" disabled={draft.isSending.value || !/\S/.test(command)}>
           {runCommand}
         </button>
       </form>

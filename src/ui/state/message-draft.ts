@@ -11,6 +11,9 @@ const drafts = new Map<string, MessageDraft>()
 
 export const newMessageDraft = () => messageDraftOf('new')
 
+/** A command that a person runs is written in the same way. */
+export const commandDraftOf = (conversationId: string) => messageDraftOf(`command ${conversationId}`)
+
 export function messageDraftOf(conversationId: string): MessageDraft {
   const draft = drafts.get(conversationId) ?? new MessageDraft(conversationId)
   drafts.set(conversationId, draft)
