@@ -124,7 +124,7 @@ test('a person sees what an agent does, writes a message that waits, takes it ba
   const { page, misdeeds } = await openTab(browser, stage.server.url, { hash: `#/c/${id}` })
   await page.fill('.composer textarea', 'wait')
   await page.keyboard.press('Control+Enter')
-  await page.waitForSelector('.meta:has-text("Bash: sleep 600, ")')
+  await page.waitForSelector('.meta:has-text("Bash: sleep 600 · ")')
   await page.fill('.composer textarea', 'and then this')
   // The message before is sent.
   await page.waitForSelector('.composer button:enabled')

@@ -94,7 +94,7 @@ test('a request and the end of a run are shown once, whatever the number of tabs
   expected.push('fail | The agent: failed')
   await expect.poll(() => notices).toEqual(expected)
   const id = await ask('asks')
-  expected.push('asks | Permission: Bash')
+  expected.push('asks | Permission: Bash touch made')
   await expect.poll(() => notices).toEqual(expected)
   for (const tab of tabs) await expect.poll(() => tab.title()).toContain('(1)')
   await stage.server.call('DELETE', `/conversations/${id}`)
@@ -103,6 +103,22 @@ test('a request and the end of a run are shown once, whatever the number of tabs
   expected.push('last | The agent: finished')
   await expect.poll(() => notices).toEqual(expected)
   await tabs[0].context().close()
+})
+
+test('two agents that end in the same way are both announced', async () => {
+  const { page } = await openTab(browser, stage.server.url)
+  const words: string[] = []
+  await page.exposeFunction('announced', (text: string) => void words.push(text.trim()))
+  await page.evaluate(`{
+    const place = document.querySelector('p.unseen')
+    new MutationObserver(() => announced(place.textContent)).observe(place, { characterData: true, childList: true, subtree: true })
+  }`)
+  for (const title of ['first', 'second']) {
+    await run('hello', { title })
+    const expected = Array.from({ length: title === 'first' ? 1 : 2 }, () => 'The agent: finished')
+    await expect.poll(() => words).toEqual(expected)
+  }
+  await page.context().close()
 })
 
 test('nothing is shown of a muted conversation, and without content only that something happened', async () => {

@@ -35,10 +35,19 @@ test('a person sees which runs are at work and which wait, and streams that are 
   const other = await openTab(browser, stage.server.url)
   await expect.poll(() => factsOf(page)).toMatch(/Open streams\s+2$/)
   await other.page.context().close()
-  const [, waiting] = ids
+  const [working, waiting] = ids
   await goTo(page, '#/')
   await page.waitForSelector('h2:text-is("1 agent is at work, 1 waits for a place")')
   expect(await page.locator('.summary .word').allInnerTexts()).toEqual(expect.arrayContaining(['Queued', 'Running']))
+  await page.route(`**/conversations/${working}`, async (route) => {
+    const response = await route.fetch()
+    const view = (await response.json()) as object
+    await route.fulfill({ response, json: { ...view, cost_usd: 0.31, context: { used: 40, size: 200 } } })
+  })
+  await goTo(page, `#/c/${working}`)
+  await expect
+    .poll(() => page.innerText('.head .meta'))
+    .toMatch(/^Bash: sleep 600\s+· .+ · \$0\.31 · 20 % of the context used$/)
   await goTo(page, `#/c/${waiting}`)
   await page.waitForSelector('.head .status:has-text("Queued")')
   await page.waitForSelector('.said.user')

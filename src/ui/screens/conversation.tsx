@@ -79,15 +79,35 @@ export function Conversation({ id }: { readonly id: string }) {
   )
 }
 
-/** What the agent does now. */
-function doingIn(open: OpenConversation): string | undefined {
+type Doing = { readonly what: string; readonly ms?: number }
+
+/** What the agent does now, and for how long. */
+function doingIn(open: OpenConversation): Doing | undefined {
   const { status, queued } = open.view.value ?? {}
   if (status !== 'running' || queued || open.isBehind.value) return undefined
   const call = open.rows.value.findLast((row) => row.kind === 'call' && !row.result)
-  if (call?.kind !== 'call') return texts.value.thinking
+  if (call?.kind !== 'call') return { what: texts.value.thinking }
   const { name, input, timestamp } = call.use
-  const passedMs = Math.max(0, now.value - Date.parse(timestamp))
-  return `${visible(name)}: ${short(titleOf(name, input), 80)}, ${duration(passedMs)}`
+  const ms = Math.max(0, now.value - Date.parse(timestamp))
+  return { what: `${visible(name)}: ${short(titleOf(name, input), 80)}`, ms }
+}
+
+/** What comes first stays on a small screen. */
+function Facts({ open }: { readonly open: OpenConversation }) {
+  const { llm_config, context, cost_usd } = open.view.value ?? {}
+  const doing = doingIn(open)
+  const share = context?.size ? `${Math.round((100 * context.used) / context.size)} %` : undefined
+  const amounts = [
+    doing?.ms !== undefined && duration(doing.ms),
+    cost_usd !== undefined && cost(cost_usd),
+    share && texts.value.context(share),
+  ].filter(Boolean)
+  return (
+    <p class="meta quiet">
+      <span>{doing?.what ?? short(llm_config?.model ?? '', 60)}</span>
+      {amounts.length > 0 && <span class="number"> · {amounts.join(' · ')}</span>}
+    </p>
+  )
 }
 
 /** Scrolls to the open tab: the tabs are wider than a small screen. */
@@ -96,14 +116,8 @@ function showTab(link: HTMLElement | null): void {
 }
 
 function Head({ open, tab }: { readonly open: OpenConversation; readonly tab: Tab }) {
-  const { untitled, context, pause, run } = texts.value
+  const { untitled, pause, run } = texts.value
   const view = open.view.value
-  const share = view?.context.size ? `${Math.round((100 * view.context.used) / view.context.size)} %` : undefined
-  const facts = [
-    view?.llm_config.model && short(view.llm_config.model, 60),
-    share && context(share),
-    view?.cost_usd !== undefined && cost(view.cost_usd),
-  ]
   return (
     <header class="head column">
       <div class="top">
@@ -118,7 +132,7 @@ function Head({ open, tab }: { readonly open: OpenConversation; readonly tab: Ta
         )}
         {may('write') && view?.status === 'paused' && <Action act={() => open.handle.run()}>{run}</Action>}
       </div>
-      <p class="meta quiet">{doingIn(open) ?? facts.filter(Boolean).join(' · ')}</p>
+      <Facts open={open} />
       <nav class="tabs" aria-label={short(view?.title ?? untitled)}>
         {TABS.filter(isAllowed).map((name) => (
           <a

@@ -1,5 +1,6 @@
 /** How a person who looks elsewhere learns that an agent needs them: the title, the icon, and notifications on wish. */
 import { effect, untracked } from '@preact/signals'
+import { titleOf } from '../../contract/events/call-title.ts'
 import type { WaitingRequest } from '../../contract/request.ts'
 import { decisionOf, hasForm, titleOfRequest } from '../../contract/requests/request-forms.ts'
 import { short, visible } from '../text/visible.ts'
@@ -82,7 +83,8 @@ function notifyUnlessMuted(
 }
 
 function questionOf(request: WaitingRequest['request']): string {
-  if (hasForm(request, 'calls')) return request.payload.tool_uses.map(({ name }) => name).join(', ')
+  if (hasForm(request, 'calls'))
+    return request.payload.tool_uses.map(({ name, input }) => `${name} ${titleOf(name, input)}`.trim()).join(', ')
   if (hasForm(request, 'questions')) return request.payload.questions.map(({ question }) => question).join(' ')
   return hasForm(request, 'decision') ? decisionOf(request).short : ''
 }

@@ -61,11 +61,14 @@ export function onRunEnd(listener: (end: EndedRun) => void): () => void {
 /** What a screen reader says once. */
 export const announcement = signal('')
 
+/** The same words once more are a change that a screen reader says, too: two agents may end in the same way. */
+const announce = (text: string) => void (announcement.value = text === announcement.peek() ? `${text}\u00A0` : text)
+
 /** An agent that has answered is idle: for who waited for it, it has finished. */
 function noticeStatus({ id, conversation_id, status, previous_status }: EventOf<'StatusUpdate'>): void {
   const { status: words, agentEnded } = texts.value
   const now = status === 'idle' ? 'finished' : status
-  if (previous_status === 'running') announcement.value = agentEnded(words[now])
+  if (previous_status === 'running') announce(agentEnded(words[now]))
   if (now !== 'finished' && now !== 'error') return
   if (previous_status !== 'running' && !previous_status.startsWith('waiting')) return
   for (const listener of endListeners) listener({ id, conversation_id, status: now })
