@@ -61,6 +61,29 @@ test('a message that is written in two tabs is the same one in both', async () =
   await deleteAll([id])
 })
 
+test('what is written in one tab while another one sends the beginning of it stays', async () => {
+  const id = await stage.create({ title: 'sent from one of two tabs' })
+  const { page } = await openTab(browser, stage.server.url, { hash: `#/c/${id}` })
+  const other = await page.context().newPage()
+  await other.goto(`${stage.server.url}/ui/#/c/${id}`)
+  const isSent = Promise.withResolvers<void>()
+  await page.route('**/messages', async (route) => {
+    await isSent.promise
+    await route.continue()
+  })
+  const [mine, theirs] = [page.locator('.composer textarea'), other.locator('.composer textarea')]
+  await mine.fill('first')
+  await expect.poll(() => theirs.inputValue()).toBe('first')
+  await page.click('.composer button')
+  await page.waitForSelector('.composer button:disabled')
+  await theirs.fill('first, and second')
+  await expect.poll(() => mine.inputValue()).toBe('first, and second')
+  isSent.resolve()
+  for (const field of [mine, theirs]) await expect.poll(() => field.inputValue()).toBe(', and second')
+  await page.context().close()
+  await deleteAll([id])
+})
+
 test('a long list has nothing that was deleted while there was no connection', async () => {
   const ids = await Promise.all(Array.from({ length: 130 }, (_, place) => stage.create({ title: `row ${place}` })))
   const { page } = await openTab(browser, stage.server.url, { hash: '#/conversations' })

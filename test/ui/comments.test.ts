@@ -10,7 +10,7 @@ import { rowsOfFile } from '../../src/ui/state/diff-lines.ts'
 import type { Stage } from '../support/agent.ts'
 import { bash, setStage } from '../support/agent.ts'
 import { until } from '../support/until.ts'
-import { openBrowser, openTab } from './browser.ts'
+import { goTo, openBrowser, openTab } from './browser.ts'
 
 let browser: Browser
 let stage: Stage
@@ -138,6 +138,27 @@ test('comments that are written or changed while others are sent stay', async ()
   await page.waitForSelector('.composer')
   expect(await lastMessage(id)).toContain('b.txt:2\n> TWO\n\nchanged meanwhile')
   expect(await page.evaluate(`Object.keys(localStorage).filter((name) => name.startsWith('draft'))`)).toEqual([])
+  await runEnded(id)
+  await page.context().close()
+})
+
+test('a comment that another tab writes while the screen of the sent ones is left stays', async () => {
+  const { id, page } = await openChanges()
+  await comment(page, '+TWO', 'sent')
+  const other = await page.context().newPage()
+  await other.goto(page.url())
+  const arrived = Promise.withResolvers<void>()
+  await page.route('**/messages', async (route) => {
+    await arrived.promise
+    await route.continue()
+  })
+  await page.click('text=Send 1 comment')
+  await goTo(page, '#/')
+  await comment(other, '-four', 'of the other tab')
+  await other.waitForSelector('text=Send 2 comments')
+  arrived.resolve()
+  await other.waitForSelector('text=Send 1 comment')
+  expect(await rowOf(other, '-four').locator('textarea').inputValue()).toBe('of the other tab')
   await runEnded(id)
   await page.context().close()
 })

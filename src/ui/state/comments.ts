@@ -38,7 +38,8 @@ export class Comments {
   /** Removes what was sent. A comment that was changed since stays. */
   remove(sentComments: readonly LineComment[]): void {
     const sentKeys = new Set(sentComments.map(wholeKeyOf))
-    this.#write(this.#all.peek().filter((comment) => !sentKeys.has(wholeKeyOf(comment))))
+    // Nobody has followed the other tabs since this screen was left.
+    this.#write(storedComments(this.#name).filter((comment) => !sentKeys.has(wholeKeyOf(comment))))
   }
 
   #write(all: readonly LineComment[]): void {

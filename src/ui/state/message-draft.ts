@@ -38,7 +38,7 @@ class MessageDraft {
   }
 
   read(): void {
-    if (!this.isSending.peek()) this.#show(rememberedValue(draftOf(this.#id)) ?? '')
+    this.#show(rememberedValue(draftOf(this.#id)) ?? '')
   }
 
   write(text: string): void {
