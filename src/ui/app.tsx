@@ -2,6 +2,7 @@
 import { useEffect, useLayoutEffect, useState } from 'preact/hooks'
 import { Dialogs } from './parts/dialogs.tsx'
 import type * as ConversationModule from './screens/conversation.tsx'
+import { Guarded } from './parts/guarded.tsx'
 import { useLoaded, WhenLoaded } from './parts/loaded.tsx'
 import { Notices } from './parts/notices.tsx'
 import { Costs } from './screens/costs.tsx'
@@ -98,7 +99,9 @@ function Frame() {
           </p>
         )}
         {isOutdated.value && <NewVersion />}
-        <Screen />
+        <Guarded key={route.value.path.slice(0, 2).join('/')}>
+          <Screen />
+        </Guarded>
       </main>
       <p class="unseen" role="status">
         {announcement.value}

@@ -70,7 +70,7 @@ test('a page whose key is revoked shows the form, and the next login sees nothin
   const { page } = await openTab(browser, stage.server.url, { key: admin.key })
   await page.waitForSelector('[data-request]')
   await stage.server.call('DELETE', `/keys/${admin.id}`)
-  await page.waitForSelector('[name=password]')
+  await page.waitForSelector('form:has([name=password]) >> text=Your login has ended')
   // The list of the next login never comes.
   await page.route('**/requests?*', () => {})
   await logIn(page, limited.key)

@@ -10,6 +10,7 @@ import {
 } from '@tanstack/virtual-core'
 import type { ComponentChildren } from 'preact'
 import { useLayoutEffect, useReducer, useRef, useState } from 'preact/hooks'
+import { Guarded } from './guarded.tsx'
 import { useHeldRow } from './held-row.ts'
 
 type Props<Row> = {
@@ -187,7 +188,7 @@ function PlacedRow({ index, start, measure, isRow, children }: PlacedProps) {
       ref={measure}
       style={{ transform: `translateY(${start}px)` }}
     >
-      {children}
+      <Guarded>{children}</Guarded>
     </div>
   )
 }

@@ -2,10 +2,10 @@
 import { useState } from 'preact/hooks'
 import { textIn } from '../parts/fields.ts'
 import { texts } from '../state/preferences.ts'
-import { logIn, messageOf } from '../state/session.ts'
+import { hasEnded, logIn, messageOf } from '../state/session.ts'
 
 export function Login({ fault: first }: { readonly fault: string | undefined }) {
-  const { logIn: label, key, keyHint, readOnly, user } = texts.value
+  const { logIn: label, key, keyHint, loginEnded, readOnly, user } = texts.value
   const [fault, setFault] = useState(first)
   const [isBusy, setBusy] = useState(false)
   const submit = async (event: SubmitEvent & { readonly currentTarget: HTMLFormElement }) => {
@@ -36,6 +36,7 @@ export function Login({ fault: first }: { readonly fault: string | undefined }) 
           <input type="checkbox" name="reader" /> {readOnly}
         </label>
         <p class="quiet">{keyHint}</p>
+        {hasEnded.value && !fault && <p role="status">{loginEnded}</p>}
         {fault && (
           <p class="fault" role="alert">
             {fault}

@@ -22,6 +22,9 @@ export const session = signal<PageSession | undefined>(undefined)
 /** The server serves the page at `ui/`. */
 const BASE_URL = new URL('..', location.origin + location.pathname).href
 
+/** Whether a login of this page has ended without its person. */
+export const hasEnded = signal(false)
+
 /** The time since when there is no connection to the firehose, milliseconds; undefined while there is one. */
 export const lostSince = signal<number | undefined>(undefined)
 
@@ -253,6 +256,9 @@ export const may = (scope: KeyScope): boolean => session.value?.me.scopes.includ
 
 /** Returns what a person reads about a request that failed. A refused key ends the session. */
 export function messageOf(error: unknown): string {
-  if (isRefused(error)) forget()
+  if (isRefused(error)) {
+    hasEnded.value ||= session.peek() !== undefined
+    forget()
+  }
   return visible(error instanceof Error ? error.message : String(error))
 }

@@ -26,6 +26,8 @@ export const ENGLISH = {
   lost: (since: string) => `No connection since ${since}. Trying again …`,
   newVersion: 'The server has a new version of this page.',
   reload: 'Load it',
+  notShown: 'This page cannot show what the server says here. Load the newest one.',
+  loginEnded: 'Your login has ended. What you were writing is kept for you.',
   loading: 'Loading …',
   empty: 'Nothing here',
   retry: 'Try again',

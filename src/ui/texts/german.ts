@@ -27,6 +27,8 @@ export const GERMAN: Texts = {
   user: 'Benutzer',
   lost: (since) => `Keine Verbindung seit ${since}. Neuer Versuch läuft …`,
   newVersion: 'Der Server hat eine neue Version dieser Seite.',
+  notShown: 'Diese Seite kann nicht zeigen, was der Server hier sagt. Laden Sie die neueste.',
+  loginEnded: 'Ihre Anmeldung ist beendet. Was Sie geschrieben haben, bleibt für Sie erhalten.',
   reload: 'Laden',
   loading: 'Lädt …',
   empty: 'Hier ist nichts',
