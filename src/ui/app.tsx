@@ -2,7 +2,7 @@
 import { useEffect, useLayoutEffect, useState } from 'preact/hooks'
 import { Dialogs } from './parts/dialogs.tsx'
 import type * as ConversationModule from './screens/conversation.tsx'
-import { Guarded } from './parts/guarded.tsx'
+import { ErrorBoundary } from './parts/error-boundary.tsx'
 import { useLoaded, WhenLoaded } from './parts/loaded.tsx'
 import { Notices } from './parts/notices.tsx'
 import { Costs } from './screens/costs.tsx'
@@ -99,9 +99,9 @@ function Frame() {
           </p>
         )}
         {isOutdated.value && <NewVersion />}
-        <Guarded key={route.value.path.slice(0, 2).join('/')}>
+        <ErrorBoundary key={route.value.path.slice(0, 2).join('/')}>
           <Screen />
-        </Guarded>
+        </ErrorBoundary>
       </main>
       <p class="unseen" role="status">
         {announcement.value}

@@ -10,7 +10,7 @@ import {
 } from '@tanstack/virtual-core'
 import type { ComponentChildren } from 'preact'
 import { useLayoutEffect, useReducer, useRef, useState } from 'preact/hooks'
-import { Guarded } from './guarded.tsx'
+import { ErrorBoundary } from './error-boundary.tsx'
 import { useHeldRow } from './held-row.ts'
 
 type Props<Row> = {
@@ -188,7 +188,7 @@ function PlacedRow({ index, start, measure, isRow, children }: PlacedProps) {
       ref={measure}
       style={{ transform: `translateY(${start}px)` }}
     >
-      <Guarded>{children}</Guarded>
+      <ErrorBoundary>{children}</ErrorBoundary>
     </div>
   )
 }

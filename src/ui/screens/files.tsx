@@ -21,18 +21,7 @@ export function Files({ open }: { readonly open: OpenConversation }) {
   const [file, setFile] = useState<ListedFile>()
   const [version, setVersion] = useState(0)
   const [q, setQ] = useState('')
-  const words = q.trim()
-  const lastChange = useLastChange(open)
-  // Who has scrolled through several pages would lose the place.
-  const isLong = useRef(false)
-  const list = useLoaded(
-    (signal) =>
-      words === '' ? listIn(open, { path: folder }, signal) : findIn(open, { q: words, path: folder }, signal),
-    [open.id, folder, version, words],
-    isLong.current ? undefined : lastChange,
-  )
-  isLong.current = list.value?.next !== undefined
-  const { page, more } = useFurtherPages(list.value, (before) => listIn(open, { path: folder, page_id: before.next }))
+  const { list, page, more } = useFiles(open, { folder, words: q.trim(), version })
   const send = async (files: readonly File[]) => {
     await open.handle.files.upload(
       files.map((content) => ({ name: content.name, content })),
@@ -95,6 +84,24 @@ export function Files({ open }: { readonly open: OpenConversation }) {
       />
     </div>
   )
+}
+
+type FileQuery = { readonly folder: string; readonly words: string; readonly version: number }
+
+/** Reads the files of a directory, or those that have these words in their names. */
+function useFiles(open: OpenConversation, { folder, words, version }: FileQuery) {
+  const lastChange = useLastChange(open)
+  // Who has scrolled through several pages would lose the place.
+  const isLong = useRef(false)
+  const list = useLoaded(
+    (signal) =>
+      words === '' ? listIn(open, { path: folder }, signal) : findIn(open, { q: words, path: folder }, signal),
+    [open.id, folder, version, words],
+    isLong.current ? undefined : lastChange,
+  )
+  isLong.current = list.value?.next !== undefined
+  const { page, more } = useFurtherPages(list.value, (before) => listIn(open, { path: folder, page_id: before.next }))
+  return { list, page, more }
 }
 
 function UploadButton({ send }: { readonly send: (files: readonly File[]) => Promise<void> }) {

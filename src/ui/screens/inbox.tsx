@@ -1,7 +1,7 @@
 /** What needs a person, the oldest first, and what else goes on. */
 import type { ConversationSummary } from '../../contract/conversations/summary.ts'
 import { useLoaded, WhenLoaded } from '../parts/loaded.tsx'
-import { Guarded } from '../parts/guarded.tsx'
+import { ErrorBoundary } from '../parts/error-boundary.tsx'
 import { Blank } from '../parts/blank.tsx'
 import { cost } from '../parts/amounts.ts'
 import { minute } from '../parts/now.ts'
@@ -34,14 +34,14 @@ export function Inbox() {
         </Blank>
       )}
       {requests?.map(({ conversation_id, title, user_id, request }) => (
-        <Guarded key={request.request_id}>
+        <ErrorBoundary key={request.request_id}>
           <RequestCard conversationId={conversation_id} request={request}>
             <a class="plain" href={addressOf('c', conversation_id)}>
               {short(title ?? untitled)}
             </a>
             {user_id !== undefined && <span class="quiet">{short(user_id)}</span>}
           </RequestCard>
-        </Guarded>
+        </ErrorBoundary>
       ))}
       <AtWork />
     </section>
@@ -77,9 +77,9 @@ function AtWork() {
             <div class="rows" role="list">
               {items.map((summary) => (
                 <div role="listitem" key={summary.id}>
-                  <Guarded>
+                  <ErrorBoundary>
                     <SummaryRow summary={summary} />
-                  </Guarded>
+                  </ErrorBoundary>
                 </div>
               ))}
             </div>

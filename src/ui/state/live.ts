@@ -89,7 +89,7 @@ export async function followServer(signal: AbortSignal): Promise<void> {
   // This also reads before there is a connection. What happens between the two readings is in the second one.
   const stopReading = effect(() => {
     const isConnected = connections.value > 0
-    // What these read and change is no reason to read it all once more.
+    // A change of what these read does not begin all of this once more.
     untracked(() => {
       if (isConnected) readCounts()
       readRequests()

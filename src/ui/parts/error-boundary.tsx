@@ -3,7 +3,7 @@ import type { ComponentChildren } from 'preact'
 import { useErrorBoundary } from 'preact/hooks'
 import { texts } from '../state/preferences.ts'
 
-export function Guarded({ children }: { readonly children: ComponentChildren }) {
+export function ErrorBoundary({ children }: { readonly children: ComponentChildren }) {
   const [error] = useErrorBoundary((error: unknown) => reportError(error))
   if (error === undefined) return <>{children}</>
   return (
