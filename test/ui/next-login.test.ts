@@ -138,6 +138,32 @@ test('what somebody has chosen is there again when they log in again, also after
   await page.context().close()
 })
 
+test('what belongs to who logs out is gone, and the language, the look and other servers of the host keep theirs', async () => {
+  const id = await stage.create({ title: 'left' })
+  const { page } = await openTab(browser, stage.server.url, { hash: `#/c/${id}` })
+  await page.fill('.composer textarea', 'a draft')
+  await goTo(page, `#/c/${id}/settings`)
+  await page.getByLabel('Do not notify me').check()
+  await goTo(page, '#/settings')
+  await page.getByLabel('Look').selectOption('dark')
+  await page.getByLabel('Language').selectOption('de')
+  await page.evaluate(`localStorage.setItem('login /elsewhere/', 'of another server')`)
+  const ended = page.waitForResponse((response) => response.request().method() === 'DELETE')
+  await page.click('text=Abmelden')
+  expect((await ended).status()).toBe(204)
+  await page.waitForSelector('[name=password]')
+  expect(await stored(page)).toEqual({
+    language: 'de',
+    look: 'dark',
+    'single-keys': 'on',
+    writer: expect.any(String),
+    'login /elsewhere/': 'of another server',
+  })
+  await page.reload()
+  await page.waitForSelector('button:has-text("Anmelden")')
+  await page.context().close()
+})
+
 test('a page that is loaded for somebody else has not read the values of the one before', async () => {
   const [mine, theirs] = [await makeKey({}), await makeKey({})]
   const id = await stage.create({ title: 'muted by one' })

@@ -22,8 +22,8 @@ type LoginRouteDeps = {
   readonly refuseKey: RefuseKey
 }
 
-/** What the page keeps, drafts among them, belongs to the login. Cookies of the host belong to other servers, too. */
-const CLEAR = '"cache", "storage"'
+/** Cookies and storage of the host belong to other servers, too: the page removes what it has kept for the login. */
+const CLEAR = '"cache"'
 
 const ByLoginId = z.strictObject({ login_id: z.uuid().toLowerCase() })
 

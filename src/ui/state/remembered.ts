@@ -57,7 +57,8 @@ const DRAFT = 'draft '
 
 export const draftOf = (id: string) => DRAFT + id
 
-export const forgetDrafts = (): void => forget((name) => name.startsWith(DRAFT))
+/** Forgets all that belongs to the person, drafts among them. */
+export const forgetAll = (): void => forget((name) => !OF_BROWSER.includes(name))
 
 /**
  * Values belong to who has logged in: those of somebody else are forgotten. Returns whether there were any, which this page
@@ -67,7 +68,7 @@ export function keepValuesOf(nextOwner: string): boolean {
   const formerOwner = rememberedValue(OWNER)
   owner = nextOwner
   if (formerOwner === nextOwner) return false
-  forget((name) => !OF_BROWSER.includes(name))
+  forgetAll()
   remember(OWNER, nextOwner)
   return formerOwner !== undefined
 }

@@ -6,7 +6,7 @@ import type { ReplyOf, StreamSource } from '../../client/client.ts'
 import type { Scope as KeyScope } from '../../contract/key.ts'
 import { LOGIN_VALUE_NAME } from '../../contract/values/login-value.ts'
 import { visible } from '../text/visible.ts'
-import { forgetDrafts, keepNoValues, keepValuesOf, onOtherTab, remember, rememberedValue } from './remembered.ts'
+import { forgetAll, keepNoValues, keepValuesOf, onOtherTab, remember, rememberedValue } from './remembered.ts'
 import { serverNow, timedFetch } from './server-time.ts'
 
 export type PageSession = {
@@ -220,7 +220,7 @@ let ending: Promise<unknown> | undefined
 /** Ends the login at the server, too. */
 export async function logOut(): Promise<void> {
   const { client, me } = session.value ?? {}
-  forgetDrafts()
+  forgetAll()
   forget()
   if (me?.login_id === undefined) return
   const deletion = client?.logins.delete(me.login_id)
