@@ -13,7 +13,7 @@ import type { LlmChange } from './config/llm-origin.ts'
 import { changeOf, updateLlm } from './config/llm-origin.ts'
 import { refuseSecretsIn } from '../security/refuse-secrets.ts'
 import type { ConversationSecrets } from './config/secrets.ts'
-import { changesOf, parseLlmUpdate, shownFields } from './config/settings.ts'
+import { changesOf, parseLlmUpdate, shownFields, storedAsSent } from './config/settings.ts'
 import { toolWarning } from './config/tool-warning.ts'
 import type { ConversationDeps } from './dependencies.ts'
 import type { ConversationShells } from '../workspace/exec/conversation-shells.ts'
@@ -66,7 +66,7 @@ export async function configureConversation(
     if (mcp) parts.secrets.hideMcp(mcp.credentials)
     const additional_directories = update.additional_directories?.join('\n')
     const paths = { workdir: update.workdir, additional_directories }
-    const asSent = { ...paths, env: update.env, mcp: mcp?.servers, ...shownFields(llm?.config) }
+    const asSent = { ...paths, mcp: mcp?.servers, ...storedAsSent(update), ...shownFields(llm?.config) }
     refuseSecretsIn(asSent, parts.redact)
     if (llm) await checkEndpoint({ ...storedLlm, ...llm.config }, deps.models.endpointRefusal)
     if (concernsBudget(update)) {

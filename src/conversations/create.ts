@@ -17,7 +17,7 @@ import { boundTo, originOf } from './config/llm-origin.ts'
 import { refuseSecretsIn } from '../security/refuse-secrets.ts'
 import { ConversationSecrets } from './config/secrets.ts'
 import type { ParsedLlm } from './config/settings.ts'
-import { llmSecrets, newSettings, parseNewLlm, rulesIn, shownFields } from './config/settings.ts'
+import { llmSecrets, newSettings, parseNewLlm, rulesIn, shownFields, storedAsSent } from './config/settings.ts'
 import { loadForConversation } from './project/load-for-conversation.ts'
 import { joinMcp } from './project/join-mcp.ts'
 import { redactProject } from './project/redact-project.ts'
@@ -143,9 +143,9 @@ type CheckedSettings = { readonly llm: ParsedLlm; readonly tools: readonly strin
 const asSent = ({ request, idempotency }: CreateOptions, llm: ParsedLlm, mcp: ReadMcp | undefined) => ({
   workdir: request.workdir,
   additional_directories: request.additional_directories?.join('\n'),
-  env: request.env,
   'Idempotency-Key': idempotency?.key,
   mcp: mcp?.servers,
+  ...storedAsSent(request),
   ...shownFields(llm.config),
 })
 

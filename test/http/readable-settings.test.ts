@@ -1,4 +1,4 @@
-/** What is stored of a configuration can be read again, also if it is longer than what was sent. */
+/** What is stored of a configuration can be read again and means the same, also if a secret is in it. */
 import { expect, test } from 'vitest'
 import { MAX_RULES } from '../../src/contract/values/permission.ts'
 import { setHttp } from './fixtures.ts'
@@ -34,3 +34,22 @@ test('an update that could not be read again is refused, and the conversation st
   const { body: view } = await http.call('GET', `/conversations/${created.id}`)
   expect([view.title, view.last_seq]).toEqual([created.title, created.last_seq])
 })
+
+test.each<[string, object]>([
+  ['compaction', { compaction: { model: SECRET } }],
+  ['env', { env: { NAME: SECRET } }],
+])(
+  'a secret in %s is refused at a create and at an update: it would be shown, or mean something else',
+  async (name, fields) => {
+    await using http = await setHttp()
+    const { body: created } = await http.call('POST', '/conversations', SECRETS)
+    const requests = [
+      await http.call('POST', '/conversations', { ...SECRETS, ...fields }),
+      await http.call('PUT', `/conversations/${created.id}/config`, fields),
+    ]
+    for (const { status, body } of requests) {
+      expect([status, body.error]).toEqual([400, 'invalid_request'])
+      expect(body.message).toContain(`${name} contains the value of a secret`)
+    }
+  },
+)

@@ -105,6 +105,19 @@ describe('a host that no entry lists', () => {
     expect((await scene.server.call('GET', `/conversations/${id}`)).body.network).toEqual(full)
   })
 
+  test('whose name has the value of a secret is in no policy: it would be shown, or be another host', async () => {
+    const secrets = { TOKEN: 'value-of-token' }
+    const network = { ...ASKING, allow: ['value-of-token.test'] }
+    const id = await scene.create({ network: ASKING, secrets })
+    const model = { llm_config: { model: 'scripted' } }
+    const refusals = [
+      await configure(id, network),
+      await scene.server.call('POST', '/conversations', { ...model, network, secrets }),
+    ]
+    for (const { status, body } of refusals) expect([status, body.error]).toEqual([400, 'invalid_request'])
+    expect((await scene.server.call('GET', `/conversations/${id}`)).body.network).toEqual(ASKING)
+  })
+
   test('is decided by a change of the policy', async () => {
     const id = await scene.create({ network: ASKING })
     const answer = scene.run(id, fetched('a.test'))

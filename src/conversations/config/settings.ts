@@ -160,6 +160,13 @@ function sentSettings(request: CreateConversation, redact: (text: string) => str
   )
 }
 
+/** Returns the settings of a request that are stored as they are sent. With a secret replaced, they would be others. */
+export function storedAsSent(request: CreateConversation | UpdateConfig): Record<string, unknown> {
+  const sentValues: Readonly<Record<string, unknown>> = request
+  const names = namesIn('create').filter((name) => SETTINGS[name].from === 'sent')
+  return Object.fromEntries(names.map((name) => [name, sentValues[name]]))
+}
+
 /** Undefined without any. Throws a `Problem` for a text that is not a rule. */
 export function rulesIn(
   { permission_rules: rules = NO_RULES, allowed_tools = [], disallowed_tools = [] }: CreateConversation,
