@@ -216,6 +216,7 @@ function buildExecution(
     policy: () => state.current.settings.network,
     runId: () => state.current.run?.id,
     emit: async (drafts) => void (await log.append([...drafts])),
+    redact,
     onFault: (error) => logger.error({ err: error, conversation_id: id }, 'a network event could not be stored'),
   })
   const shells = new ConversationShells(() =>

@@ -17,6 +17,7 @@ import type { ProxyAccess, Judgement, ProxyOutcome } from '../network/proxy.ts'
 import { NetworkProxy } from '../network/proxy.ts'
 import type { OutboundConnector } from '../network/outbound-connector.ts'
 import { effectivePolicy } from '../network/server-policy.ts'
+import { refuseSecretsIn } from '../security/refuse-secrets.ts'
 import { byKey, closing } from '../state/request-drafts.ts'
 
 /** What all conversations share. */
@@ -35,6 +36,8 @@ export type ConversationNetworkDeps = NetworkDeps & {
   /** Returns the id of the active run. */
   readonly runId: () => string | undefined
   readonly emit: (drafts: readonly EventDraft[]) => Promise<void>
+  /** A command can put the value of a secret into the name of a host. */
+  readonly redact: (text: string) => string
   readonly onFault: (error: unknown) => void
 }
 
@@ -51,14 +54,15 @@ export class ConversationNetwork {
   constructor(deps: ConversationNetworkDeps) {
     this.#deps = deps
     this.#approvals = new HostApprovals({
-      onRequest: (request) => deps.emit([requestOf(request, deps.runId())]),
+      onRequest: (request) => deps.emit([requestOf(request, this.#nameOf(request), deps.runId())]),
       onAnswered: (request, answer) => this.#noteAnswer(request, answer),
       ...(deps.approvalDeadlineMs !== undefined && { deadlineMs: deps.approvalDeadlineMs }),
     })
     this.#log = new AccessLog((rows) =>
       this.#emit(
-        rows.map(({ port, ...row }): EventDraft => {
-          return { type: 'NetworkAccess', source: 'environment', ...row, ...(port !== undefined && { port }) }
+        rows.map(({ port, host, ...row }): EventDraft => {
+          const shownRow = { ...row, host: deps.redact(host), ...(port !== undefined && { port }) }
+          return { type: 'NetworkAccess', source: 'environment', ...shownRow }
         }),
       ),
     )
@@ -121,8 +125,12 @@ export class ConversationNetwork {
       opened_at: at,
       deadline,
       tool_use_ids: [],
-      payload: { host: formatHost(host), port },
+      payload: { host: this.#nameOf({ host }), port },
     }))
+  }
+
+  #nameOf({ host }: Pick<ApprovalRequest, 'host'>): string {
+    return this.#deps.redact(formatHost(host))
   }
 
   /** Returns false if the request is not pending. Calls `changePolicy` for a decision that is to be remembered. */
@@ -177,6 +185,7 @@ export class ConversationNetwork {
   ): NetworkPolicy {
     const list = behavior === 'allow' ? 'allow' : 'deny'
     const entries = [...(policy[list] ?? []), formatTarget(host, port)]
+    refuseSecretsIn({ 'remember: the host': entries.at(-1) }, this.#deps.redact)
     if (entries.length > MAX_ENTRIES) throw tooManyEntries(list)
     return { ...policy, [list]: entries }
   }
@@ -213,7 +222,7 @@ const ANSWERED: Readonly<Record<ApprovalDecision['by'], string>> = {
 const howToAllow = (host: Host, port: number) =>
   `To allow it, the user adds "${formatTarget(host, port)}" to network.allow of this conversation (PUT /conversations/{id}/config).`
 
-const requestOf = ({ id, host, port, deadline }: ApprovalRequest, runId: string | undefined): EventDraft => ({
+const requestOf = ({ id, port, deadline }: ApprovalRequest, host: string, runId: string | undefined): EventDraft => ({
   type: 'RequestOpened',
   source: 'environment',
   ...(runId !== undefined && { run_id: runId }),
@@ -221,7 +230,7 @@ const requestOf = ({ id, host, port, deadline }: ApprovalRequest, runId: string 
   request_id: id,
   deadline,
   tool_use_ids: [],
-  payload: { host: formatHost(host), port },
+  payload: { host, port },
 })
 
 function endOf(id: string, { behavior, by, keyName }: ApprovalDecision): EventDraft {
