@@ -20,7 +20,7 @@ import type { RunEnd } from './runs/run-context.ts'
 import { decide, type Intent } from '../state/intents.ts'
 import type { LiveState } from './live/live-state.ts'
 import { leavesWork, type RecoveryReason } from '../state/run-end.ts'
-import { requireReadable } from '../state/settings.ts'
+import { requireReadableChange } from '../state/settings.ts'
 import type { State } from '../state/state.ts'
 import { changesLists } from '../state/view.ts'
 import { areInBackground, canWorkInBackground } from '../state/subagents.ts'
@@ -175,7 +175,7 @@ export class ConversationActor {
       const { changes, before, after } = await plan(this.#state.current)
       const refusal = decide(this.#state.current, { kind: 'configure', changes })
       if (refusal instanceof Problem) throw refusal
-      requireReadable(this.#state.current.settings, changes)
+      requireReadableChange(this.#state.current.settings, changes)
       await before?.()
       await this.apply({ kind: 'configure', changes })
       await after?.()

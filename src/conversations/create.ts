@@ -116,7 +116,7 @@ export async function createConversation(deps: ConversationDeps, options: Create
       agents,
       redact,
     })
-    requireReadable(settings)
+    requireReadable(settings, request)
     const state = { ...EMPTY_STATE, id, settings }
     conversation = buildConversation(deps, {
       stored: await logMade,

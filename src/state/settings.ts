@@ -25,14 +25,26 @@ export function withChanges(settings: Settings, changes: Record<string, unknown>
 
 /**
  * Throws a `Problem` for settings that could not be read from the log again. What was accepted can be too long afterwards: the
- * values of secrets in it are replaced, or something is added to it.
+ * values of secrets in it are replaced, or something is added to it. What is as it was `accepted` is not looked at.
  */
-export function requireReadable(settings: Settings, changes: Record<string, unknown> = {}): void {
+export function requireReadable(settings: Settings, accepted: Readonly<Record<string, unknown>>): void {
+  for (const [name, value] of Object.entries(settings))
+    if (value !== accepted[name]) reportFault(name, () => FIELDS[name]?.parse(value))
+}
+
+/** The same for settings after a change. */
+export function requireReadableChange(settings: Settings, changes: Record<string, unknown>): void {
+  reportFault(undefined, () => withChanges(settings, changes))
+}
+
+const FIELDS: Readonly<Record<string, z.ZodType>> = Settings.shape
+
+function reportFault(field: string | undefined, parse: () => unknown): void {
   try {
-    withChanges(settings, changes)
+    parse()
   } catch (error) {
     if (!(error instanceof z.ZodError)) throw error
-    const [issue] = error.issues.map((each) => describeIssue(each, []))
+    const [issue] = error.issues.map((each) => describeIssue(each, field === undefined ? [] : [field]))
     throw new Problem(
       'invalid_request',
       `${issue?.path}: ${issue?.message}, with what the server adds to it; shorten it.`,
