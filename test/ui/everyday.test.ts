@@ -105,8 +105,12 @@ test('conversations are found by label and status, and several are archived and 
   for (const title of ['one', 'two', 'three'])
     await stage.create({ title, labels: title === 'three' ? ['day'] : ['night'], user_id: 'ada' })
   const { page, misdeeds } = await openTab(browser, stage.server.url, { hash: '#/conversations' })
+  // What a search leaves out of the list is not archived with what is in it.
+  await page.getByLabel('three', { exact: true }).check()
+  await page.waitForSelector('text=1 selected')
   await page.fill('[data-search]', 'label:night user:ada')
   await expect.poll(() => titlesOf(page)).toEqual(['two', 'one'])
+  expect(await page.locator('text=1 selected').count()).toBe(0)
   await page.locator('.filters button:has-text("idle 2")').click()
   await expect.poll(() => titlesOf(page)).toEqual(['two', 'one'])
   for (const title of ['one', 'two']) await page.getByLabel(title, { exact: true }).check()

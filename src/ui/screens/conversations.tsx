@@ -42,11 +42,14 @@ export function Conversations() {
   const text = query.get('q') ?? ''
   const status = STATUSES.find((name) => name === query.get('status'))
   const showsArchived = query.has('archived')
-  const set = (changes: { q?: string; status?: Filter | undefined; archived?: string | undefined }) =>
+  const [selectedIds, setSelected] = useState<ReadonlySet<string>>(new Set())
+  const set = (changes: { q?: string; status?: Filter | undefined; archived?: string | undefined }) => {
+    // Nothing is done with what is not in the list any more.
+    setSelected(new Set())
     setQuery({ q: text, status, archived: showsArchived ? 'true' : undefined, ...changes })
+  }
   const filter = listQueryOf(text)
   const list = useSummaries({ archived: showsArchived, ...filter, ...(status && { status: [status] }) }, PAGE)
-  const [selectedIds, setSelected] = useState<ReadonlySet<string>>(new Set())
   const select = useCallback(
     (id: string, isOn: boolean) =>
       setSelected((before) => new Set([...before].filter((other) => other !== id).concat(isOn ? [id] : []))),
