@@ -79,7 +79,8 @@ test('a conversation, its status, words and end are in the lists of another inst
   expect(await summaryAt(asked, id)).toEqual(await summaryAt(owner, id))
   expect(await viewAt(asked, id)).toEqual(await viewAt(owner, id))
 
-  await owner.call('PATCH', `/conversations/${id}/config`, { title: null })
+  expect((await owner.call('PUT', `/conversations/${id}/config`, { title: 'Renamed' })).status).toBe(200)
+  await until('the title at the other instance', async () => (await summaryAt(asked, id)).title === 'Renamed')
   expect(await summaryAt(asked, id)).toEqual(await summaryAt(owner, id))
   expect(await ownersOf(id)).toEqual(before)
 
