@@ -287,3 +287,22 @@ describe('a trap', () => {
     (command) => expect(behaviorOf(command, given)).toBe('ask'),
   )
 })
+
+test.each([':', 'basename', 'dirname', 'echo', 'false', 'id', 'printf', 'seq', 'sleep', 'tr', 'true', 'type', 'which'])(
+  'the arguments of %s are texts: it reads no file that they name',
+  (program) => {
+    expect(behaviorOf(`${program} /etc/passwd`)).toBe('allow')
+    expect(behaviorOf(`${program} /etc/passwd`, { mode: 'bypass', deny: ['Read(//etc/passwd)'] })).toBe('allow')
+    expect(behaviorOf(`${program} "a$x"`)).toBe('allow')
+    expect(behaviorOf(`cat /etc/passwd "$(${program} x)"`)).toBe('ask')
+  },
+)
+
+test.each(['cat', 'head', 'wc', 'sort', 'grep x', 'diff a'])(
+  'the arguments of %s are files that it reads',
+  (program) => {
+    expect(behaviorOf(`${program} /etc/passwd`)).toBe('ask')
+    expect(behaviorOf(`${program} /etc/passwd`, { mode: 'bypass', deny: ['Read(//etc/passwd)'] })).toBe('deny')
+    expect(behaviorOf(`${program} "a$x"`)).toBe('ask')
+  },
+)
