@@ -33,6 +33,7 @@ import { questionsOf } from '../../src/state/open-requests.ts'
 import { expectReviewed } from './reviewed-events.ts'
 
 const STATUSES = StatusSchema.options
+const HASH = 'a'.repeat(64)
 /** Every status, and what a pause can have cut off: a turn whose calls have not begun, or wait for a decision, or have it. */
 const SITUATIONS = [
   ...STATUSES,
@@ -709,5 +710,15 @@ describe('recovery', () => {
 })
 
 test('each event of an intent is valid, and says what was reviewed', async () => {
-  await expectReviewed('intents', intentOf, SITUATIONS, inSituation)
+  const target = { lastOutputs: {}, forgotten: undefined, contextTokens: 7 }
+  const closed = { requests: [], tasks: [], subagents: [] }
+  const restored = { snapshot_id: requestId, changed: 1, removed: 2, failed: 3 }
+  const more = {
+    rewind: { kind: 'rewind', toSeq: 1, target, closed, processesLeft: 0, by: 'ada' },
+    'restore the files': { kind: 'files_restored', toSeq: 1, restored },
+    'recover from a failed log': { kind: 'recover', why: 'log_failed', newRunId, now },
+    'hand over': { kind: 'hand_over', begun: ['a'], running: { sessions: ['main'], commandLines: ['sleep 1'] } },
+    'client event': { kind: 'client_event', name: 'opened', data: { a: 1 }, idempotency: { key: 'k', bodyHash: HASH } },
+  } as const satisfies Record<string, Intent>
+  await expectReviewed('intents', { ...intentOf, ...more }, SITUATIONS, inSituation)
 })

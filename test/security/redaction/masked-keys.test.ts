@@ -34,3 +34,24 @@ test.each([
 test('whether it is the configured key makes no difference', () => {
   expect(redactMaskedKeys('no sk-right***key')).toBe(redactMaskedKeys('no sk-wrong***key'))
 })
+
+test.each([
+  ['ab...cd', true],
+  ['ab...c', false],
+  ['a...cd', false],
+  ['a1...', true],
+  ['a-...', true],
+  ['a_...c', true],
+  ['1...', false],
+  ['ab..cd', false],
+  ['ab…cd', true],
+  ['abxxxcd', false],
+  ['abxxxxcd', true],
+  ['abXXXX', true],
+  ['xxxx', false],
+  ['a**b', false],
+  ['***b', true],
+  ['a***', true],
+])('next to the word key, %s is a masked key: %j', (word, isMasked) => {
+  expect(redactMaskedKeys(`key ${word}`)).toBe(`key ${isMasked ? '<secret:masked>' : word}`)
+})

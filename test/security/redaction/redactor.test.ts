@@ -92,3 +92,17 @@ test('a value can be replaced and removed', () => {
 test('a redactor without values returns text unchanged', () => {
   expect(createRedactor().redact('anything')).toBe('anything')
 })
+
+test('a stream of bytes holds back what may begin a secret, and gives it out when it is over or released', () => {
+  const redactor = hiding(['TOKEN', 'secret-word'])
+  const stream = redactor.byteStream()
+  const push = (text: string) => Buffer.from(stream.push(Buffer.from(text))).toString()
+  const whole = Buffer.from('nothing of it\n')
+  expect([stream.push(whole), stream.held]).toEqual([whole, 0])
+  const begun = push('a secret-')
+  expect(stream.held).toBe('a secret-'.length - begun.length)
+  expect(stream.held).toBeGreaterThan(0)
+  expect([begun + push('word\n'), stream.held]).toEqual(['a <secret:TOKEN>\n', 0])
+  expect([push('secret-'), stream.release().toString(), stream.held]).toEqual(['', 'secret-', 0])
+  expect([push('\nsecret-'), stream.flush().toString(), stream.held]).toEqual(['\n', 'secret-', 0])
+})
