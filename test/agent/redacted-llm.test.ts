@@ -288,6 +288,10 @@ test('reasoning that the provider wants back is kept only if nothing of the answ
   expect(data).not.toContain(SECRET)
   const kept = { type: 'reasoning', text: '', provider_data: { provider: 'openai', kind: 'tool_call', data } } as const
   expect(await partsAfter([kept])).toBeUndefined()
+  // Escaped once more than a text is looked into.
+  const deep = [1, 2, 3, 4].reduce((inner) => JSON.stringify({ a: inner }), SECRET)
+  const nested = { ...kept, provider_data: { ...kept.provider_data, data: deep } }
+  expect(await partsAfter([nested])).toBeUndefined()
   // Half of it in one part, and half in another one.
   expect(await partsAfter([text(SECRET.slice(0, 6)), thought('Hm.'), text(SECRET.slice(6))])).toBeUndefined()
 })
