@@ -23,7 +23,7 @@ type Answer = () => Promise<PostgresRow[]>
 /** Lanes over a database with these answers, in order. An outage is over at once. */
 function setUp(...answers: readonly Answer[]) {
   const asked: { readonly text: string; readonly values: readonly unknown[] }[] = []
-  const told = { stored: 0, fenced: 0 }
+  const seen = { stored: 0, fenced: 0 }
   const database = {
     outage: () => ({
       wait: async (error: unknown) => {
@@ -35,8 +35,8 @@ function setUp(...answers: readonly Answer[]) {
       return answers[asked.length - 1]?.() ?? Promise.reject(new Error('nothing more is expected'))
     },
   } as unknown as ConstructorParameters<typeof AppendLanes>[0]
-  const lanes = new AppendLanes(database, OWNER, { onStored: () => told.stored++, onFenced: () => told.fenced++ })
-  return { lanes, asked, told }
+  const lanes = new AppendLanes(database, OWNER, { onStored: () => seen.stored++, onFenced: () => seen.fenced++ })
+  return { lanes, asked, seen }
 }
 
 const row =
@@ -59,15 +59,15 @@ describe('an append', () => {
     ['with another head differs', { head_now: 9, owner_now: OWNER, epoch_now: 5 }, { kind: 'differs', head: 9 }],
     ['with an older epoch differs', { head_now: 1, owner_now: OWNER, epoch_now: 4 }, { kind: 'differs', head: 1 }],
   ])('%s', async (_what, answer, result) => {
-    const { lanes, told } = setUp(row(answer))
+    const { lanes, seen } = setUp(row(answer))
     expect(await lanes.append(entry('a'))).toEqual(result)
-    expect(told).toEqual({ stored: result.kind === 'stored' ? 1 : 0, fenced: result.kind === 'fenced' ? 1 : 0 })
+    expect(seen).toEqual({ stored: result.kind === 'stored' ? 1 : 0, fenced: result.kind === 'fenced' ? 1 : 0 })
   })
 
-  test('that finds its row as it was, and was not stored, is one of an instance that another one has replaced', async () => {
-    const { lanes, told } = setUp(row({ head_now: 2, owner_now: OWNER, epoch_now: 5 }))
+  test('whose row is unchanged, and that was not stored, is one of an instance that another one has replaced', async () => {
+    const { lanes, seen } = setUp(row({ head_now: 2, owner_now: OWNER, epoch_now: 5 }))
     await expect(lanes.append(entry('a'))).rejects.toMatchObject({ code: 'storage_unavailable' })
-    expect(told).toEqual({ stored: 0, fenced: 0 })
+    expect(seen).toEqual({ stored: 0, fenced: 0 })
   })
 
   test('has its events, its head and its epoch in the statement, next to those of others', async () => {
@@ -110,7 +110,7 @@ describe('an append', () => {
     expect(asked[2]?.values.at(-1)).toEqual([undefined, '{}'])
   })
 
-  test('that is refused for good rejects with why, and others are stored', async () => {
+  test('that is refused permanently rejects with why, and others are stored', async () => {
     const { lanes } = setUp(() => Promise.reject(new Error('no')), stored)
     await expect(lanes.append(entry('a'))).rejects.toThrow('no')
     expect(await lanes.append(entry('b'))).toEqual({ kind: 'stored', epoch: 5 })
