@@ -405,3 +405,36 @@ describe('A slow reader', () => {
     await reader.done
   })
 })
+
+describe('A log that cannot be read', () => {
+  /** It fails at the first read, and is closed by then if `end` says so. */
+  const failing = (end: 'closing' | undefined) => {
+    const source = {
+      head: 5,
+      ended: undefined as 'closing' | undefined,
+      read: () => {
+        source.ended = end
+        return Promise.reject(new Error('there is no file'))
+      },
+      subscribe: (subscriber: { onClose: (why: unknown) => void }) => {
+        subscriber.onClose(source.ended)
+        return () => {}
+      },
+      messagesSoFar: () => [],
+    }
+    return source as unknown as Parameters<typeof follow>[0]
+  }
+
+  test('because it was closed ends the feed at the place that was reached', async () => {
+    const batches = await Array.fromAsync(follow(failing('closing'), { afterSeq: 2, heartbeatMs: 0 }))
+    expect(batches.map(({ records, reachedSeq, end }) => [records.length, reachedSeq, end])).toEqual([
+      [0, 2, undefined],
+      [0, 2, 'closing'],
+    ])
+  })
+
+  test('for another reason fails the feed', async () => {
+    const batches = Array.fromAsync(follow(failing(undefined), { afterSeq: 2 }))
+    await expect(batches).rejects.toThrow('there is no file')
+  })
+})
