@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { stoppedByClient } from '../../src/state/drafts.ts'
 import { decideHandOver } from '../../src/state/hand-over.ts'
 import { decideReject } from '../../src/state/reject-intent.ts'
+import { decideRecover } from '../../src/state/run-end.ts'
 import { closedByRewind, decideRewind } from '../../src/state/rewind-intent.ts'
 import { NO_AGENT } from '../../src/state/state-shape.ts'
 import type { State, Subagent } from '../../src/state/state-shape.ts'
@@ -120,6 +121,16 @@ test('a refusal ends only the subagent that asks, in the name of the one that ca
     ['d', 'c'],
     ['c', 'b'],
   ])
+})
+
+test.each([
+  ['server_restart', 'paused'],
+  ['log_failed', 'error'],
+] as const)('a run that is cut off because of %s answers each of its calls once, and is %s', (why, to) => {
+  const state = folded([toolUse('b')], working)
+  const drafts = decideRecover(state, { kind: 'recover', why, newRunId: runId, now: 0 })
+  expect(drafts.flatMap((draft) => (draft.type === 'ToolResult' ? draft.tool_use_id : []))).toEqual(['a', 'b'])
+  expect(drafts.at(-1)).toMatchObject({ type: 'StatusUpdate', status: to })
 })
 
 test('a subagent that a client stops is cancelled, and what it waited for is interrupted', () => {
