@@ -8,6 +8,7 @@ import { bash, setStage } from '../support/agent.ts'
 import { asksForSummary } from '../support/chat-requests.ts'
 import { PATIENCE_MS } from '../support/patience.ts'
 import { subscribe } from '../support/stream.ts'
+import { until } from '../support/until.ts'
 import { createPlanner, expectWhole, ofMain, ofSubagents, task } from '../support/subagents.ts'
 import { answer, requestsOf } from './requests.ts'
 
@@ -22,7 +23,7 @@ const agents = { worker }
 /** Answers of the subagent with the large work: after a compaction they cannot be counted in its history. */
 const large = { done: 0, longest: 0 }
 
-function script(question: ScriptedQuestion): ScriptedTurn {
+function script(question: ScriptedQuestion): ScriptedTurn | Promise<ScriptedTurn> {
   const { text } = question
   if (!text.includes('the large work') || !text.includes(worker.prompt)) return planner.script(question)
   large.longest = Math.max(large.longest, text.length / 4)
@@ -113,13 +114,18 @@ test('usage and costs of all agents add up, and the budget ends all of them', as
 
 test('subagents in the background that start each other wake the agent 20 times, and then wait for the user', async () => {
   const link = task('small link', { run_in_background: true })
+  const id = await create()
+  // An end that comes while the agent works wakes nobody.
+  const endAtRest = async () => {
+    await until('the rest of the agent', async () => (await viewOf(id)).status === 'idle')
+    return { text: 'Link is done.' }
+  }
   planner.plan = {
     'begin chain': [{ calls: [link] }, { text: 'Begun.' }],
-    'small link': [{ text: 'Link is done.', delay_ms: 30 }],
+    'small link': [endAtRest],
     'Link is done.': [{ calls: [link] }, { text: 'One more.' }],
     'how far': [{ text: 'Far.' }],
   }
-  const id = await create()
   await post(id, 'begin chain')
   await poll(async () => {
     const all = await stage.events(id)

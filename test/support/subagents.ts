@@ -5,12 +5,13 @@ import type { ScriptedQuestion, ScriptedTurn } from '../../src/llm/scripted/scri
 // oxlint-disable-next-line typescript/no-explicit-any -- events as they come over HTTP
 type Events = any[]
 
-export type Plan = Record<string, readonly ScriptedTurn[]>
+/** A function waits for what must be before its turn. */
+export type Plan = Record<string, readonly (ScriptedTurn | (() => Promise<ScriptedTurn>))[]>
 
 /** Turns by the newest message of an agent that has one of these texts: the longest text counts. */
 export function createPlanner() {
   const planner = { plan: {} as Plan, seen: [] as ScriptedQuestion[], script }
-  function script(question: ScriptedQuestion): ScriptedTurn {
+  function script(question: ScriptedQuestion): ScriptedTurn | Promise<ScriptedTurn> {
     planner.seen.push(question)
     const textOf = (message: unknown) => JSON.stringify((message as { content: unknown }).content)
     const keyOf = (text: string) =>
@@ -21,7 +22,8 @@ export function createPlanner() {
     const since = said ? question.messages.slice(question.messages.indexOf(said)) : []
     const step = since.filter(({ role }) => role === 'assistant').length
     const key = said && keyOf(textOf(said))
-    return planner.plan[key ?? '']?.[step] ?? { text: `nothing planned for ${key} at ${step}` }
+    const turn = planner.plan[key ?? '']?.[step] ?? { text: `nothing planned for ${key} at ${step}` }
+    return typeof turn === 'function' ? turn() : turn
   }
   return planner
 }
