@@ -237,5 +237,3 @@ const PROBLEM_OF_CODE: Readonly<Record<string, () => Problem>> = {
   EROFS: forbidden,
   ETXTBSY: forbidden,
 }
-
-/** Ignores an error that the conversion above has rethrown unchanged. */
