@@ -114,8 +114,7 @@ export class FoldedAxis {
   }
 }
 
-/** `share`: how much of the bucket is work. Time in which nothing works is a pause. */
-/** `kind`: undefined where nothing happens, not even a wait. */
+/** `kind`: undefined where nothing happens, not even a wait. `share`: how much of the bucket is work; the rest is a pause. */
 export type AxisBucket = { readonly kind: SpanKind | undefined; readonly share: number; readonly isFailed: boolean }
 
 /** Returns what happens in each of so many equal parts of the axis. */
