@@ -45,6 +45,10 @@ const START_FLAGS = ['--semi-space-growth-factor=1', ...(hasCompilers ? ['--no-m
 /** V8's defaults. */
 const RUN_FLAGS = ['--semi-space-growth-factor=2', ...(hasCompilers ? ['--maglev', '--turbofan'] : [])]
 
+/** Bytes: a module that keeps a few bytes, such as a separator, keeps the whole pool that they were taken from. */
+const START_POOL_SIZE = 8192
+const RUN_POOL_SIZE = Buffer.poolSize
+
 let isPrepared = false
 
 /** Call it before the first use of the file system: after that the size of the pool is fixed. */
@@ -52,6 +56,7 @@ export function prepareProcess(): void {
   process.env.UV_THREADPOOL_SIZE ??= THREAD_POOL_SIZE
   for (const name of NODE_MODULES) process.getBuiltinModule(`node:${name}`)
   for (const flag of START_FLAGS) setFlagsFromString(flag)
+  Buffer.poolSize = START_POOL_SIZE
   isPrepared = true
 }
 
@@ -62,4 +67,5 @@ export function prepareProcess(): void {
 export function endPreparation(): void {
   if (!isPrepared) return
   for (const flag of RUN_FLAGS) setFlagsFromString(flag)
+  Buffer.poolSize = RUN_POOL_SIZE
 }

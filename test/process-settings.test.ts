@@ -49,3 +49,13 @@ test('the flags of a process that was not prepared stay as they are', () => {
   expect(cachedDataVersionTag()).toBe(before)
   vi.unstubAllEnvs()
 })
+
+test('what a start keeps is taken from small pools, and everything after it from those of Node', () => {
+  const before = Buffer.poolSize
+  vi.stubEnv('UV_THREADPOOL_SIZE', '4')
+  prepareProcess()
+  expect(Buffer.poolSize).toBeLessThan(before)
+  endPreparation()
+  expect(Buffer.poolSize).toBe(before)
+  vi.unstubAllEnvs()
+})

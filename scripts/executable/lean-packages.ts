@@ -36,6 +36,27 @@ const CHANGES: readonly Change[] = [
       ["require('@fastify/fast-json-stringify-compiler')", 'undefined'],
     ],
   },
+  {
+    // The schemas of one class share the names of what they are: 200 bytes for each of 7,000.
+    module: 'zod/v4/core/core.js',
+    replaces: [
+      ['    function _(def) {', '    let sharedTraits;\n    function _(def) {'],
+      [
+        '        const pp = globalThis',
+        '        inst._zod.traits = sharedTraits ??= inst._zod.traits;\n        const pp = globalThis',
+      ],
+    ],
+  },
+  {
+    // A schema that was made from another one keeps it only for its description.
+    module: 'zod/v4/core/util.js',
+    replaces: [
+      [
+        'if (!def || params?.parent)',
+        'if ((!def || params?.parent) && (inst._zod.parent || globalThis.__zod_globalRegistry.has(inst)))',
+      ],
+    ],
+  },
   // Each mention of these global classes loads the fetch of Node, a second HTTP client.
   {
     module: 'openai/internal/utils/log.mjs',

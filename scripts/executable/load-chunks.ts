@@ -6,8 +6,8 @@
 import { appendFileSync, readFileSync } from 'node:fs'
 import type { Script as VmScript } from 'node:vm'
 
-/** `cachedData` is missing where V8 would not accept it. */
-export type Chunk = { readonly source: string; readonly cachedData?: Buffer }
+/** `cachedData` is missing where V8 would not accept it; `release` frees it, long before the next garbage collection. */
+export type Chunk = { readonly source: string; readonly cachedData?: Buffer; readonly release?: () => void }
 type ReadChunk = (name: string) => Chunk | undefined
 
 type OnLoad = (name: string, script: VmScript) => void
@@ -24,9 +24,10 @@ export function runChunk(main: string, read: ReadChunk, onLoad?: OnLoad): void {
     if (known) return known.exports
     const chunk = read(name)
     if (!chunk) throw new Error(`This executable has no module ${specifier}.`)
-    const { source, cachedData } = chunk
+    const { source, cachedData, release } = chunk
     // V8 compiles as usual if it rejects the code cache, for example because of its flags in NODE_OPTIONS.
     const script = new Script(source, { filename: name, ...(cachedData && { cachedData }) })
+    release?.()
     onLoad?.(name, script)
     const module = { exports: {} }
     loaded.set(name, module)
@@ -100,10 +101,10 @@ export function appendedChunks(): ReadChunk {
     if (!place) return undefined
     const chunk = open()
     try {
-      const source = readAt(chunk, place.position, place.source).toString('latin1')
-      return place.cache === 0
-        ? { source }
-        : { source, cachedData: readAt(chunk, place.position + place.source, place.cache) }
+      const bytes = readAt(chunk, place.position, place.source + place.cache)
+      const source = bytes.toString('latin1', 0, place.source)
+      const release = () => void bytes.buffer.transfer(0)
+      return { source, ...(place.cache > 0 && { cachedData: bytes.subarray(place.source) }), release }
     } finally {
       closeSync(chunk)
     }

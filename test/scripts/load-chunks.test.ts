@@ -1,10 +1,10 @@
-/** The code of the executable, where its user may run it and not read it, as in the container image. */
+/** How the executable loads its code, also where its user may run it and not read it, as in the container image. */
 import { execFile } from 'node:child_process'
 import { chmod, copyFile, mkdtempDisposable, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { expect, test } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import { appendChunks, appendedChunks, runChunk } from '../../scripts/executable/load-chunks.ts'
 
 const MAIN = `const run = ${runChunk.toString()}; run('main.js', (${appendedChunks.toString()})())`
@@ -50,4 +50,13 @@ test.skipIf(process.platform !== 'linux')('an executable without /proc says what
       /^agent-server: its own program cannot be read \(ENOENT.*\)\. It needs \/proc: .*\n$/,
     ),
   })
+})
+
+test('the bytes of a chunk are free before it runs', () => {
+  const order: string[] = []
+  vi.stubGlobal('chunkRuns', () => order.push('it runs'))
+  const source = `(function(exports,require,module){globalThis.chunkRuns()})`
+  runChunk('main.js', () => ({ source, release: () => void order.push('its bytes are free') }))
+  vi.unstubAllGlobals()
+  expect(order).toEqual(['its bytes are free', 'it runs'])
 })
