@@ -7,6 +7,7 @@ import { pathToFileURL } from 'node:url'
 import { afterAll, expect, test } from 'vitest'
 import type { ScriptedTurn } from '../../src/llm/scripted/script.ts'
 import { setStage } from '../support/agent.ts'
+import { longEnough } from '../support/long-enough.ts'
 import { markedProcesses } from '../support/marked.ts'
 import { freePort } from '../support/server.ts'
 import { subscribe } from '../support/stream.ts'
@@ -271,26 +272,33 @@ test('a server gets the secrets that its configuration names, and no others', as
 })
 
 test('a server asks the user while its tool runs', async () => {
-  const id = await withServers({ odd: { ...odd(), timeout: 1 } })
-  await server.call('POST', `/conversations/${id}/messages`, {
-    message: { role: 'user', content: 'mcp__odd__ask' },
-    run: true,
+  // The question, and the result after its answer, come within the time limit of the call, unless the machine is too slow.
+  const output = await longEnough(1, async (timeout) => {
+    const id = await withServers({ odd: { ...odd(), timeout } })
+    await server.call('POST', `/conversations/${id}/messages`, {
+      message: { role: 'user', content: 'mcp__odd__ask' },
+      run: true,
+    })
+    const results = () => stage.events(id, 'types=ToolResult')
+    const pending = () => requestsOf(server.call, id, 'elicitation')
+    await expect.poll(async () => [...(await pending()), ...(await results())].length).toBe(1)
+    const [asked] = await pending()
+    if (asked === undefined) return false
+    const { questions } = asked.payload
+    expect(questions[0].question).toBe(
+      'The MCP server odd asks: How shall it be?\ncolour: The colour of the door [colour]',
+    )
+    expect(questions[0].options.map(({ label }: { label: string }) => label)).toEqual(['red', 'green', 'Decline'])
+    // The time limit of the call does not run while the user thinks.
+    const other = await withServers({ odd: { ...odd(), timeout } })
+    expect(await resultOf(other, 'mcp__odd__hang')).toMatchObject({ error_type: 'timeout' })
+    const answers = { '0': 'green', '1': '7', '2': 'Yes' }
+    const sent = { kind: 'elicitation', answers }
+    expect(await answer(server.call, id, asked.request_id, sent)).toMatchObject({ status: 200 })
+    await expect.poll(async () => (await results()).length).toBe(1)
+    const [result] = await results()
+    return result.error_type === 'timeout' ? false : (result.output as string)
   })
-  const pending = () => requestsOf(server.call, id, 'elicitation')
-  await expect.poll(async () => (await pending()).length).toBe(1)
-  const [{ request_id, payload }] = await pending()
-  const { questions } = payload
-  expect(questions[0].question).toBe(
-    'The MCP server odd asks: How shall it be?\ncolour: The colour of the door [colour]',
-  )
-  expect(questions[0].options.map(({ label }: { label: string }) => label)).toEqual(['red', 'green', 'Decline'])
-  // The time limit of the call does not run while the user thinks.
-  const other = await withServers({ odd: { ...odd(), timeout: 1 } })
-  expect(await resultOf(other, 'mcp__odd__hang')).toMatchObject({ error_type: 'timeout' })
-  const answers = { '0': 'green', '1': '7', '2': 'Yes' }
-  expect(await answer(server.call, id, request_id, { kind: 'elicitation', answers })).toMatchObject({ status: 200 })
-  await expect.poll(async () => (await stage.events(id, 'types=ToolResult')).length).toBe(1)
-  const [{ output }] = await stage.events(id, 'types=ToolResult')
   expect(output).toContain('{"action":"accept","content":{"colour":"green","count":7,"sure":true}}')
 })
 
