@@ -146,7 +146,7 @@ test('PUT config: another limit admits those that wait, other agents are there a
   planner.plan = {
     'two parts': [{ calls: [task('wait for it'), task('make it')] }, { text: 'Both.' }],
     'wait for it': [bash('echo waiting; while [ ! -e it ]; do sleep 0.02; done'), { text: 'It is there.' }],
-    'make it': [bash('while [ ! -e it ]; do sleep 0.02; done'), { text: 'Made.' }],
+    'make it': [bash('echo waiting; while [ ! -e it ]; do sleep 0.02; done'), { text: 'Made.' }],
     'paint it': [{ calls: [task('paint', { subagent_type: 'painter' })] }, { text: 'Painted.' }],
     paint: [{ text: 'Blue.' }],
   }

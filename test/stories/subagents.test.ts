@@ -77,13 +77,10 @@ describe('three subagents of one turn', () => {
         .map((event) => event.stop_reason)
         .toSorted(compare),
     ).toEqual(['completed', 'completed', 'error'])
-    const [first] = ofMain(all, 'ToolResult')
-    expect(
-      ofMain(all, 'ToolResult')
-        .map((event) => event.is_error)
-        .toSorted(compare),
-    ).toEqual([false, false, true])
-    expect(first.output).toMatchObject({ agent_name: 'worker' })
+    const results = ofMain(all, 'ToolResult')
+    expect(results.map((event) => event.is_error).toSorted(compare)).toEqual([false, false, true])
+    const good = results.filter((event) => !event.is_error)
+    expect(good.map(({ output }) => output.agent_name)).toEqual(['worker', 'worker'])
     expect(JSON.stringify(ofSubagents(all, 'ToolResult'))).toContain('here /tmp 1')
     expect(JSON.stringify(ofSubagents(all, 'ToolResult'))).not.toMatch(/other \S+ 1/)
     // The history of the main agent has nothing of the subagents but the results of its calls.
