@@ -446,7 +446,7 @@ describe('messages during a run', () => {
 describe('pause', () => {
   test('ends the model call immediately; nothing of the incomplete answer is stored', async () => {
     await using bench = await setBench({
-      script: inOrder([{ text: 'one two three four', chunk_delay_ms: 300 }, { text: 'Again.' }]),
+      script: inOrder([{ text: 'one two three four '.repeat(100), chunk_delay_ms: 300 }, { text: 'Again.' }]),
     })
     const conversation = await bench.converse()
     const shown = Promise.withResolvers<void>()
