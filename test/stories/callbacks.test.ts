@@ -111,6 +111,7 @@ test('a receiver that never answers holds up neither the agent nor another recei
   const run = await stage.say(id, 'hello')
   expect(run.at(-1)).toMatchObject({ type: 'StatusUpdate', previous_status: 'running' })
   await expectAllDelivered(stage, id, quick, 1)
+  await slow.untilReceived((all) => all.length > 0)
   expect(seqsOf(slow.received)).toEqual([2])
   expect(await stage.server.stop()).toBe(0)
 })
