@@ -29,7 +29,7 @@ import { ToolConfig } from './limits/tool-config.ts'
 import { LlmConfig, LlmConfigInput } from './values/llm-config.ts'
 import { McpInput, McpServers, ShownMcp } from './mcp/mcp-server.ts'
 import { NetworkPolicy } from './values/network.ts'
-import { PermissionMode, PermissionModeInput, PermissionRules } from './values/permission.ts'
+import { PermissionMode, PermissionModeInput, PermissionRules, StoredRules } from './values/permission.ts'
 import { ProjectSettings } from './project/project-settings.ts'
 import { OutputSchema, OutputSchemaUpdate } from './run.ts'
 
@@ -151,7 +151,7 @@ export const SETTINGS = {
   },
   permission_rules: {
     create: PermissionRules.optional().describe('Rules about single tool calls, such as `Bash(git status:*)`.'),
-    stored: PermissionRules.optional(),
+    stored: StoredRules.optional(),
     from: 'derived',
   },
   hooks: {

@@ -2,6 +2,7 @@
  * The decision about one call. The only file that orders hooks, modes and rules: hooks, deny rules, ask rules, the mode,
  * allow rules. The strictest wins. Pure, except for the links that `Places` follows.
  */
+import { MAX_RULE_TEXT_CHARS } from '../contract/values/permission.ts'
 import type { Question } from './gated-call.ts'
 import type { GateRules, HookVerdict } from './rules/gate-rules.ts'
 import { matchRule } from './match-rule.ts'
@@ -77,9 +78,11 @@ function denialIn(mode: 'deny' | 'callback', reason: string): string {
 
 function ask(reason: string, rules?: readonly (string | undefined)[]): GateDecision {
   const knownRules = rules?.filter((rule) => rule !== undefined) ?? []
-  const isWhole = rules !== undefined && knownRules.length === rules.length && knownRules.length > 0
+  const isWhole = rules !== undefined && knownRules.length === rules.length && knownRules.length > 0 && fit(knownRules)
   return { behavior: 'ask', reason, ...(isWhole && { rules: [...new Set(knownRules)] }) }
 }
+
+const fit = (rules: readonly string[]) => rules.every(({ length }) => length <= MAX_RULE_TEXT_CHARS)
 
 function reasonForRequest(question: Question, { rules }: GateRules): string | undefined {
   const { certain, possible } = findMatch(rules.ask, question)

@@ -1,6 +1,6 @@
 /** What a decision adds to the permission rules when it is to be remembered. */
 import { expect, test } from 'vitest'
-import { MAX_RULES } from '../../src/contract/values/permission.ts'
+import { MAX_RULE_TEXT_CHARS, MAX_RULES } from '../../src/contract/values/permission.ts'
 import { rememberedRules } from '../../src/state/remembered-rules.ts'
 import { asked, conversationId, folded, settings, status, toolUse } from '../conversations/events.ts'
 
@@ -35,6 +35,13 @@ test('rules beyond the limit, and those of another input than the shown one, are
   expect(remembered('deny', rules)).toMatchObject({ code: 'limit_reached' })
   expect(remembered('allow', rules.slice(1))).toHaveLength(1)
   expect(remembered('allow', [], { command: 'false' })).toMatchObject({ code: 'invalid_request' })
+})
+
+test('a rule that is longer than one that is accepted can be read from the log', () => {
+  const rule = `Bash(touch ${'x'.repeat(MAX_RULE_TEXT_CHARS)})`
+  const changes = { permission_rules: { allow: [rule], ask: [], deny: ['-tool'] } }
+  const { settings } = folded([{ type: 'ConfigUpdate', source: 'user', changes }])
+  expect(settings.permission_rules).toEqual(changes.permission_rules)
 })
 
 test('nothing is added without a wish, nor by a decision that came before', () => {

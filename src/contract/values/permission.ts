@@ -46,12 +46,13 @@ export const modeNamed = (mode: z.infer<typeof PermissionModeInput>): Permission
   mode === 'prompt' ? 'default' : mode
 
 export const MAX_RULES = 500
+export const MAX_RULE_TEXT_CHARS = 1000
 /** Its form only: what may be in the parentheses depends on the tool, and is read by the policy. */
 const RuleText = z
   .string()
   .min(1)
-  .max(1000)
-  .regex(/^\s*[A-Za-z_*][A-Za-z0-9_*-]*(\([\s\S]*\))?\s*$/, {
+  .max(MAX_RULE_TEXT_CHARS)
+  .regex(/^\s*[A-Za-z0-9_*-]+(\([\s\S]*\))?\s*$/, {
     error: 'is not a rule; write Tool or Tool(pattern), for example Bash(git status:*)',
   })
   .meta({ id: 'PermissionRule', examples: ['Bash(git status:*)'] })
@@ -71,6 +72,10 @@ export const PermissionRules = z
     examples: [RULES],
   })
 export type PermissionRules = z.infer<typeof PermissionRules>
+
+/** As they are stored: a rule that a decision has added may be longer than one that is accepted. */
+const StoredTexts = z.array(z.string()).max(MAX_RULES).default([])
+export const StoredRules = z.strictObject({ allow: StoredTexts, ask: StoredTexts, deny: StoredTexts })
 
 export const PermissionRulesView = PermissionRules.extend({
   project: PermissionRules.optional().describe(

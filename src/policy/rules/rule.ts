@@ -18,7 +18,7 @@ export type PolicyRule = { readonly text: string } & (
   | { readonly kind: 'fetch'; readonly domain: DomainPattern }
 )
 
-const RULE = /^([A-Za-z_*][\w*-]*)(?:\((.*)\))?$/s
+const RULE = /^([\w*-]+)(?:\((.*)\))?$/s
 
 /** Returns the rule, or a sentence about the error. */
 export function parseRule(text: string): PolicyRule | string {
