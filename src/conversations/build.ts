@@ -210,13 +210,13 @@ function buildExecution(
   { secrets, redactor }: ConversationSource,
   gate: PermissionGate,
 ): BuiltExecution {
-  const { redact, redactCutOff, redactInSlices } = redactor
+  const { redact, redactAnyCase, redactCutOff, redactInSlices } = redactor
   const network = new ConversationNetwork({
     ...deps.network,
     policy: () => state.current.settings.network,
     runId: () => state.current.run?.id,
     emit: async (drafts) => void (await log.append([...drafts])),
-    redact,
+    redact: redactAnyCase,
     onFault: (error) => logger.error({ err: error, conversation_id: id }, 'a network event could not be stored'),
   })
   const shells = new ConversationShells(() =>

@@ -3,6 +3,8 @@ import type { CreateConversation, UpdateConfig } from '../contract/conversation.
 import { eachHook } from '../contract/hooks/hooks.ts'
 import type { NameIn } from '../contract/setting-fields.ts'
 import { checkPolicy } from '../network/server-policy.ts'
+import type { Redactor } from '../security/redaction/redactor.ts'
+import { refuseSecretsIn } from '../security/refuse-secrets.ts'
 import { checkClientTools } from './client-tools/check-client-tools.ts'
 import type { ConversationDeps } from './dependencies.ts'
 import { checkHooks } from './hooks/hook-settings.ts'
@@ -11,7 +13,7 @@ import { checkOutputSchema } from './config/check-output-schema.ts'
 
 type Context = {
   readonly deps: Pick<ConversationDeps, 'hooks' | 'limits' | 'network'>
-  readonly redact: (text: string) => string
+  readonly redactor: Pick<Redactor, 'redact' | 'redactAnyCase'>
 }
 
 /** Throws a `Problem` if this server does not allow the value. */
@@ -46,7 +48,7 @@ const CHECKS: { readonly [K in NameIn<'create'> | NameIn<'update'>]: Check<SentS
   confirmation_mode: null,
   permission_mode: null,
   permission_rules: null,
-  hooks: (hooks, { deps, redact }) => checkHooks([...eachHook(hooks)], deps.hooks.fetch, redact),
+  hooks: (hooks, { deps, redactor }) => checkHooks([...eachHook(hooks)], deps.hooks.fetch, redactor),
   enable_message_rewrite_hooks: null,
   microagents: null,
   resume_on_start: null,
@@ -54,7 +56,10 @@ const CHECKS: { readonly [K in NameIn<'create'> | NameIn<'update'>]: Check<SentS
   file_checkpointing: (isOn) => checkSnapshots(isOn),
   limits: (limits, { deps }) => deps.limits.check(limits),
   tool_config: null,
-  network: (policy, { deps }) => checkPolicy(policy, deps.network.server),
+  network: (policy, { deps, redactor }) => {
+    refuseSecretsIn({ network: policy }, redactor.redactAnyCase)
+    checkPolicy(policy, deps.network.server)
+  },
   mcp: null,
   client_tools: (tools) => checkClientTools(tools),
   agents: null,

@@ -11,6 +11,7 @@ import { checkEndpoint } from './config/check-endpoint.ts'
 import { checkSettings } from './check-settings.ts'
 import type { LlmChange } from './config/llm-origin.ts'
 import { changeOf, updateLlm } from './config/llm-origin.ts'
+import type { Redactor } from '../security/redaction/redactor.ts'
 import { refuseSecretsIn } from '../security/refuse-secrets.ts'
 import type { ConversationSecrets } from './config/secrets.ts'
 import { changesOf, parseLlmUpdate, shownFields, storedAsSent } from './config/settings.ts'
@@ -43,7 +44,7 @@ export type ConfiguredParts = {
   readonly network: ConversationNetwork
   readonly shells: ConversationShells
   readonly mcp: Pick<ClientMcp, 'stop' | 'update'>
-  readonly redact: (text: string) => string
+  readonly redactor: Pick<Redactor, 'redact' | 'redactAnyCase'>
 }
 
 /** The new credentials apply from the next model request on. */
@@ -53,7 +54,8 @@ export async function configureConversation(
   update: UpdateConfig,
 ): Promise<ConfigureReport> {
   const llm = update.llm_config ? parseLlmUpdate(update.llm_config) : undefined
-  await checkSettings(update, { deps, redact: parts.redact })
+  const { redact } = parts.redactor
+  await checkSettings(update, { deps, redactor: parts.redactor })
   let drops: ConfigureReport['dropped'] = []
   await parts.actor.configure(async (state) => {
     if (update.after_seq !== undefined) refuseRewound(state, update.after_seq)
@@ -67,11 +69,11 @@ export async function configureConversation(
     const additional_directories = update.additional_directories?.join('\n')
     const paths = { workdir: update.workdir, additional_directories }
     const asSent = { ...paths, mcp: mcp?.servers, ...storedAsSent(update), ...shownFields(llm?.config) }
-    refuseSecretsIn(asSent, parts.redact)
+    refuseSecretsIn(asSent, redact)
     if (llm) await checkEndpoint({ ...storedLlm, ...llm.config }, deps.models.endpointRefusal)
     if (concernsBudget(update)) {
       const llm_config = change ? updateLlm(storedLlm, change) : storedLlm
-      checkBudget({ ...state.settings, ...update, llm_config }, deps.models, parts.redact)
+      checkBudget({ ...state.settings, ...update, llm_config }, deps.models, redact)
     }
     const { workdirRules } = deps.workspace
     const workdir =
@@ -81,7 +83,7 @@ export async function configureConversation(
   })
   const { settings } = parts.state.current
   const ofTools = llm?.config.model === undefined ? [] : toolWarning(settings.llm_config, settings.tools)
-  const ofBudget = concernsBudget(update) ? checkBudget(settings, deps.models, parts.redact) : []
+  const ofBudget = concernsBudget(update) ? checkBudget(settings, deps.models, redact) : []
   const ofHooks = hookWarnings([...eachHook(update.hooks ?? {})])
   const ofAgents = agentsWarning(update.agents, settings.tools)
   return { warnings: [...(llm?.warnings ?? []), ...ofTools, ...ofHooks, ...ofBudget, ...ofAgents], dropped: drops }
@@ -113,7 +115,7 @@ type CheckedUpdate = {
 
 function planOf(
   { storage, workspace }: ConversationDeps,
-  { secrets, network, shells, mcp, redact }: ConfiguredParts,
+  { secrets, network, shells, mcp, redactor: { redact } }: ConfiguredParts,
   state: State,
   checkedUpdate: CheckedUpdate,
 ): ConfigChange {

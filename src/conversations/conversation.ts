@@ -207,7 +207,7 @@ export class Conversation {
 
   /** Returns the view, with warnings and the credentials that the update dropped. */
   async configure(update: UpdateConfig): Promise<ConversationView> {
-    const parts = { ...this.#inner, mcp: this.mcp, redact: this.redact }
+    const parts = { ...this.#inner, mcp: this.mcp }
     const { warnings, dropped } = await configureConversation(this.#deps, parts, update)
     return {
       ...this.view(),

@@ -71,7 +71,7 @@ export async function createConversation(deps: ConversationDeps, options: Create
     id,
     logger: deps.logger,
   })
-  await checkSettings(request, { deps, redact: redactor.redact })
+  await checkSettings(request, { deps, redactor })
   const servers = Object.keys(mcp?.servers ?? {})
   const clientTools = (request.client_tools ?? []).map(({ name }) => name)
   const { redact } = redactor

@@ -29,7 +29,8 @@ export async function isolateReplay(
   { settings, secrets }: Original,
   { permissionMode, network, mcpServers, maxBudgetUsd }: ReplayLimits,
 ): Promise<Original> {
-  await checkSettings({ network }, { deps, redact: (text) => text })
+  const redact = (text: string) => text
+  await checkSettings({ network }, { deps, redactor: { redact, redactAnyCase: redact } })
   const { client_tools: _, client_hooks: __, additional_directories: ___, hooks, mcp = {}, ...keptSettings } = settings
   const { mcp: credentials = {}, ...others } = secrets
   const namedServers = Object.fromEntries(Object.entries(mcp).filter(([name]) => mcpServers.includes(name)))

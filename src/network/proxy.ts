@@ -36,6 +36,8 @@ export type ProxyDeps = {
   readonly permits: ConnectionPermits
   /** Called once per request. Must not throw. */
   readonly onAccess: (access: ProxyAccess) => void
+  /** Redacts the name of a host, and what is said about it. */
+  readonly redact: (text: string) => string
 }
 
 const HANDSHAKE_MS = 30_000
@@ -141,10 +143,11 @@ export class NetworkProxy {
     { host, port, refused }: Request,
     over: AbortSignal,
   ): Promise<{ readonly socket: Socket; readonly target: Target } | { readonly refusal: Uint8Array }> {
-    const { judge, reach, onAccess } = this.#deps
+    const { judge, reach, onAccess, redact } = this.#deps
     const refuse = (why: ProxyRefusal, outcome: ProxyOutcome, reason: string, advice = '') => {
       onAccess({ host, port, outcome, reason })
-      return { refusal: refused(why, `${sentences[why]} ${formatTarget(host, port)}: ${reason}. ${advice}`.trim()) }
+      const sentence = `${sentences[why]} ${redact(formatTarget(host, port))}: ${redact(reason)}. ${advice}`.trim()
+      return { refusal: refused(why, sentence) }
     }
     const judgement = await judge(host, port, over)
     if (!judgement.allowed) return refuse('denied', 'denied', judgement.reason, judgement.advice)

@@ -36,7 +36,7 @@ export type ConversationNetworkDeps = NetworkDeps & {
   /** Returns the id of the active run. */
   readonly runId: () => string | undefined
   readonly emit: (drafts: readonly EventDraft[]) => Promise<void>
-  /** A command can put the value of a secret into the name of a host. */
+  /** See `Redactor.redactAnyCase`. A command can put the value of a secret into the name of a host. */
   readonly redact: (text: string) => string
   readonly onFault: (error: unknown) => void
 }
@@ -60,8 +60,9 @@ export class ConversationNetwork {
     })
     this.#log = new AccessLog((rows) =>
       this.#emit(
-        rows.map(({ port, host, ...row }): EventDraft => {
-          const shownRow = { ...row, host: deps.redact(host), ...(port !== undefined && { port }) }
+        rows.map(({ port, host, reason, ...row }): EventDraft => {
+          const shownTexts = { host: deps.redact(host), reason: deps.redact(reason) }
+          const shownRow = { ...row, ...shownTexts, ...(port !== undefined && { port }) }
           return { type: 'NetworkAccess', source: 'environment', ...shownRow }
         }),
       ),
@@ -75,6 +76,7 @@ export class ConversationNetwork {
       reach: deps.reach,
       permits: deps.createPermits(),
       onAccess: (access) => this.#noteAccess(access),
+      redact: deps.redact,
     })
   }
 
@@ -169,13 +171,18 @@ export class ConversationNetwork {
     const verdict = this.#decide(host, port)
     if (verdict.decision === 'allow') return { allowed: true, isApproved: false }
     const refuse = (reason: string, advice: string): Judgement => ({ allowed: false, reason, advice })
-    if (verdict.decision === 'deny') return refuse(verdict.reason, verdict.isFinal ? '' : howToAllow(host, port))
+    if (verdict.decision === 'deny') return refuse(verdict.reason, verdict.isFinal ? '' : this.#howToAllow(host, port))
     const answer = await this.#approvals.request(host, port, signal)
     if (answer?.behavior === 'allow') return { allowed: true, isApproved: true }
     return refuse(
       answer ? ANSWERED[answer.by] : 'too many other hosts are waiting for a decision',
-      howToAllow(host, port),
+      this.#howToAllow(host, port),
     )
+  }
+
+  #howToAllow(host: Host, port: number): string {
+    const target = this.#deps.redact(formatTarget(host, port))
+    return `To allow it, the user adds "${target}" to network.allow of this conversation (PUT /conversations/{id}/config).`
   }
 
   #withTarget(
@@ -218,9 +225,6 @@ const ANSWERED: Readonly<Record<ApprovalDecision['by'], string>> = {
   gone: 'nothing waited for a decision any more',
   closing: 'it can no longer be decided',
 }
-
-const howToAllow = (host: Host, port: number) =>
-  `To allow it, the user adds "${formatTarget(host, port)}" to network.allow of this conversation (PUT /conversations/{id}/config).`
 
 const requestOf = ({ id, port, deadline }: ApprovalRequest, host: string, runId: string | undefined): EventDraft => ({
   type: 'RequestOpened',

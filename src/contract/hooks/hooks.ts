@@ -147,13 +147,14 @@ export const Hooks = atPoints(groupsOf(Hook, 'HookGroup'))
   })
 export type Hooks = z.infer<typeof Hooks>
 
-export type PlacedHook = { readonly path: string; readonly hook: Hook }
+export type PlacedHook = { readonly path: string; readonly hook: Hook; readonly matcher: string | undefined }
 
 /** Every hook with the path of its field; `root` is the path of all of them. */
 export function* eachHook(hooks: Hooks, root = 'hooks'): Generator<PlacedHook> {
   for (const point of HOOK_POINTS)
     for (const [at, group] of (hooks[point] ?? []).entries())
-      for (const [index, hook] of group.hooks.entries()) yield { path: `${root}.${point}.${at}.hooks.${index}`, hook }
+      for (const [index, hook] of group.hooks.entries())
+        yield { path: `${root}.${point}.${at}.hooks.${index}`, hook, matcher: group.matcher }
 }
 
 /** The same hooks with masked secrets, as they are stored in the log and shown. */

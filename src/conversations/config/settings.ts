@@ -223,7 +223,8 @@ export function changesOf(checkedChanges: NewChanges): Record<string, unknown> {
 
 /** Returns the visible fields of a configuration, by name. */
 export function shownFields(llm: LlmConfig | undefined): Record<string, unknown> {
-  const { api_key: _, extra_headers: __, ...visibleFields } = llm ?? {}
+  const { api_key: _, extra_headers: headers, ...otherFields } = llm ?? {}
+  const visibleFields = { ...otherFields, extra_headers: headers && Object.keys(headers) }
   return Object.fromEntries(Object.entries(visibleFields).map(([name, value]) => [`llm_config.${name}`, value]))
 }
 

@@ -5,6 +5,7 @@ import { MASK } from '../../contract/values/llm-config.ts'
 import { Problem } from '../../contract/problem.ts'
 import { canonicalJson } from '../../lib/json/canonical-json.ts'
 import { withoutUndefined } from '../../lib/without-undefined.ts'
+import type { Redactor } from '../../security/redaction/redactor.ts'
 import { refuseSecretsIn } from '../../security/refuse-secrets.ts'
 import type { HookCredentials } from '../../hooks/http-hook.ts'
 import type { HookDeps } from './build-hooks.ts'
@@ -13,9 +14,12 @@ import type { HookDeps } from './build-hooks.ts'
 export async function checkHooks(
   all: readonly PlacedHook[],
   fetch: Pick<HookDeps['fetch'], 'refusal'>,
-  redact: (text: string) => string,
+  { redact, redactAnyCase }: Pick<Redactor, 'redact' | 'redactAnyCase'>,
 ): Promise<void> {
-  for (const { path, hook } of all) refuseSecretsIn(shownTexts(path, hook), redact)
+  for (const { path, hook, matcher } of all) {
+    refuseSecretsIn({ ...shownTexts(path, hook), [`${path}: its matcher`]: matcher }, redact)
+    if (hook.type === 'http') refuseSecretsIn({ [`${path}.headers`]: Object.keys(hook.headers ?? {}) }, redactAnyCase)
+  }
   const refusals = await Promise.all(
     all.map(async ({ path, hook }) => {
       const refusal = hook.type === 'http' ? await fetch.refusal(hook.url) : undefined
@@ -30,8 +34,9 @@ export async function checkHooks(
     )
 }
 
-function shownTexts(path: string, hook: Hook): Record<string, string> {
-  return hook.type === 'command' ? { [`${path}.command`]: hook.command } : { [`${path}.url`]: hook.url }
+function shownTexts(path: string, hook: Hook): Record<string, string | undefined> {
+  const shownText = hook.type === 'command' ? { [`${path}.command`]: hook.command } : { [`${path}.url`]: hook.url }
+  return { ...shownText, [`${path}.statusMessage`]: hook.statusMessage }
 }
 
 /**

@@ -35,7 +35,7 @@ export async function joinHooks(
   const credentials = credentialsOf(all, () => undefined)
   // Texts of the project that repeat the secrets are redacted from here on.
   await secrets.updateHooks({ add: credentials })
-  await checkHooks(all, fetch, redactor.redact)
+  await checkHooks(all, fetch, redactor)
   return { hooks, warnings: hookWarnings(all) }
 }
 

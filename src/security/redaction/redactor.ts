@@ -18,6 +18,8 @@ export interface Redactor {
   readonly setServerKey: (name: string, ...values: readonly string[]) => void
   readonly delete: (name: string) => void
   readonly redact: (text: string) => string
+  /** The same for a text in which capitals mean nothing, such as the name of a host. What is found is in lower case. */
+  readonly redactAnyCase: (text: string) => string
   /** Redacts a text that may be long; yields to other work in between. */
   readonly redactInSlices: (text: string) => Promise<string>
   /** Redacts a text that may have been cut in the middle of a secret: leaves out its end, whatever it is. */
@@ -93,6 +95,17 @@ export function createRedactor(
 
   const redact = (text: string) => forTexts()?.redact(text) ?? text
 
+  const redactAnyCase = (text: string) => {
+    refresh?.(setOwn)
+    if (secrets.size === 0) return text
+    const lowerText = text.toLowerCase()
+    const lowerSecrets = Array.from(secrets, ([name, { values, isServerKey }]) => {
+      return [name, { values: values.map((value) => value.toLowerCase()), isServerKey }] as const
+    })
+    const redactedText = new TextRedactor(automataOf(lowerSecrets)).redact(lowerText)
+    return redactedText === lowerText ? text : redactedText
+  }
+
   const redactInSlices = async (text: string) => {
     if (text.length <= SLICE_CHARS) return redact(text)
     const knownRedactor = forTexts()
@@ -106,6 +119,7 @@ export function createRedactor(
       if (secrets.delete(name)) forget()
     },
     redact,
+    redactAnyCase,
     redactInSlices,
     redactCutOff(text) {
       const automata = forStreams()

@@ -29,6 +29,7 @@ const proxy = new NetworkProxy({
   reach: createOutboundConnector({ privateRules: [rule] }),
   permits: createConnectionPermits()(),
   onAccess: () => {},
+  redact: (text) => text,
 })
 const launcher = await requireSandbox({ dataDir, workdirBase, home })
 

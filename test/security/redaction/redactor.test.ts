@@ -35,6 +35,13 @@ const text = (chars: Iterable<string>, minLength: number, maxLength: number) =>
 const around = text('§¶ \n', 0, 5)
 const secret = text('abcXYZ019-._~+/=%&?#$<>"\\\'!()*é😀 ', 8, 40).filter((value) => value === value.trim())
 
+test('a text in which capitals mean nothing is searched for a secret in any case, and stays as it is without one', () => {
+  const { redactAnyCase } = hiding(['TOKEN', 'Value-Of-Token'])
+  expect(redactAnyCase('a.VALUE-of-token.Test')).toBe('a.<secret:TOKEN>.test')
+  expect(redactAnyCase('Other.Test')).toBe('Other.Test')
+  expect(createRedactor().redactAnyCase('Value-Of-Token')).toBe('Value-Of-Token')
+})
+
 describe.each(FORMS)('a value written %s', (_, write) => {
   test('is replaced by its name, and nothing around it is touched', () => {
     fc.assert(
