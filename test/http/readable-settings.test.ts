@@ -35,6 +35,24 @@ test('an update that could not be read again is refused, and the conversation st
   expect([view.title, view.last_seq]).toEqual([created.title, created.last_seq])
 })
 
+test('a rule with a secret is refused wherever it can be sent: the stored one would match nothing', async () => {
+  await using http = await setHttp()
+  const { body: created } = await http.call('POST', '/conversations', SECRETS)
+  const rules = { deny: [`Read(${SECRET}/**)`] }
+  const of = `/conversations/${created.id}`
+  const message = { role: 'user', content: 'go' }
+  const refusals = [
+    await http.call('POST', '/conversations', { ...SECRETS, permission_rules: rules }),
+    await http.call('POST', '/conversations', { ...SECRETS, disallowed_tools: rules.deny }),
+    await http.call('PUT', `${of}/permission-rules`, rules),
+    await http.call('POST', `${of}/messages`, { message, run: true, run_options: { allowed_tools: rules.deny } }),
+  ]
+  for (const { status, body } of refusals) {
+    expect([status, body.error]).toEqual([400, 'invalid_request'])
+    expect(body.message).toContain('permission_rules contains the value of a secret')
+  }
+})
+
 const COMMAND = { type: 'command', command: 'true' }
 const URL_HOOK = { type: 'http', url: 'https://203.0.113.1/' }
 

@@ -2,6 +2,7 @@
 import type { PermissionRules, PermissionRulesView } from '../../contract/values/permission.ts'
 import { Problem } from '../../contract/problem.ts'
 import { faultsOf } from '../../policy/rules/rule-set.ts'
+import { refuseSecretsIn } from '../../security/refuse-secrets.ts'
 import { canonicalName } from '../../tools/registry.ts'
 import { unknownToolsWarning } from './rule-warning.ts'
 import type { LiveState } from '../live/live-state.ts'
@@ -38,15 +39,15 @@ export class ConversationRules {
   }
 }
 
-/** The rules under the names that tools have here. Throws a `Problem` for a text that is not a rule. */
+/** The rules under the names that tools have here. Throws a `Problem` for a text that is not a rule, or has a secret. */
 export function checkRules(givenRules: PermissionRules, redact: (text: string) => string): PermissionRules {
-  const canonicalRules = (texts: readonly string[]) => [
-    ...new Set(texts.map((text) => canonicalRule(redact(text.trim())))),
-  ]
+  const { allow, ask, deny } = givenRules
+  refuseSecretsIn({ permission_rules: [allow, ask, deny] }, redact)
+  const canonicalRules = (texts: readonly string[]) => [...new Set(texts.map((text) => canonicalRule(text.trim())))]
   const rules = {
-    allow: canonicalRules(givenRules.allow),
-    ask: canonicalRules(givenRules.ask),
-    deny: canonicalRules(givenRules.deny),
+    allow: canonicalRules(allow),
+    ask: canonicalRules(ask),
+    deny: canonicalRules(deny),
   }
   const faults = faultsOf(rules)
   if (faults.length > 0) throw new Problem('invalid_request', `permission_rules: ${faults.slice(0, 5).join(' ')}`)
