@@ -12,6 +12,15 @@ export class LostStatement extends Error {
   override readonly name = 'LostStatement'
 }
 
+/** No connection could be made, or it is gone, and no statement was sent. */
+export class LostConnection extends Error {
+  override readonly name = 'LostConnection'
+
+  constructor(cause: unknown) {
+    super(cause instanceof Error ? cause.message : String(cause), { cause })
+  }
+}
+
 /** The statement had no effect, and may succeed later. */
 const REFUSED_FOR_NOW = new Set([
   '25006', // read-only: a standby
@@ -37,11 +46,21 @@ export function endsSession(error: unknown): boolean {
   return !isOfServer(code) || code.startsWith('08') || code === '57P01' || code === '57P02'
 }
 
-/** Returns true if waiting may help: the database or the network to it is away. */
-export const isOutage = (error: unknown): boolean =>
-  error instanceof LostStatement ||
-  REFUSED_FOR_NOW.has(codeOf(error) ?? '') ||
-  (error instanceof Error && !(error instanceof Problem) && !(error instanceof DatabaseError) && endsSession(error))
+/** Returns what the end of a connection means: the error of the server, or that it is lost. */
+export const faultOfConnection = (error: unknown): Error =>
+  error instanceof Error && (error instanceof LostStatement || isOfServer(codeOf(error) ?? ''))
+    ? error
+    : new LostConnection(error)
+
+/** Returns true for an error of this program, such as a value that cannot be sent. The database has nothing to do with it. */
+export const isDefect = (error: unknown): boolean => error instanceof TypeError || error instanceof RangeError
+
+/** Returns true if waiting may help: the database or the network to it is away. Only connections have such errors. */
+export function isOutage(error: unknown): boolean {
+  if (error instanceof LostStatement || error instanceof LostConnection) return true
+  const code = codeOf(error) ?? ''
+  return REFUSED_FOR_NOW.has(code) || (isOfServer(code) && endsSession(error))
+}
 
 /** Codes of the system: nobody answers there now. A name may be unknown because its machine has not started. */
 const NOT_REACHED = new Set([
@@ -60,7 +79,7 @@ const NOT_REACHED = new Set([
  * no password, name or certificate is wrong.
  */
 export function mayConnectLater(error: unknown): boolean {
-  const code = codeOf(error) ?? ''
+  const code = codeOf(error instanceof LostConnection ? error.cause : error) ?? ''
   if (code !== '' || !(error instanceof Error)) return NOT_REACHED.has(code) || (isOfServer(code) && isOutage(error))
   // The driver has no codes for connections that end or do not answer.
   return error instanceof LostStatement || /^timeout expired|^Connection terminated/.test(error.message)

@@ -2,7 +2,15 @@
 import { Socket } from 'node:net'
 import { Client, escapeLiteral, types } from 'pg'
 import { afterRunning } from '../../lib/bounded-wait.ts'
-import { DatabaseError, LostStatement, endsSession, isReadOnly } from './database-errors.ts'
+import {
+  DatabaseError,
+  LostConnection,
+  LostStatement,
+  endsSession,
+  faultOfConnection,
+  isDefect,
+  isReadOnly,
+} from './database-errors.ts'
 
 export type PostgresRow = Readonly<Record<string, unknown>>
 
@@ -70,8 +78,8 @@ export class PostgresSession {
       types: { getTypeParser: parserOf },
       stream: () => socket,
     })
-    this.#client.on('error', (error) => (this.#fault ??= error))
-    this.#client.on('end', () => (this.#fault ??= new Error('The connection to the database has ended.')))
+    this.#client.on('error', (error) => (this.#fault ??= faultOfConnection(error)))
+    this.#client.on('end', () => (this.#fault ??= new LostConnection('The connection to the database has ended.')))
   }
 
   /** Undefined while it connects, and behind a pooler that gives each transaction another connection. */
@@ -96,7 +104,7 @@ export class PostgresSession {
 
   /**
    * Rejects with the error of the server, which then has changed nothing; or with a `LostStatement` if the connection broke
-   * or there is no answer within `timeoutMs`: the session is broken then.
+   * or there is no answer within `timeoutMs`, or with a `LostConnection` if it was broken before: the session is broken then.
    */
   async run(text: string, values: readonly unknown[], timeoutMs: number): Promise<PostgresRow[]> {
     if (this.#fault) throw this.#fault
@@ -109,6 +117,7 @@ export class PostgresSession {
       if (isReadOnly(error)) this.#break(error)
       if (!endsSession(error)) throw error
       this.#break(error)
+      if (isDefect(error)) throw error
       throw new LostStatement('The connection to the database broke.', { cause: error })
     } finally {
       cancel()
@@ -126,14 +135,16 @@ export class PostgresSession {
   /** Closes the connection. A statement in progress is lost. */
   async end(): Promise<void> {
     if (this.#fault) return
-    this.#fault = new Error('This connection was closed.')
+    this.#fault = new LostConnection('This connection was closed.')
     const cancel = afterRunning(CONNECT_MS, () => this.#socket.destroy())
     await this.#client.end().catch(() => {}) // the connection is gone, too
     cancel()
   }
 
   async #begin(parameters: Readonly<Record<string, string>> | undefined): Promise<void> {
-    await this.#client.connect()
+    await this.#client.connect().catch((error: unknown) => {
+      throw faultOfConnection(error)
+    })
     const set = Object.entries(parameters ?? {}).map(([name, value]) => `set ${name} = ${escapeLiteral(value)}`)
     if (set.length > 0) await this.run(set.join(';'), [], CONNECT_MS)
     const [identityRow] = await this.run(IDENTIFY, [OLDEST_VERSION], CONNECT_MS)
@@ -145,7 +156,7 @@ export class PostgresSession {
   }
 
   #break(error: unknown): void {
-    this.#fault ??= error instanceof Error ? error : new Error(String(error))
+    this.#fault ??= faultOfConnection(error)
     this.#socket.destroy()
   }
 }

@@ -3,7 +3,9 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { uuid7 } from '../../../src/lib/uuid7.ts'
+import { LostConnection } from '../../../src/storage/postgres/database-errors.ts'
 import { openPostgresStorage } from '../../../src/storage/postgres/postgres-storage.ts'
+import { PostgresSession } from '../../../src/storage/postgres/session.ts'
 import { append, message, readAll, tempDirectory, textOf } from '../../events/fixtures.ts'
 import { startCutProxy } from '../../support/cut-proxy.ts'
 import type { TestDatabase } from '../../support/postgres.ts'
@@ -52,6 +54,14 @@ const refuseNoMore = async () => await database.query('drop trigger refusal on f
 const END_SESSIONS = `
   select pg_terminate_backend(pid) from pg_stat_activity
   where datname = current_database() and pid <> pg_backend_pid()`
+
+test('a value that cannot be sent is a defect of this program, and no outage that passes', async () => {
+  const session = await PostgresSession.connect({ urls: [database.url] })
+  const value: { itself?: unknown } = {}
+  value.itself = value
+  await expect(session.run('select $1::json', [value], 10_000)).rejects.toThrow(TypeError)
+  await expect(session.run('select 1', [], 10_000), 'what it was doing is not known').rejects.toThrow(LostConnection)
+})
 
 test('sessions that an administrator ends (57P01) lose nothing and repeat nothing', async () => {
   await using opened = await openLog()

@@ -5,7 +5,9 @@ import {
   DatabaseError,
   endsSession,
   isOutage,
+  faultOfConnection,
   isReadOnly,
+  LostConnection,
   LostStatement,
   mayConnectLater,
   toProblem,
@@ -49,8 +51,13 @@ test.each([
   [withCode('57P01'), true],
   [withCode('57P02'), true],
   [withCode('08006'), true],
-  [withCode('ECONNRESET'), true],
-  [new Error('without a code'), true],
+  [new LostConnection(withCode('ECONNRESET')), true],
+  [new LostConnection(withCode('CERT_HAS_EXPIRED')), true],
+  [new LostConnection(new Error('timeout expired')), true],
+  [withCode('ECONNRESET'), false],
+  [withCode('ERR_INVALID_ARG_TYPE'), false],
+  [new Error('without a code'), false],
+  [new TypeError('a value is undefined'), false],
   [new LostStatement('lost'), true],
   [new DatabaseError('of another version'), false],
   [new Problem('not_found', 'none'), false],
@@ -60,6 +67,15 @@ test.each([
   const problem = toProblem(error)
   if (expected) expect(problem).toMatchObject({ code: 'storage_unavailable', cause: error })
   else expect(problem).toBe(error)
+})
+
+test('a connection ends with the error of the server, or with another one that keeps its cause and its message', () => {
+  const [ended, lost] = [withCode('57P01'), new LostStatement('lost')]
+  expect([faultOfConnection(ended), faultOfConnection(lost)]).toEqual([ended, lost])
+  const reset = withCode('ECONNREFUSED', 'nobody answers')
+  expect(faultOfConnection(reset)).toMatchObject({ message: 'nobody answers', cause: reset })
+  expect([reset, withCode('ERR_INVALID_ARG_VALUE')].map(faultOfConnection).map(mayConnectLater)).toEqual([true, false])
+  expect(faultOfConnection('gone')).toMatchObject({ name: 'LostConnection', message: 'gone' })
 })
 
 test('a full disk and a standby have their own meaning, and only some errors of the server end a session', () => {
