@@ -1,5 +1,6 @@
 /** Describes a tool to a model: its name, its description, and its input as a JSON Schema. */
 import { toJSONSchema } from 'zod'
+import { lazilyForEach } from '../lib/lazily.ts'
 import type { ModelTool } from '../llm/llm.ts'
 import type { Tool } from '../tools/tool.ts'
 
@@ -44,14 +45,11 @@ export function createDescriber({ tools, changing, settings }: DescriberDeps): (
 /** Converts the MCP form to the form for models. */
 function describeTool(tool: Tool): ModelTool {
   const { name, description } = tool
-  if (tool.inputSchema) return { name, description, inputSchema: tool.inputSchema }
-  let inputSchema = inputSchemas.get(tool.input)
-  if (!inputSchema) {
-    const { $schema: _, ...schema } = toJSONSchema(tool.input, { io: 'input' })
-    inputSchemas.set(tool.input, (inputSchema = schema))
-  }
-  return { name, description, inputSchema }
+  return { name, description, inputSchema: tool.inputSchema ?? schemaOf(tool.input) }
 }
 
 // Created once for all conversations: it is a tenth of the cost of creating a conversation, and some KB for each.
-const inputSchemas = new WeakMap<Tool['input'], ModelTool['inputSchema']>()
+const schemaOf = lazilyForEach((input: Tool['input']): ModelTool['inputSchema'] => {
+  const { $schema: _, ...schema } = toJSONSchema(input, { io: 'input' })
+  return schema
+})

@@ -1,9 +1,19 @@
-/** Calls that share one piece of work. */
+/** Work that is done once for all who need its result. */
 
 /** Creates a value on first use, once. */
 export function lazily<T>(make: () => T): () => T {
   let lazyValue: { readonly value: T } | undefined
   return () => (lazyValue ??= { value: make() }).value
+}
+
+/** Creates a value for each object on first use, once, and keeps it as long as the object. Nothing may change the object. */
+export function lazilyForEach<K extends object, V extends object>(make: (key: K) => V): (key: K) => V {
+  const values = new WeakMap<K, V>()
+  return (key) => {
+    let value = values.get(key)
+    if (value === undefined) values.set(key, (value = make(key)))
+    return value
+  }
 }
 
 /**

@@ -10,6 +10,7 @@ import { readingOf } from './shell/read-only.ts'
 import type { ShellWord } from './shell/shell-word.ts'
 import { literalOf, literalWord, startOf, UNKNOWN_WORD } from './shell/shell-word.ts'
 import { isStream } from './shell/command-line.ts'
+import { lazilyForEach } from '../lib/lazily.ts'
 
 const READS: Depth = { reads: true }
 const CHANGES: Depth = { changes: true }
@@ -51,13 +52,9 @@ const FOLLOW_LINKS = new Set('7z 7za diff scp zip'.split(' '))
 const RECURSIVE = /^(-[^-]*[rRad]|--(r|a|d))/
 
 /** The same for all rules. */
-const foundPaths = new WeakMap<SimpleCommand, readonly CommandPath[]>()
-
-export function pathsOf(command: SimpleCommand): readonly CommandPath[] {
-  let paths = foundPaths.get(command)
-  if (!paths) foundPaths.set(command, (paths = findPaths(command).filter(({ word }) => !isStream(word))))
-  return paths
-}
+export const pathsOf = lazilyForEach((command: SimpleCommand): readonly CommandPath[] =>
+  findPaths(command).filter(({ word }) => !isStream(word)),
+)
 
 function findPaths(command: SimpleCommand): readonly CommandPath[] {
   const { words, wraps } = command

@@ -17,6 +17,7 @@ import type { CommandLine, Redirection, SimpleCommand } from './shell/command-li
 import { allCommands } from './shell/command-line.ts'
 import { readingOf } from './shell/read-only.ts'
 import { literalOf } from './shell/shell-word.ts'
+import { lazilyForEach } from '../lib/lazily.ts'
 
 export function matchRule(rule: PolicyRule, question: Question): Certainty {
   const { tool, action, places } = question
@@ -95,20 +96,11 @@ const BRINGS_FILES = new Set('7z bsdtar bash cp cpio dd git ln mv rsync scp sh t
 type CommandOfLine = { readonly command: SimpleCommand; readonly mayChange: boolean }
 
 /** The same for all rules. */
-const lines = new WeakMap<CommandLine, readonly CommandOfLine[]>()
-
-function commandsOf(line: CommandLine): readonly CommandOfLine[] {
-  const knownCommands = lines.get(line)
-  if (knownCommands) return knownCommands
+const commandsOf = lazilyForEach((line: CommandLine): readonly CommandOfLine[] => {
   const commands = [...allCommands(line.commands)]
   const bringing = new Set(commands.filter(bringsFiles))
-  const foundCommands = commands.map((command) => ({
-    command,
-    mayChange: bringing.size > (bringing.has(command) ? 1 : 0),
-  }))
-  lines.set(line, foundCommands)
-  return foundCommands
-}
+  return commands.map((command) => ({ command, mayChange: bringing.size > (bringing.has(command) ? 1 : 0) }))
+})
 
 function bringsFiles({ words }: SimpleCommand): boolean {
   const name = words[0] && literalOf(words[0])

@@ -8,6 +8,7 @@ import type { SimpleCommand } from './shell/command-line.ts'
 import { readingOf } from './shell/read-only.ts'
 import type { ShellWord } from './shell/shell-word.ts'
 import { literalOf, literalWord } from './shell/shell-word.ts'
+import { lazilyForEach } from '../lib/lazily.ts'
 
 /** They never run what their arguments say, apart from what is looked into elsewhere. Their arguments are data. */
 const TAKE_DATA = new Set(
@@ -22,14 +23,8 @@ const TAKE_DATA = new Set(
 /** Further texts are not compared one by one. */
 const MAX_TEXTS = 2000
 
-const foundArguments = new WeakMap<SimpleCommand, readonly string[]>()
-
 /** The words in the arguments of a program that may do what they say; texts such as scripts are taken apart. */
-export function argumentTexts(command: SimpleCommand): readonly string[] {
-  let texts = foundArguments.get(command)
-  if (!texts) foundArguments.set(command, (texts = readTexts(command)))
-  return texts
-}
+export const argumentTexts = lazilyForEach(readTexts)
 
 function readTexts({ words, wraps }: SimpleCommand): readonly string[] {
   const [first, ...rest] = words
@@ -40,13 +35,7 @@ function readTexts({ words, wraps }: SimpleCommand): readonly string[] {
 }
 
 /** The same for all rules. */
-const knownArguments = new WeakMap<readonly ShellWord[], readonly string[]>()
-
-export function textsIn(words: readonly ShellWord[]): readonly string[] {
-  let texts = knownArguments.get(words)
-  if (!texts) knownArguments.set(words, (texts = split(words)))
-  return texts
-}
+export const textsIn = lazilyForEach(split)
 
 function split(words: readonly ShellWord[]): readonly string[] {
   const texts = words.map(({ pieces }) => pieces.map((piece) => ('text' in piece ? piece.text : ' ')).join(''))

@@ -5,13 +5,17 @@ import { QUEUED } from '../contract/events/status.ts'
 import type { McpServers, ShownMcp } from '../contract/mcp/mcp-server.ts'
 import type { NameIn } from '../contract/setting-fields.ts'
 import { namesIn } from '../contract/setting-fields.ts'
+import { lazilyForEach } from '../lib/lazily.ts'
 import type { Settings } from './settings.ts'
 import type { State } from './state.ts'
 import { restingRequests } from './open-requests.ts'
 import { modeOf } from './run-overrides.ts'
 import { areInBackground } from './subagents.ts'
 
-export function viewOf(state: State): ConversationView {
+/** Lists show each state often. */
+export const viewOf = lazilyForEach(makeView)
+
+function makeView(state: State): ConversationView {
   const { settings } = state
   return {
     id: state.id,
@@ -80,16 +84,8 @@ const convert = (name: string, value: unknown): unknown => CONVERTERS.get(name)?
 
 const SHOWN = namesIn('shown')
 
-/** Settings change seldom, and lists show them often. */
-const shownBefore = new WeakMap<Settings, ShownSettings>()
-
-function shownSettings(settings: Settings): ShownSettings {
-  const knownSettings = shownBefore.get(settings)
-  if (knownSettings) return knownSettings
-  const selectedSettings = selectShown(settings)
-  shownBefore.set(settings, selectedSettings)
-  return selectedSettings
-}
+/** Settings change seldom. */
+const shownSettings = lazilyForEach(selectShown)
 
 /** What is not set, or `false`, is left out. */
 function selectShown(settings: Settings): ShownSettings {

@@ -34,11 +34,15 @@ export type CatalogOptions = {
   readonly limits?: EndpointLimits
 }
 
+type Field = 'window' | 'maxOutput' | 'price' | 'efforts'
+
+type CatalogueFacts = { readonly [K in Field]: KnownFact<NonNullable<ModelFacts[K]>> | undefined }
+
 /** What does not change while the server runs. */
 type EndpointFacts = {
   readonly endpoint: Endpoint | undefined
-  /** The entries for the endpoint, the one that takes precedence first. */
-  readonly entries: readonly (readonly [CatalogSource, ModelFacts])[]
+  /** What the catalogues have. */
+  readonly catalogueFacts: CatalogueFacts
 }
 
 const NO_ENTRIES: ModelEntries = new Map()
@@ -118,7 +122,7 @@ export class ModelCatalog {
   /** Asks the endpoint for its limits if nothing better is known. Returns at once, and never throws. */
   learnFrom(config: LlmConfig, endpoint: Endpoint, fetch: Fetch | undefined): void {
     if (!this.#limits || !fetch || config.context_window !== undefined) return
-    if (this.#find(config).entries.some(([, { window }]) => window !== undefined)) return
+    if (this.#find(config).catalogueFacts.window) return
     void this.#limits.update(endpoint, fetch)
   }
 
@@ -130,18 +134,12 @@ export class ModelCatalog {
     return { ...config, reasoning_effort: effortWithin(wantedEffort, has) }
   }
 
-  #first<K extends 'window' | 'maxOutput' | 'price' | 'efforts'>(
-    config: LlmConfig,
-    field: K,
-  ): KnownFact<NonNullable<ModelFacts[K]>> | undefined {
-    for (const [source, facts] of this.#find(config).entries) {
-      const value = facts[field]
-      if (value !== undefined) return { value, source }
-    }
+  #first<K extends Field>(config: LlmConfig, field: K): CatalogueFacts[K] | KnownFact<NonNullable<ModelFacts[K]>> {
+    const { endpoint, catalogueFacts } = this.#find(config)
+    if (catalogueFacts[field]) return catalogueFacts[field]
     // An endpoint is asked only if none of the catalogues has its window.
-    const { endpoint } = this.#find(config)
-    const listedFact = endpoint && this.#limits?.factsOf(endpoint)?.[field]
-    return listedFact === undefined ? undefined : { value: listedFact, source: 'endpoint' }
+    const value = endpoint && this.#limits?.factsOf(endpoint)?.[field]
+    return value === undefined ? undefined : { value, source: 'endpoint' }
   }
 
   /** Reads no catalogue. */
@@ -158,7 +156,17 @@ export class ModelCatalog {
       const facts = endpoint && entryAt(catalogue, endpoint)
       return facts ? [[source, facts] as const] : []
     })
-    const foundFacts = { endpoint, entries }
+    const first = <K extends Field>(field: K): KnownFact<NonNullable<ModelFacts[K]>> | undefined => {
+      for (const [source, { [field]: value }] of entries) if (value !== undefined) return { value, source }
+      return undefined
+    }
+    const catalogueFacts = {
+      window: first('window'),
+      maxOutput: first('maxOutput'),
+      price: first('price'),
+      efforts: first('efforts'),
+    }
+    const foundFacts = { endpoint, catalogueFacts }
     this.#foundEntries.set(config, foundFacts)
     return foundFacts
   }

@@ -6,6 +6,7 @@ import { strongest } from './comparison.ts'
 import type { Symbols } from './globs.ts'
 import { withoutOptions } from './skipped-options.ts'
 import { canMeet, coversAll, isBalanced, STAR, UNSEEN } from './globs.ts'
+import { lazilyForEach } from '../../lib/lazily.ts'
 
 export type CommandPattern = {
   readonly symbols: Symbols
@@ -79,30 +80,17 @@ function matchWords(pattern: CommandPattern, words: readonly ShellWord[], effort
 type Texts = { readonly certain: readonly Symbols[]; readonly possible: readonly Symbols[] }
 
 /** The same for all rules. */
-const texts = new WeakMap<readonly ShellWord[], Texts>()
-
-function textsOf(words: readonly ShellWord[]): Texts {
-  let foundTexts = texts.get(words)
-  if (!foundTexts) {
-    const variants = [words, withoutDirectory(words)]
-    const knownTexts = variants.flatMap((variant) => withSpaces(textOf(variant, [GAP, STAR])))
-    const isWhole = !knownTexts[0]?.includes(STAR)
-    const possible = isWhole ? [] : variants.flatMap((variant) => withSpaces(textOf(variant, [STAR])))
-    texts.set(words, (foundTexts = { certain: knownTexts, possible }))
-  }
-  return foundTexts
-}
+const textsOf = lazilyForEach((words: readonly ShellWord[]): Texts => {
+  const variants = [words, withoutDirectory(words)]
+  const certain = variants.flatMap((variant) => withSpaces(textOf(variant, [GAP, STAR])))
+  const isWhole = !certain[0]?.includes(STAR)
+  return { certain, possible: isWhole ? [] : variants.flatMap((variant) => withSpaces(textOf(variant, [STAR]))) }
+})
 
 /** A pattern with arguments also matches none: they all end with a gap. */
 const endedText = ({ isOpen }: CommandPattern, text: Symbols): Symbols => (isOpen ? withGap(text) : text)
 
-const gappedTexts = new WeakMap<Symbols, Symbols>()
-
-function withGap(text: Symbols): Symbols {
-  let foundText = gappedTexts.get(text)
-  if (!foundText) gappedTexts.set(text, (foundText = [...text, GAP]))
-  return foundText
-}
+const withGap = lazilyForEach((text: Symbols): Symbols => [...text, GAP])
 
 /** `many` is what comes before a word that may be none or several. */
 function textOf(words: readonly ShellWord[], many: Symbols): Symbols {

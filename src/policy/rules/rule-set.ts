@@ -2,6 +2,7 @@
 import type { PermissionRules } from '../../contract/values/permission.ts'
 import type { PolicyRule } from './rule.ts'
 import { coarseRules, parseAllowRule, parseRule } from './rule.ts'
+import { lazilyForEach } from '../../lib/lazily.ts'
 
 export type RuleSet = {
   readonly allow: readonly PolicyRule[]
@@ -11,19 +12,14 @@ export type RuleSet = {
 
 const NO_RULES: RuleSet = { allow: [], ask: [], deny: [] }
 
-const parsedSets = new WeakMap<PermissionRules, RuleSet>()
-
 /** Never throws. Rules that cannot be read may be stored: see `readStrict`; one that allows has no effect. */
-export function ruleSetOf(rules: PermissionRules | undefined): RuleSet {
-  if (!rules) return NO_RULES
-  let set = parsedSets.get(rules)
-  if (set) return set
+export const ruleSetOf = (rules: PermissionRules | undefined): RuleSet => (rules ? parseSet(rules) : NO_RULES)
+
+const parseSet = lazilyForEach((rules: PermissionRules): RuleSet => {
   const [askRules, denyRules] = [readStrict(rules.ask), readStrict(rules.deny)]
   const allow = rules.allow.map(parseAllowRule).filter((rule) => typeof rule !== 'string')
-  set = { allow, ask: [...askRules.rules, ...askRules.instead, ...denyRules.instead], deny: denyRules.rules }
-  parsedSets.set(rules, set)
-  return set
-}
+  return { allow, ask: [...askRules.rules, ...askRules.instead, ...denyRules.instead], deny: denyRules.rules }
+})
 
 /** Rules that ask or deny. What one that cannot be read may be about is asked about: `instead` are these rules. */
 export function readStrict(texts: readonly string[]): {
