@@ -97,22 +97,30 @@ test('the snapshot before a change has what a person has changed since the last 
 })
 
 test('what a person changes while the model takes long is in the snapshot before the next change, or of the end', async () => {
-  const script = [
+  const turns = [
     { calls: [call('Write', { a: 'agent' })] },
-    { calls: [call('Write', { a: 'agent again' })], delay_ms: 2000 },
-    { text: 'Done.', delay_ms: 2000 },
+    { calls: [call('Write', { a: 'agent again' })] },
+    { text: 'Done.' },
   ]
+  const isChanged = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+  const script: Script = async ({ messages }) => {
+    const step = messages.filter(({ role }) => role === 'assistant').length
+    await isChanged[step - 1]?.promise
+    // A look that was begun before the change is older than a second then.
+    return { ...turns[step]!, delay_ms: step * 1100 }
+  }
   await using opened = await open(script)
   const { bench, conversation, workdir } = opened
   const ended = say(conversation)
   const { snapshots } = conversation.files
   for (const [count, text] of ['first by hand', 'second by hand'].entries()) {
-    // The model was asked, and the look that was begun then has ended.
+    // The model was asked, and the look that was begun then has ended: each change has one before it and one after it.
     await until(
       'a look',
-      async () => bench.model.requests.length === count + 2 && (await snapshots.list()).length === count + 2,
+      async () => bench.model.requests.length === count + 2 && (await snapshots.list()).length === 2 * (count + 1),
     )
     fs.writeFileSync(`${workdir}/by-hand`, text)
+    isChanged[count]!.resolve()
   }
   expect(await ended).toMatchObject({ changes: { files: 2 } })
   const results = only(await eventsOf(conversation), 'ToolResult')
