@@ -178,9 +178,12 @@ async function realpathOfExisting(path: string): Promise<string> {
   try {
     return await realpath(path)
   } catch (error) {
-    const missing = error instanceof Error && 'code' in error && error.code === 'ENOENT'
+    const found = await lstat(path).catch(() => undefined)
+    const isMissing = codeOf(error) === 'ENOENT'
+    // Another conversation has made it meanwhile.
+    if (isMissing && found?.isDirectory()) return await realpathOfExisting(path)
     // A link without a target would be followed as soon as its target is created.
-    if (!missing || (await lstat(path).catch(() => undefined))) throw unsafe('it cannot be resolved')
+    if (!isMissing || found) throw unsafe('it cannot be resolved')
     return join(await realpathOfExisting(dirname(path)), relative(dirname(path), path))
   }
 }

@@ -1,6 +1,7 @@
-import { mkdir, readdir, realpath, symlink, writeFile } from 'node:fs/promises'
+import fs, { mkdir, readdir, realpath, symlink, writeFile } from 'node:fs/promises'
+import { syncBuiltinESMExports } from 'node:module'
 import { join } from 'node:path'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import { prepareWorkdir } from '../../../src/workspace/workdirs/workdir.ts'
 import { uuid7 } from '../../../src/lib/uuid7.ts'
 import { tempDirectory } from '../../events/fixtures.ts'
@@ -32,6 +33,25 @@ test('by default it is a new directory under the base', async () => {
   await using place = await setUp()
   expect(await place.prepare()).toBe(join(place.base, id))
   expect(await readdir(place.base)).toEqual([id])
+})
+
+test('one that another conversation makes while it is looked for is used', async () => {
+  await using place = await setUp()
+  const wanted = join(place.home, 'projects/new')
+  const { realpath: look } = fs
+  fs.realpath = (async (path: string) => {
+    const found = look(path)
+    if (path !== wanted) return await found
+    await found.catch(() => {}) // it is not there
+    await mkdir(wanted, { recursive: true })
+    return await found
+  }) as typeof fs.realpath
+  syncBuiltinESMExports()
+  onTestFinished(() => {
+    fs.realpath = look
+    syncBuiltinESMExports()
+  })
+  expect(await place.prepare(wanted)).toBe(wanted)
 })
 
 test.each(['/proc', '/proc/self/fd', '/sys/fs/cgroup', '/dev/shm/x', '/run/x', '/dev'])(
