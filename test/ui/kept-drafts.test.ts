@@ -1,5 +1,5 @@
 /** What somebody writes is kept until it is sent: the first message of a new conversation, and more than a browser keeps. */
-import type { Browser } from 'playwright-core'
+import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Stage } from '../support/agent.ts'
 import { setStage } from '../support/agent.ts'
@@ -82,6 +82,38 @@ test('an answer that a person has begun is there on each screen that shows the q
   await page.waitForSelector('text=No agent needs you')
   const [{ answer }] = await stage.events(id, 'types=RequestAnswered')
   expect(JSON.stringify(answer)).toContain('to a third place')
+  await page.context().close()
+})
+
+test('a message whose answer was lost is sent once, also by a page that is loaded again and by another tab', async () => {
+  const id = await stage.create({ title: 'lost answer' })
+  const { page } = await openTab(browser, stage.server.url, { hash: `#/c/${id}` })
+  let areLost = true
+  let arrived = Promise.withResolvers<void>()
+  await page.context().route('**/messages', async (route) => {
+    // Requests that are not sent by the page itself lack what the browser says about it.
+    const headers = { ...(await route.request().allHeaders()), 'sec-fetch-site': 'same-origin' }
+    const response = await route.fetch({ headers })
+    arrived.resolve()
+    if (areLost) await route.abort()
+    else await route.fulfill({ response })
+  })
+  const send = async (tab: Page) => {
+    arrived = Promise.withResolvers<void>()
+    expect(await tab.inputValue('.composer textarea')).toBe('say it once')
+    await tab.click('.composer button[type=submit]')
+    await arrived.promise
+  }
+  await page.fill('.composer textarea', 'say it once')
+  await send(page)
+  await page.reload()
+  await send(page)
+  const other = await page.context().newPage()
+  await other.goto(page.url())
+  areLost = false
+  await send(other)
+  await expect.poll(() => other.inputValue('.composer textarea')).toBe('')
+  expect(await stage.events(id, 'types=UserMessage')).toHaveLength(1)
   await page.context().close()
 })
 

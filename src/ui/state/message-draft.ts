@@ -24,10 +24,11 @@ class MessageDraft {
   readonly text = signal('')
   readonly isSending = signal(false)
   readonly #id: string
-  readonly #request = new SameRequest()
+  readonly #request: SameRequest
 
   constructor(id: string) {
     this.#id = id
+    this.#request = new SameRequest(draftOf(`sent ${id}`))
     this.read()
   }
 
