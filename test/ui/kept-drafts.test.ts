@@ -88,15 +88,15 @@ test('an answer that a person has begun is there on each screen that shows the q
 test('a message whose answer was lost is sent once, also by a page that is loaded again and by another tab', async () => {
   const id = await stage.create({ title: 'lost answer' })
   const { page } = await openTab(browser, stage.server.url, { hash: `#/c/${id}` })
-  let areLost = true
+  const other = await page.context().newPage()
   let arrived = Promise.withResolvers<void>()
   await page.context().route('**/messages', async (route) => {
     // Requests that are not sent by the page itself lack what the browser says about it.
     const headers = { ...(await route.request().allHeaders()), 'sec-fetch-site': 'same-origin' }
     const response = await route.fetch({ headers })
     arrived.resolve()
-    if (areLost) await route.abort()
-    else await route.fulfill({ response })
+    if (route.request().frame().page() === other) await route.fulfill({ response })
+    else await route.abort()
   })
   const send = async (tab: Page) => {
     arrived = Promise.withResolvers<void>()
@@ -108,12 +108,25 @@ test('a message whose answer was lost is sent once, also by a page that is loade
   await send(page)
   await page.reload()
   await send(page)
-  const other = await page.context().newPage()
   await other.goto(page.url())
-  areLost = false
   await send(other)
   await expect.poll(() => other.inputValue('.composer textarea')).toBe('')
   expect(await stage.events(id, 'types=UserMessage')).toHaveLength(1)
+  await page.context().close()
+})
+
+test('what was being written for a conversation that is deleted is forgotten, and all else stays', async () => {
+  const [id, otherId] = [await stage.create({ title: 'goes' }), await stage.create({ title: 'stays' })]
+  const { page } = await openTab(browser, stage.server.url, { hash: `#/c/${id}` })
+  await page.fill('.composer textarea', 'never sent')
+  await goTo(page, `#/c/${id}/commands`)
+  await page.fill('form.bar input', 'never run')
+  await goTo(page, `#/c/${otherId}`)
+  await page.waitForSelector('h1:has-text("stays")')
+  await page.fill('.composer textarea', 'later')
+  await stage.server.call('DELETE', `/conversations/${id}`)
+  const drafts = `Object.keys(localStorage).filter((name) => name.startsWith('draft '))`
+  await expect.poll(() => page.evaluate(drafts)).toEqual([`draft ${otherId}`])
   await page.context().close()
 })
 

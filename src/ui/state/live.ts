@@ -4,6 +4,7 @@ import type { EventOf, EventType } from '../../contract/events/event.ts'
 import type { WaitingRequest, WaitingRequests } from '../../contract/request.ts'
 import { KINDS_FOR_PEOPLE } from '../../contract/requests/request-forms.ts'
 import { texts } from './preferences.ts'
+import { forgetDraftsOf } from './remembered.ts'
 import { serverNow } from './server-time.ts'
 import type { SummaryChange } from './summary-rows.ts'
 import { client, connections, lostSince, messageOf } from './session.ts'
@@ -117,6 +118,7 @@ async function followFirehose(signal: AbortSignal, readRequests: () => void, rea
   const events = client().firehose({ types, summaries: true, signal, onDisconnect, giveUpAfterMs: Infinity })
   for await (const { event } of events) {
     const isDeleted = event.type === 'conversation_deleted'
+    if (isDeleted) forgetDraftsOf(event.conversation_id)
     if (event.type === 'ConversationSummary' || isDeleted) {
       const change = { id: event.conversation_id, summary: isDeleted ? undefined : event.summary }
       for (const listener of listeners) listener(change)

@@ -57,6 +57,9 @@ const DRAFT = 'draft '
 
 export const draftOf = (id: string) => DRAFT + id
 
+/** Forgets what was being written for a conversation that is gone. */
+export const forgetDraftsOf = (id: string): void => forget((name) => name.startsWith(DRAFT) && name.endsWith(id))
+
 /** Forgets all that belongs to the person, drafts among them. */
 export const forgetAll = (): void => forget((name) => !OF_BROWSER.includes(name))
 
