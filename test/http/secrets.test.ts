@@ -172,6 +172,16 @@ describe('is refused, and nothing of it repeated:', () => {
       expect(answer.text).not.toContain(VALUE)
     }
   })
+
+  test('the name of a shell session that holds one, which commands and their events would show', async () => {
+    await using it = await setUp()
+    await it.put({ TOKEN: VALUE })
+    const command = { command: 'true', session_id: VALUE }
+    const answer = await it.http.call('POST', `/conversations/${it.id}/commands`, command)
+    expectProblem(answer, 400, 'invalid_request')
+    expect(answer.body.message).toMatch(/session_id contains the value of a secret/)
+    expect((await it.http.call('GET', `/conversations/${it.id}/commands`)).body.items).toEqual([])
+  })
 })
 
 test('a password in the URL of a model is refused: all clients would see it, and it would not be sent', async () => {

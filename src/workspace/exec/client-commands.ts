@@ -145,7 +145,7 @@ export class ClientCommands {
 
   async #begin(request: RunCommand, options: CommandRequestOptions): Promise<LiveCommand | CommandRecord> {
     const { records, redact, redactInSlices } = this.#deps
-    refuseSecretsIn({ 'Idempotency-Key': options.idempotency?.key }, redact)
+    refuseSecretsIn({ 'Idempotency-Key': options.idempotency?.key, session_id: request.session_id }, redact)
     if ((await redactInSlices(request.command)) !== request.command) throw HOLDS_SECRET
     const refusal = await this.#deps.refusal(request.command, sessionOf(request))
     if (refusal !== undefined) throw new Problem('denied_by_rule', refusal)
