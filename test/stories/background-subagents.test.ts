@@ -1,4 +1,5 @@
 /** Subagents in the background, through HTTP only: each ends exactly once, and the main agent reads its result once. */
+import { existsSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -89,9 +90,11 @@ test('a pause stops it, a run continues it, and a paused conversation is not sta
   expectWhole(all)
   expect(ofSubagents(all, 'Result')).toHaveLength(1)
 
-  planner.plan['slow steps'] = [bash('sleep 100'), { text: 'Never.' }]
+  planner.plan['slow steps'] = [bash('touch begun; sleep 100'), { text: 'Never.' }]
   await stage.say(id, 'begin it')
-  await until('calls of subagents', async () => ofSubagents(await stage.events(id), 'ToolUse').length === 2)
+  const { workdir } = (await call('GET', `/conversations/${id}`)).body
+  // A shell that still starts may not end in the time that a pause has for it.
+  await until('the command of the subagent', async () => existsSync(join(workdir, 'begun')))
   expect((await call('POST', `/conversations/${id}/pause`, { interrupt: true })).body.status).toBe('paused')
   // A command that ends slowly gets its result later than the pause its answer.
   const ended = await until('the end of the subagent', async () => {
