@@ -73,7 +73,7 @@ export const PermissionRules = z
   })
 export type PermissionRules = z.infer<typeof PermissionRules>
 
-/** As they are stored: a rule that a decision has added may be longer than one that is accepted. */
+/** The rules as they are stored: one that a decision has added may be longer than one that is accepted. */
 const StoredTexts = z.array(z.string()).max(MAX_RULES).default([])
 export const StoredRules = z.strictObject({ allow: StoredTexts, ask: StoredTexts, deny: StoredTexts })
 

@@ -1,7 +1,7 @@
 /** The one place that redacts secret values in text: each becomes `<secret:NAME>`, however it is written or split. */
 import { MIN_SECRET_LENGTH } from '../../contract/secret.ts'
 import type { SecretAutomata } from './secret-automata.ts'
-import type { Secret } from './shared-automata.ts'
+import type { AutomataOf, Secret } from './shared-automata.ts'
 import { createSharedAutomata } from './shared-automata.ts'
 import type { StreamRedactor } from './stream-redactor.ts'
 import { createStreamRedactor, SLICE_CHARS, TextRedactor } from './stream-redactor.ts'
@@ -76,10 +76,7 @@ export function createRedactor(
     return createdRedactor
   }
 
-  const forget = () => {
-    streams = undefined
-    texts = undefined
-  }
+  const forget = () => void (streams = texts = undefined)
 
   const set = (name: string, givenValues: readonly string[], isServerKey: boolean) => {
     const values = givenValues.filter((value) => value.trim().length >= MIN_SECRET_LENGTH)
@@ -95,17 +92,6 @@ export function createRedactor(
 
   const redact = (text: string) => forTexts()?.redact(text) ?? text
 
-  const redactAnyCase = (text: string) => {
-    refresh?.(setOwn)
-    if (secrets.size === 0) return text
-    const lowerText = text.toLowerCase()
-    const lowerSecrets = Array.from(secrets, ([name, { values, isServerKey }]) => {
-      return [name, { values: values.map((value) => value.toLowerCase()), isServerKey }] as const
-    })
-    const redactedText = new TextRedactor(automataOf(lowerSecrets)).redact(lowerText)
-    return redactedText === lowerText ? text : redactedText
-  }
-
   const redactInSlices = async (text: string) => {
     if (text.length <= SLICE_CHARS) return redact(text)
     const knownRedactor = forTexts()
@@ -119,7 +105,10 @@ export function createRedactor(
       if (secrets.delete(name)) forget()
     },
     redact,
-    redactAnyCase,
+    redactAnyCase(text) {
+      refresh?.(setOwn)
+      return redactLowerCase(text, secrets, automataOf)
+    },
     redactInSlices,
     redactCutOff(text) {
       const automata = forStreams()
@@ -132,6 +121,16 @@ export function createRedactor(
     stream: () => createStreamRedactor(forStreams, 'char'),
     byteStream: () => createByteRedactor(createStreamRedactor(forStreams, 'byte')),
   }
+}
+
+function redactLowerCase(text: string, secrets: ReadonlyMap<string, Secret>, automataOf: AutomataOf): string {
+  if (secrets.size === 0) return text
+  const lowerText = text.toLowerCase()
+  const lowerSecrets = Array.from(secrets, ([name, { values, isServerKey }]) => {
+    return [name, { values: values.map((value) => value.toLowerCase()), isServerKey }] as const
+  })
+  const redactedText = new TextRedactor(automataOf(lowerSecrets)).redact(lowerText)
+  return redactedText === lowerText ? text : redactedText
 }
 
 function createByteRedactor(texts: StreamRedactor): ByteRedactor {

@@ -11,7 +11,7 @@ export class SameRequest {
   #content: string | undefined
   #key = ''
 
-  /** With a name the browser keeps it: a page that is loaded again, and another tab, send the same one, too. */
+  /** The browser keeps a request with a name: a page that is loaded again, and another tab, send the same one, too. */
   constructor(name?: string) {
     this.#name = name
   }
