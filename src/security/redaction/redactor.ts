@@ -1,7 +1,8 @@
 /** The one place that redacts secret values in text: each becomes `<secret:NAME>`, however it is written or split. */
 import { MIN_SECRET_LENGTH } from '../../contract/secret.ts'
+import { AnyCaseRedactor } from './any-case-redactor.ts'
 import type { SecretAutomata } from './secret-automata.ts'
-import type { AutomataOf, Secret } from './shared-automata.ts'
+import type { Secret } from './shared-automata.ts'
 import { createSharedAutomata } from './shared-automata.ts'
 import type { StreamRedactor } from './stream-redactor.ts'
 import { createStreamRedactor, SLICE_CHARS, TextRedactor } from './stream-redactor.ts'
@@ -18,7 +19,7 @@ export interface Redactor {
   readonly setServerKey: (name: string, ...values: readonly string[]) => void
   readonly delete: (name: string) => void
   readonly redact: (text: string) => string
-  /** The same for a text in which capitals mean nothing, such as the name of a host. What is found is in lower case. */
+  /** The same for a text in which capitals mean nothing: see `AnyCaseRedactor`. */
   readonly redactAnyCase: (text: string) => string
   /** Redacts a text that may be long; yields to other work in between. */
   readonly redactInSlices: (text: string) => Promise<string>
@@ -47,6 +48,7 @@ export function createRedactor(
   refresh?: (set: Redactor['set']) => void,
 ): Redactor {
   const secrets = new Map<string, Secret>()
+  const anyCase = new AnyCaseRedactor(secrets, automataOf)
   // Weak references: they are larger than everything else in an idle conversation, and quickly rebuilt.
   /** Null if no secret is looked for in streams. */
   let streams: WeakRef<SecretAutomata> | null | undefined
@@ -76,7 +78,10 @@ export function createRedactor(
     return createdRedactor
   }
 
-  const forget = () => void (streams = texts = undefined)
+  const forget = () => {
+    streams = texts = undefined
+    anyCase.forget()
+  }
 
   const set = (name: string, givenValues: readonly string[], isServerKey: boolean) => {
     const values = givenValues.filter((value) => value.trim().length >= MIN_SECRET_LENGTH)
@@ -107,7 +112,7 @@ export function createRedactor(
     redact,
     redactAnyCase(text) {
       refresh?.(setOwn)
-      return redactLowerCase(text, secrets, automataOf)
+      return anyCase.redact(text)
     },
     redactInSlices,
     redactCutOff(text) {
@@ -121,16 +126,6 @@ export function createRedactor(
     stream: () => createStreamRedactor(forStreams, 'char'),
     byteStream: () => createByteRedactor(createStreamRedactor(forStreams, 'byte')),
   }
-}
-
-function redactLowerCase(text: string, secrets: ReadonlyMap<string, Secret>, automataOf: AutomataOf): string {
-  if (secrets.size === 0) return text
-  const lowerText = text.toLowerCase()
-  const lowerSecrets = Array.from(secrets, ([name, { values, isServerKey }]) => {
-    return [name, { values: values.map((value) => value.toLowerCase()), isServerKey }] as const
-  })
-  const redactedText = new TextRedactor(automataOf(lowerSecrets)).redact(lowerText)
-  return redactedText === lowerText ? text : redactedText
 }
 
 function createByteRedactor(texts: StreamRedactor): ByteRedactor {

@@ -36,9 +36,11 @@ const around = text('§¶ \n', 0, 5)
 const secret = text('abcXYZ019-._~+/=%&?#$<>"\\\'!()*é😀 ', 8, 40).filter((value) => value === value.trim())
 
 test('a text in which capitals mean nothing is searched for a secret in any case, and stays as it is without one', () => {
-  const { redactAnyCase } = hiding(['TOKEN', 'Value-Of-Token'])
+  const { redactAnyCase, set } = hiding(['TOKEN', 'Value-Of-Token'])
   expect(redactAnyCase('a.VALUE-of-token.Test')).toBe('a.<secret:TOKEN>.test')
   expect(redactAnyCase('Other.Test')).toBe('Other.Test')
+  set('OTHER', 'Other.Test')
+  expect(redactAnyCase('Other.Test')).toBe('<secret:OTHER>')
   expect(createRedactor().redactAnyCase('Value-Of-Token')).toBe('Value-Of-Token')
 })
 

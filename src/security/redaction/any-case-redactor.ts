@@ -1,0 +1,37 @@
+/** Redacts texts in which capitals mean nothing, such as the name of a host. What is found is in lower case. */
+import type { AutomataOf, Secret } from './shared-automata.ts'
+import { TextRedactor } from './stream-redactor.ts'
+
+export class AnyCaseRedactor {
+  readonly #secrets: ReadonlyMap<string, Secret>
+  readonly #automataOf: AutomataOf
+  /** A weak reference, as those of `createRedactor`. Each connection of a command needs it. */
+  #texts: WeakRef<TextRedactor> | undefined
+
+  constructor(secrets: ReadonlyMap<string, Secret>, automataOf: AutomataOf) {
+    this.#secrets = secrets
+    this.#automataOf = automataOf
+  }
+
+  /** Call it when the secrets have changed. */
+  forget(): void {
+    this.#texts = undefined
+  }
+
+  redact(text: string): string {
+    if (this.#secrets.size === 0) return text
+    const lowerText = text.toLowerCase()
+    const redactor = this.#texts?.deref() ?? this.#build()
+    const redactedText = redactor.redact(lowerText)
+    return redactedText === lowerText ? text : redactedText
+  }
+
+  #build(): TextRedactor {
+    const lowerSecrets = Array.from(this.#secrets, ([name, { values, isServerKey }]) => {
+      return [name, { values: values.map((value) => value.toLowerCase()), isServerKey }] as const
+    })
+    const redactor = new TextRedactor(this.#automataOf(lowerSecrets))
+    this.#texts = new WeakRef(redactor)
+    return redactor
+  }
+}
