@@ -5,23 +5,21 @@ import { TextRedactor } from './stream-redactor.ts'
 export class AnyCaseRedactor {
   readonly #secrets: ReadonlyMap<string, Secret>
   readonly #automataOf: AutomataOf
-  /** A weak reference, as those of `createRedactor`. Each connection of a command needs it. */
-  #texts: WeakRef<TextRedactor> | undefined
+  readonly #refresh: () => void
+  /** A weak reference, as those of `createRedactor`, for each connection of a command. Undefined when the secrets have changed. */
+  texts: WeakRef<TextRedactor> | undefined
 
-  constructor(secrets: ReadonlyMap<string, Secret>, automataOf: AutomataOf) {
+  constructor(secrets: ReadonlyMap<string, Secret>, automataOf: AutomataOf, refresh: () => void) {
     this.#secrets = secrets
+    this.#refresh = refresh
     this.#automataOf = automataOf
   }
 
-  /** Call it when the secrets have changed. */
-  forget(): void {
-    this.#texts = undefined
-  }
-
-  redact(text: string): string {
+  readonly redact = (text: string): string => {
+    this.#refresh()
     if (this.#secrets.size === 0) return text
     const lowerText = text.toLowerCase()
-    const redactor = this.#texts?.deref() ?? this.#build()
+    const redactor = this.texts?.deref() ?? this.#build()
     const redactedText = redactor.redact(lowerText)
     return redactedText === lowerText ? text : redactedText
   }
@@ -31,7 +29,7 @@ export class AnyCaseRedactor {
       return [name, { values: values.map((value) => value.toLowerCase()), isServerKey }] as const
     })
     const redactor = new TextRedactor(this.#automataOf(lowerSecrets))
-    this.#texts = new WeakRef(redactor)
+    this.texts = new WeakRef(redactor)
     return redactor
   }
 }

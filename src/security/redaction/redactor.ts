@@ -48,7 +48,7 @@ export function createRedactor(
   refresh?: (set: Redactor['set']) => void,
 ): Redactor {
   const secrets = new Map<string, Secret>()
-  const anyCase = new AnyCaseRedactor(secrets, automataOf)
+  const anyCase = new AnyCaseRedactor(secrets, automataOf, () => refresh?.(setOwn))
   // Weak references: they are larger than everything else in an idle conversation, and quickly rebuilt.
   /** Null if no secret is looked for in streams. */
   let streams: WeakRef<SecretAutomata> | null | undefined
@@ -79,8 +79,7 @@ export function createRedactor(
   }
 
   const forget = () => {
-    streams = texts = undefined
-    anyCase.forget()
+    streams = texts = anyCase.texts = undefined
   }
 
   const set = (name: string, givenValues: readonly string[], isServerKey: boolean) => {
@@ -110,10 +109,7 @@ export function createRedactor(
       if (secrets.delete(name)) forget()
     },
     redact,
-    redactAnyCase(text) {
-      refresh?.(setOwn)
-      return anyCase.redact(text)
-    },
+    redactAnyCase: anyCase.redact,
     redactInSlices,
     redactCutOff(text) {
       const automata = forStreams()
