@@ -178,12 +178,12 @@ async function realpathOfExisting(path: string): Promise<string> {
   try {
     return await realpath(path)
   } catch (error) {
-    const found = await lstat(path).catch(() => undefined)
+    const entry = await lstat(path).catch(() => undefined)
     const isMissing = codeOf(error) === 'ENOENT'
     // Another conversation has made it meanwhile.
-    if (isMissing && found?.isDirectory()) return await realpathOfExisting(path)
+    if (isMissing && entry?.isDirectory()) return await realpathOfExisting(path)
     // A link without a target would be followed as soon as its target is created.
-    if (!isMissing || found) throw unsafe('it cannot be resolved')
+    if (!isMissing || entry) throw unsafe('it cannot be resolved')
     return join(await realpathOfExisting(dirname(path)), relative(dirname(path), path))
   }
 }
