@@ -180,8 +180,9 @@ async function realpathOfExisting(path: string): Promise<string> {
   } catch (error) {
     const entry = await lstat(path).catch(() => undefined)
     const isMissing = codeOf(error) === 'ENOENT'
-    // Another conversation has made it meanwhile.
-    if (isMissing && entry?.isDirectory()) return await realpathOfExisting(path)
+    // Another conversation has made it meanwhile. A path through /proc can lead to a directory that has no path here.
+    const real = isMissing && entry?.isDirectory() ? await realpath(path).catch(() => undefined) : undefined
+    if (real !== undefined) return real
     // A link without a target would be followed as soon as its target is created.
     if (!isMissing || entry) throw unsafe('it cannot be resolved')
     return join(await realpathOfExisting(dirname(path)), relative(dirname(path), path))

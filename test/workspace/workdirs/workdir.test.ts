@@ -1,6 +1,8 @@
+import { once } from 'node:events'
 import fs, { mkdir, readdir, realpath, symlink, writeFile } from 'node:fs/promises'
 import { syncBuiltinESMExports } from 'node:module'
 import { join } from 'node:path'
+import { execa } from 'execa'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { prepareWorkdir } from '../../../src/workspace/workdirs/workdir.ts'
 import { uuid7 } from '../../../src/lib/uuid7.ts'
@@ -52,6 +54,19 @@ test('one that another conversation makes while it is looked for is used', async
     syncBuiltinESMExports()
   })
   expect(await place.prepare(wanted)).toBe(wanted)
+})
+
+test.runIf(process.platform === 'linux')('a directory that only another process sees is refused at once', async () => {
+  await using place = await setUp()
+  const seen = join(place.home, 'projects')
+  const script = 'mount -t tmpfs none "$0" && mkdir "$0/inside" && cd "$0" && echo "$$" && exec sleep infinity'
+  const other = execa({ reject: false })`unshare --user --map-root-user --mount sh -c ${script} ${seen}`
+  onTestFinished(async () => {
+    other.kill('SIGKILL')
+    await other
+  })
+  const [pid] = (await once(other.stdout, 'data')) as [Buffer]
+  await expect(place.prepare(`/proc/${String(pid).trim()}/cwd/inside`)).rejects.toMatchObject(refused)
 })
 
 test.each(['/proc', '/proc/self/fd', '/sys/fs/cgroup', '/dev/shm/x', '/run/x', '/dev'])(
