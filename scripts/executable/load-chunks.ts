@@ -6,7 +6,7 @@
 import { appendFileSync, readFileSync } from 'node:fs'
 import type { Script as VmScript } from 'node:vm'
 
-/** `cachedData` is missing where V8 would not accept it; `release` frees it, long before the next garbage collection. */
+/** `cachedData` is missing where V8 would not accept it; `release` frees its bytes before the next garbage collection. */
 export type Chunk = { readonly source: string; readonly cachedData?: Buffer; readonly release?: () => void }
 type ReadChunk = (name: string) => Chunk | undefined
 

@@ -6,8 +6,8 @@ export class AnyCaseRedactor {
   readonly #secrets: ReadonlyMap<string, Secret>
   readonly #automataOf: AutomataOf
   readonly #refresh: () => void
-  /** A weak reference, as those of `createRedactor`, for each connection of a command. Undefined when the secrets have changed. */
-  texts: WeakRef<TextRedactor> | undefined
+  /** The garbage collector may take it, as it may those of `createRedactor`. */
+  #texts: WeakRef<TextRedactor> | undefined
 
   constructor(secrets: ReadonlyMap<string, Secret>, automataOf: AutomataOf, refresh: () => void) {
     this.#secrets = secrets
@@ -19,9 +19,14 @@ export class AnyCaseRedactor {
     this.#refresh()
     if (this.#secrets.size === 0) return text
     const lowerText = text.toLowerCase()
-    const redactor = this.texts?.deref() ?? this.#build()
+    const redactor = this.#texts?.deref() ?? this.#build()
     const redactedText = redactor.redact(lowerText)
     return redactedText === lowerText ? text : redactedText
+  }
+
+  /** Call it when the secrets have changed. */
+  forget(): void {
+    this.#texts = undefined
   }
 
   #build(): TextRedactor {
@@ -29,7 +34,7 @@ export class AnyCaseRedactor {
       return [name, { values: values.map((value) => value.toLowerCase()), isServerKey }] as const
     })
     const redactor = new TextRedactor(this.#automataOf(lowerSecrets))
-    this.texts = new WeakRef(redactor)
+    this.#texts = new WeakRef(redactor)
     return redactor
   }
 }

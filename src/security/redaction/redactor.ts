@@ -54,16 +54,12 @@ export function createRedactor(
   let streams: WeakRef<SecretAutomata> | null | undefined
   let texts: WeakRef<TextRedactor> | undefined
 
-  const automataFor = (isWanted: (secret: Secret) => boolean): SecretAutomata | undefined => {
-    const some = [...secrets].filter(([, secret]) => isWanted(secret))
-    return some.length === 0 ? undefined : automataOf(some)
-  }
-
   const forStreams = (): SecretAutomata | undefined => {
     refresh?.(setOwn)
     const knownAutomata = streams?.deref()
     if (knownAutomata || streams === null) return knownAutomata
-    const createdAutomata = automataFor(({ isServerKey }) => !isServerKey)
+    const ownSecrets = [...secrets].filter(([, { isServerKey }]) => !isServerKey)
+    const createdAutomata = ownSecrets.length > 0 ? automataOf(ownSecrets) : undefined
     streams = createdAutomata ? new WeakRef(createdAutomata) : null
     return createdAutomata
   }
@@ -71,15 +67,15 @@ export function createRedactor(
   const forTexts = (): TextRedactor | undefined => {
     refresh?.(setOwn)
     const knownRedactor = texts?.deref()
-    if (knownRedactor) return knownRedactor
-    const automata = automataFor(() => true)
-    const createdRedactor = automata && new TextRedactor(automata)
-    texts = createdRedactor && new WeakRef(createdRedactor)
+    if (knownRedactor || secrets.size === 0) return knownRedactor
+    const createdRedactor = new TextRedactor(automataOf([...secrets]))
+    texts = new WeakRef(createdRedactor)
     return createdRedactor
   }
 
   const forget = () => {
-    streams = texts = anyCase.texts = undefined
+    streams = texts = undefined
+    anyCase.forget()
   }
 
   const set = (name: string, givenValues: readonly string[], isServerKey: boolean) => {
