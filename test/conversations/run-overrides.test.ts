@@ -115,6 +115,19 @@ test('a run that a restart cut off is resumed with what it had', async () => {
   expect(only(await eventsOf(again), 'ToolResult').at(-1)).toMatchObject({ is_error: true, error_type: 'denied' })
 })
 
+test('a run that a restart cut off is resumed without the rules in which there is a secret since', async () => {
+  const slow = gate('Slow')
+  await using bench = await setBench({ tools: [slow.tool], script: [{ calls: [call('Slow')] }, { text: 'Done.' }] })
+  const conversation = await bench.converse({ resume_on_start: true })
+  await runWith(conversation, { allowed_tools: ['Slow', 'Bash(deploy to-staging)'] })
+  await slow.entered
+  await conversation.secrets.put({ STAGE: 'to-staging' })
+  await bench.restart({ kill: true })
+  const again = await bench.manager.open(conversation.id)
+  await expect.poll(() => again.state.status).toBe('idle')
+  expect((await statusesOf(again)).at(-2)).toMatchObject({ status: 'running', allowed_tools: ['Slow'] })
+})
+
 test.each([
   ['the mode', (conversation: Conversation) => conversation.configure({ permission_mode: 'deny' })],
   ['the rules', (conversation: Conversation) => conversation.rules.replace({ allow: [], ask: ['Act'], deny: [] })],

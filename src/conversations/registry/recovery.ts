@@ -137,9 +137,10 @@ export class Recovery {
     const { storage, open } = this.#deps
     const conversation = await open(id)
     await conversation.settle()
-    const { status, reason, settings } = conversation.state
+    const { state, redact } = conversation
+    const { status, reason, settings } = state
     const wasCutOff = status === 'paused' && (isLostWorkReason(reason) || reason === 'server_closing')
-    if (wasCutOff && settings.resume_on_start) await conversation.run(overridesOfLast(conversation.state))
+    if (wasCutOff && settings.resume_on_start) await conversation.run(overridesOfLast(state, redact))
     else if (!conversation.isWorking) await storage.active.clear(id)
     return conversation
   }

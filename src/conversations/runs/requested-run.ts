@@ -36,10 +36,14 @@ export function requestedRun(
   })
 }
 
-/** Returns what a run that continues the last one has instead of the settings of the conversation. */
-export function overridesOfLast({ lastRun }: State): RunRequestOptions {
+/**
+ * Returns what a run that continues the last one has instead of the settings of the conversation. A rule in which there is a
+ * secret since would be refused.
+ */
+export function overridesOfLast({ lastRun }: State, redact: (text: string) => string): RunRequestOptions {
   const { model, permissionMode: permission_mode, allowed, instructions, sampling } = lastRun?.overrides ?? {}
-  return withoutUndefined({ model, permission_mode, allowed_tools: allowed?.allow, instructions, ...sampling })
+  const allowed_tools = allowed?.allow.filter((rule) => redact(rule) === rule)
+  return withoutUndefined({ model, permission_mode, allowed_tools, instructions, ...sampling })
 }
 
 /** The key of the conversation must not be sent to another endpoint. */
