@@ -115,6 +115,40 @@ test('a message whose answer was lost is sent once, also by a page that is loade
   await page.context().close()
 })
 
+test('a message whose answer was lost is sent once, although another tab has had an answer meanwhile', async () => {
+  const id = await stage.create({ title: 'two tabs' })
+  const { page } = await openTab(browser, stage.server.url, { hash: `#/c/${id}` })
+  const other = await page.context().newPage()
+  await other.goto(page.url())
+  const send = async (tab: Page, text: string) => {
+    const [arrived, ended] = [Promise.withResolvers<void>(), Promise.withResolvers<'answer' | 'loss'>()]
+    await tab.route('**/messages', async (route) => {
+      const headers = { ...(await route.request().allHeaders()), 'sec-fetch-site': 'same-origin' }
+      const response = await route.fetch({ headers })
+      arrived.resolve()
+      if ((await ended.promise) === 'answer') await route.fulfill({ response })
+      else await route.abort()
+    })
+    await tab.fill('.composer textarea', text)
+    await tab.click('.composer button[type=submit]')
+    await arrived.promise
+    return async (end: 'answer' | 'loss') => {
+      ended.resolve(end)
+      await tab.waitForSelector('.composer button[type=submit]:enabled')
+      await tab.unroute('**/messages')
+    }
+  }
+  const endFirst = await send(page, 'the first')
+  const endSecond = await send(other, 'the second')
+  await expect.poll(() => page.inputValue('.composer textarea')).toBe('the second')
+  await endFirst('answer')
+  await endSecond('loss')
+  await other.click('.composer button[type=submit]')
+  await expect.poll(() => other.inputValue('.composer textarea')).toBe('')
+  expect(await stage.events(id, 'types=UserMessage')).toHaveLength(2)
+  await page.context().close()
+})
+
 test('what was being written for a conversation that is deleted is forgotten, and all else stays', async () => {
   const [id, otherId] = [await stage.create({ title: 'goes' }), await stage.create({ title: 'stays' })]
   const { page } = await openTab(browser, stage.server.url, { hash: `#/c/${id}` })

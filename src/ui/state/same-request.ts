@@ -21,9 +21,11 @@ export class SameRequest {
     this.#read()
     if (this.#content !== content) this.#key = crypto.getRandomValues(new Uint32Array(4)).join('-')
     this.#content = content
-    if (this.#name !== undefined) remember(this.#name, `${this.#key} ${content}`)
+    const keptText = `${this.#key} ${content}`
+    if (this.#name !== undefined) remember(this.#name, keptText)
     const reply = await send({ idempotencyKey: this.#key })
-    this.forget()
+    // Another tab may wait for the answer to another one by now.
+    if (this.#name === undefined || rememberedValue(this.#name) === keptText) this.forget()
     return reply
   }
 
