@@ -9,6 +9,7 @@ import { matchRule } from './match-rule.ts'
 import type { Need } from './needs.ts'
 import { needsOf } from './needs.ts'
 import type { PolicyRule } from './rules/rule.ts'
+import { parseAllowRule } from './rules/rule.ts'
 
 /** `rules` would allow it the next time; absent when rules cannot say so. */
 export type GateDecision =
@@ -78,11 +79,12 @@ function denialIn(mode: 'deny' | 'callback', reason: string): string {
 
 function ask(reason: string, rules?: readonly (string | undefined)[]): GateDecision {
   const knownRules = rules?.filter((rule) => rule !== undefined) ?? []
-  const isWhole = rules !== undefined && knownRules.length === rules.length && knownRules.length > 0 && fit(knownRules)
+  const isWhole =
+    rules !== undefined && knownRules.length === rules.length && knownRules.length > 0 && knownRules.every(isRule)
   return { behavior: 'ask', reason, ...(isWhole && { rules: [...new Set(knownRules)] }) }
 }
 
-const fit = (rules: readonly string[]) => rules.every(({ length }) => length <= MAX_RULE_TEXT_CHARS)
+const isRule = (text: string) => text.length <= MAX_RULE_TEXT_CHARS && typeof parseAllowRule(text) !== 'string'
 
 function reasonForRequest(question: Question, { rules }: GateRules): string | undefined {
   const { certain, possible } = findMatch(rules.ask, question)

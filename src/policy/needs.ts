@@ -40,7 +40,8 @@ export function needsOf({ tool, action, places }: Question, rules: GateRules): N
       if (url !== undefined && allow.some((rule) => rule.kind === 'fetch' && matchUrl(rule.domain, url) === 'yes'))
         return []
       const host = URL.parse(url ?? '')?.hostname
-      const rule = url === undefined ? tool : host && `WebFetch(domain:${host})`
+      // A `*` in a rule stands for other hosts, too.
+      const rule = url === undefined ? tool : host && !host.includes('*') && `WebFetch(domain:${host})`
       return [{ reason: `reaches ${host ?? 'the network'}`, changes: false, ...(rule && { rule }) }]
     }
     case 'other':

@@ -103,3 +103,13 @@ test('a question about a request names its host, and only the rule for it', () =
   expect(asked('no url')).toMatchObject({ behavior: 'ask', reason: 'it reaches the network' })
   expect(asked('no url')).not.toHaveProperty('rules')
 })
+
+test.each([
+  ['a host with a star', 'WebFetch', { kind: 'fetch', url: 'http://*.com/' }],
+  ['an IPv6 address', 'WebFetch', { kind: 'fetch', url: 'http://[2606:4700::1111]/' }],
+  ['a tool whose name ends as that of a server', 'mcp__tickets__close__', { kind: 'other' }],
+] as const)('a question about %s names no rule: none says exactly this', (_, tool, access) => {
+  const asked = decideAccess(tool, access)
+  expect(asked.behavior).toBe('ask')
+  expect(asked).not.toHaveProperty('rules')
+})
