@@ -1,6 +1,6 @@
 /** Which files a moment has: of runs that were paused, of what nobody watched, and between two kinds of a path. */
 import { existsSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
-import { expect, test } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import type { RewindRequest } from '../../src/contract/rewind.ts'
 import type { Conversation } from '../../src/conversations/conversation.ts'
 import type { Script } from '../../src/llm/scripted/script.ts'
@@ -15,19 +15,23 @@ const write = tool('Write', async ({ text, stays }, { workdir, signal }) => {
   return { output: 'written' }
 })
 
-const script: Script = ({ messages }) => {
-  const last = messages.at(-1)!
-  if (last.role === 'tool') return { text: 'Done.' }
-  const [, text = 'none', then = ''] =
-    /write (\w+)( and stay| and ask| and look up)?/.exec(JSON.stringify(last.content)) ?? []
-  const calls = [call('Write', { text, stays: then === ' and stay' ? 'yes' : 'no' })]
-  if (then === ' and look up') return { calls: [...calls, call('look_up')] }
-  return { calls: then === ' and ask' ? [...calls, askCall()] : calls }
-}
+/** `meanwhile`: what happens before a message that says so is answered. */
+const scriptWith =
+  (meanwhile: () => Promise<void>): Script =>
+  async ({ messages }) => {
+    const last = messages.at(-1)!
+    if (last.role === 'tool') return { text: 'Done.' }
+    const [, text = 'none', then = ''] =
+      /write (\w+)( and stay| and ask| and look up| meanwhile)?/.exec(JSON.stringify(last.content)) ?? []
+    if (then === ' meanwhile') await meanwhile()
+    const calls = [call('Write', { text, stays: then === ' and stay' ? 'yes' : 'no' })]
+    if (then === ' and look up') return { calls: [...calls, call('look_up')] }
+    return { calls: then === ' and ask' ? [...calls, askCall()] : calls }
+  }
 
-async function open(fields: object = {}) {
+async function open(fields: object = {}, meanwhile = async () => {}) {
   const bench = await setBench({
-    script,
+    script: scriptWith(meanwhile),
     tools: [write, createAskUserQuestion()],
     deps: { createShells: realShells() },
   })
@@ -136,6 +140,40 @@ test('a moment after a snapshot has failed has no files', async () => {
   await expect(rewind(conversation, before)).rejects.toMatchObject({ code: 'snapshot_not_found' })
   await rewind(conversation, unwatched)
   expect(read()).toBe('two')
+})
+
+test('a removal of old snapshots that fails late does not end the snapshots of the next run', async () => {
+  const removal = Promise.withResolvers<void>()
+  await using opened = await open({}, async () => {
+    removal.reject(new Error('too late'))
+    await expect.poll(() => opened.bench.logged.join('')).toContain('too late')
+  })
+  const { conversation, read } = opened
+  vi.spyOn(conversation.files.snapshots, 'prune').mockReturnValueOnce(removal.promise)
+  await say(conversation, 'write one')
+  await say(conversation, 'write two meanwhile')
+  expect(only(await eventsOf(conversation), 'Result').at(-1)).toMatchObject({ changes: { files: 1 } })
+  const two = conversation.log.head
+  await say(conversation, 'write three')
+  await rewind(conversation, two)
+  expect(read()).toBe('two')
+})
+
+test('a run says that a snapshot failed also if that was before it changed anything', async () => {
+  const failed = Promise.withResolvers<void>()
+  await using opened = await open({}, async () => {
+    failed.reject(new Error('the disk is full'))
+    await expect.poll(() => opened.bench.logged.join('')).toContain('the disk is full')
+  })
+  const { conversation } = opened
+  const { snapshots } = conversation.files
+  await conversation.post(userText('write one and stay', true))
+  await expect.poll(opened.read).toBe('one')
+  // The one that a pause begins, and that fails in the next run.
+  vi.spyOn(snapshots, 'take').mockReturnValueOnce(failed.promise as never)
+  await conversation.pause({ interrupt: true })
+  await say(conversation, 'write two meanwhile')
+  expect(only(await eventsOf(conversation), 'Result').at(-1)).toMatchObject({ snapshot_failed: true })
 })
 
 test('a path that a restore has removed, and not made again before a crash, was changed by nobody', async () => {

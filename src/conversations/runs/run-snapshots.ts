@@ -75,13 +75,13 @@ class RunSnapshots implements LoopSnapshots {
     const { run } = this.#deps.state.current
     if (!run) return undefined
     this.#enter(run, run.steps <= 1)
-    if (this.#turn === run.steps || this.#isOff || !this.#mayChange(calls)) return undefined
+    if (this.#turn === run.steps || !this.#mayChange(calls)) return undefined
     this.#turn = run.steps
     return this.#takeBefore()
   }
 
   async #takeBefore(): Promise<void> {
-    await this.#takeFresh()
+    if (!this.#isOff) await this.#takeFresh()
     this.#hasChanged = true
     this.#isChanging = true
   }
@@ -142,7 +142,7 @@ class RunSnapshots implements LoopSnapshots {
     try {
       const snapshots = this.#deps.snapshots()
       const changes = await snapshots.changesSince(run.startSeq)
-      snapshots.prune(run.startSeq).catch(this.#report)
+      snapshots.prune(run.startSeq).catch((error: unknown) => this.#warn(error, NOT_REMOVED))
       return changes ? { ...end, changes } : end
     } catch (error) {
       this.#report(error)
@@ -199,9 +199,16 @@ class RunSnapshots implements LoopSnapshots {
 
   readonly #report = (error: unknown): void => {
     this.#isOff = true
+    this.#warn(error, 'no snapshot of the workdir could be taken')
+  }
+
+  #warn(error: unknown, what: string): void {
     const { logger, log } = this.#deps
-    logger.warn({ err: error, conversation_id: log.conversationId }, 'no snapshot of the workdir could be taken')
+    logger.warn({ err: error, conversation_id: log.conversationId }, what)
   }
 }
+
+/** No snapshot depends on it, and it may fail when the next run has begun. */
+const NOT_REMOVED = 'snapshots that are not kept any more could not be removed'
 
 const NO_ROOM = 'the conversation has reached its disk limit, for which snapshots count; DELETE snapshots makes room'
