@@ -128,6 +128,8 @@ test('a moment after a snapshot has failed has no files', async () => {
   await say(conversation, 'write one')
   const { directory } = conversation.files.snapshots.git
   const before = conversation.log.head
+  // What the run has begun in the directory has ended by then.
+  await conversation.files.snapshots.at(before)
   rmSync(directory, { recursive: true })
   writeFileSync(directory, '')
   await say(conversation, 'write two')
