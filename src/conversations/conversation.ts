@@ -101,6 +101,8 @@ export class Conversation {
   /** Delivers events to webhooks; clients manage webhooks through `webhooks`. */
   readonly deliveries: Pick<CallbackSet, 'settle'>
   readonly redact: (text: string) => string
+  /** See `Redactor.redactAnyCase`. */
+  readonly redactAnyCase: (text: string) => string
   readonly #deps: ConversationDeps
   readonly #inner: InnerParts
   readonly #actor: ConversationActor
@@ -121,6 +123,7 @@ export class Conversation {
     this.compactions = parts.compactions
     this.deliveries = inner.deliveries
     this.redact = inner.redactor.redact
+    this.redactAnyCase = inner.redactor.redactAnyCase
     this.#deps = deps
     this.#inner = inner
     this.#actor = inner.actor

@@ -8,7 +8,7 @@ import type { Conversation } from './conversation.ts'
 import type { ConversationDeps } from './dependencies.ts'
 import { foldLog } from './registry/read-state.ts'
 
-export type ForkSource = Pick<Conversation, 'id' | 'state' | 'redact'> & {
+export type ForkSource = Pick<Conversation, 'id' | 'state' | 'redact' | 'redactAnyCase'> & {
   readonly log: Pick<EventLog, 'conversationId' | 'head' | 'read' | 'append'>
   readonly files: { readonly snapshots: Pick<WorkspaceSnapshots, 'copyTo'> }
 }
@@ -35,7 +35,7 @@ async function readForkSource({ storage, workspace, createRedactor, logger }: Co
   const state = await foldLog(view, await readSnapshot(storage, id))
   const own = storage.conversation(id)
   const redactor = createRedactor(id)
-  const { redact } = redactor
+  const { redact, redactAnyCase } = redactor
   const refuseWrites = async (): Promise<never> => {
     throw new Error(`Another instance has conversation ${id}: nothing of it is written here.`)
   }
@@ -55,7 +55,7 @@ async function readForkSource({ storage, workspace, createRedactor, logger }: Co
     redact,
     headCommit: async () => undefined,
   })
-  return { id, state, redact, log, files: { snapshots } }
+  return { id, state, redact, redactAnyCase, log, files: { snapshots } }
 }
 
 const filesAreElsewhere = (id: string): string =>

@@ -62,7 +62,9 @@ export async function forkConversation(
   // A refresh token is used once: two conversations cannot share it.
   const { mcp_oauth: _oauth, ...former } = await storage.conversation(source.id).readSecrets()
   const original = { settings: state.settings, secrets: former }
-  const { settings: now, secrets: remainingSecrets } = replay ? await isolateReplay(deps, original, replay) : original
+  const { settings: now, secrets: remainingSecrets } = replay
+    ? await isolateReplay(deps, original, replay, source)
+    : original
   const llm = await readForkLlm(deps, id, { settings: now, secrets: remainingSecrets }, request.llm_config)
   const { secrets, llm_config } = llm
   const redact = (text: string) => llm.redact(source.redact(text))

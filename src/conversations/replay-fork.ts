@@ -7,6 +7,7 @@ import type { Hooks } from '../contract/hooks/hooks.ts'
 import type { NetworkPolicy } from '../contract/values/network.ts'
 import type { PermissionMode } from '../contract/values/permission.ts'
 import { placesIn } from '../mcp/named-secrets.ts'
+import type { Redactor } from '../security/redaction/redactor.ts'
 import type { Settings } from '../state/settings.ts'
 import type { SecretValues } from '../storage/storage.ts'
 import { findGit } from '../workspace/git/run-git.ts'
@@ -23,14 +24,16 @@ export type ReplayLimits = {
 
 type Original = { readonly settings: Settings; readonly secrets: SecretValues }
 
-/** Callbacks are never copied. Throws a `Problem` if this server cannot enforce the network policy. */
+type Redaction = Pick<Redactor, 'redact' | 'redactAnyCase'>
+
+/** Callbacks are never copied. Throws a `Problem` if this server cannot enforce the network policy, or if it has a secret of the original. */
 export async function isolateReplay(
   deps: ConversationDeps,
   { settings, secrets }: Original,
   { permissionMode, network, mcpServers, maxBudgetUsd }: ReplayLimits,
+  redactor: Redaction,
 ): Promise<Original> {
-  const redact = (text: string) => text
-  await checkSettings({ network }, { deps, redactor: { redact, redactAnyCase: redact } })
+  await checkSettings({ network }, { deps, redactor })
   const { client_tools: _, client_hooks: __, additional_directories: ___, hooks, mcp = {}, ...keptSettings } = settings
   const { mcp: credentials = {}, ...others } = secrets
   const namedServers = Object.fromEntries(Object.entries(mcp).filter(([name]) => mcpServers.includes(name)))

@@ -6,6 +6,7 @@ import { createInFlight, keyInFlight } from '../idempotency/in-flight.ts'
 import { settlesWithin } from '../lib/bounded-wait.ts'
 import { decodePageId, encodePageId } from '../lib/page-id.ts'
 import { uuid7 } from '../lib/uuid7.ts'
+import { refuseSecretsIn } from '../security/refuse-secrets.ts'
 import { answerOnce, keptOf } from '../state/idempotency.ts'
 import type { Idempotency } from '../state/idempotency.ts'
 import { findReplayStart } from './find-replay-start.ts'
@@ -164,6 +165,8 @@ export class Replays {
     const rows: ReplayRow[] = []
     for (const id of ids) {
       const source = await manager.source(id)
+      // The table shows its plan, and each fork its policy.
+      refuseSecretsIn({ network: plan.network }, source.redactAnyCase)
       const userId = source.state.settings.user_id
       sources.push({ id, ...(userId !== undefined && { userId }) })
       const start = { from_conversation_id: id, at_seq: await findReplayStart(source, at), status: 'pending' as const }

@@ -41,15 +41,17 @@ test('a rule with a secret is refused wherever it can be sent: the stored one wo
   const rules = { deny: [`Read(${SECRET}/**)`] }
   const of = `/conversations/${created.id}`
   const message = { role: 'user', content: 'go' }
+  const run_options = { allowed_tools: rules.deny }
   const refusals = [
-    await http.call('POST', '/conversations', { ...SECRETS, permission_rules: rules }),
-    await http.call('POST', '/conversations', { ...SECRETS, disallowed_tools: rules.deny }),
-    await http.call('PUT', `${of}/permission-rules`, rules),
-    await http.call('POST', `${of}/messages`, { message, run: true, run_options: { allowed_tools: rules.deny } }),
-  ]
-  for (const { status, body } of refusals) {
+    ['permission_rules', await http.call('POST', '/conversations', { ...SECRETS, permission_rules: rules })],
+    ['allowed_tools', await http.call('POST', '/conversations', { ...SECRETS, ...run_options })],
+    ['disallowed_tools', await http.call('POST', '/conversations', { ...SECRETS, disallowed_tools: rules.deny })],
+    ['permission_rules', await http.call('PUT', `${of}/permission-rules`, rules)],
+    ['allowed_tools', await http.call('POST', `${of}/messages`, { message, run: true, run_options })],
+  ] as const
+  for (const [field, { status, body }] of refusals) {
     expect([status, body.error]).toEqual([400, 'invalid_request'])
-    expect(body.message).toContain('permission_rules contains the value of a secret')
+    expect(body.message).toMatch(new RegExp(`^${field} contains the value of a secret`))
   }
 })
 

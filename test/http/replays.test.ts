@@ -49,6 +49,14 @@ test('a replay needs write, its check commands, another mode or network approve,
   await ended(body.id)
 })
 
+test('a network policy with a secret of an original is refused, in letters of any case', async () => {
+  const id = await createFor({ secrets: { HOST_OF_STAGING: 'staging-host-4711' } })
+  const network = { mode: 'allowlist', allow: ['Staging-Host-4711.example.com'] }
+  const { status, body } = await ask([await createFor(), id], { network })
+  expect([status, body.error]).toEqual([400, 'invalid_request'])
+  expect(body.message).toMatch(/^network contains the value of a secret/)
+})
+
 test('a key sees and cancels replays only of conversations that it sees, and makes none of others', async () => {
   const [mine, theirs] = [await createFor({ user_id: 'me' }), await createFor({ user_id: 'them' })]
   const key = await keyFor(['read', 'write'], { user_id: 'me' })

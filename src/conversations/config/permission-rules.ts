@@ -32,17 +32,24 @@ export class ConversationRules {
 
   /** Holds for every call that has not begun, except that a call that waits still needs its decision. */
   async replace(givenRules: PermissionRules): Promise<PermissionRulesView> {
-    const rules = checkRules(givenRules, this.#redact)
+    const rules = checkRules('permission_rules', givenRules, this.#redact)
     await this.#actor.configure(async () => ({ changes: { permission_rules: rules } }))
     const warnings = unknownToolsWarning(rules, this.#state.current.settings.client_tools)
     return { ...this.current, ...(warnings.length > 0 && { warnings }) }
   }
 }
 
-/** The rules under the names that tools have here. Throws a `Problem` for a text that is not a rule, or has a secret. */
-export function checkRules(givenRules: PermissionRules, redact: (text: string) => string): PermissionRules {
-  const { allow, ask, deny } = givenRules
-  refuseSecretsIn({ permission_rules: [allow, ask, deny] }, redact)
+/**
+ * The rules under the names that tools have here. Throws a `Problem`, which names the field, for a text that is not a rule, or has
+ * a secret.
+ */
+export function checkRules(
+  field: 'permission_rules' | 'allowed_tools' | 'disallowed_tools',
+  givenRules: Partial<PermissionRules>,
+  redact: (text: string) => string,
+): PermissionRules {
+  const { allow, ask, deny } = { ...NO_RULES, ...givenRules }
+  refuseSecretsIn({ [field]: [allow, ask, deny] }, redact)
   const canonicalRules = (texts: readonly string[]) => [...new Set(texts.map((text) => canonicalRule(text.trim())))]
   const rules = {
     allow: canonicalRules(allow),
@@ -50,7 +57,7 @@ export function checkRules(givenRules: PermissionRules, redact: (text: string) =
     deny: canonicalRules(deny),
   }
   const faults = faultsOf(rules)
-  if (faults.length > 0) throw new Problem('invalid_request', `permission_rules: ${faults.slice(0, 5).join(' ')}`)
+  if (faults.length > 0) throw new Problem('invalid_request', `${field}: ${faults.slice(0, 5).join(' ')}`)
   return rules
 }
 

@@ -169,11 +169,18 @@ export function storedAsSent(request: CreateConversation | UpdateConfig): Record
 
 /** Undefined without any. Throws a `Problem` for a text that is not a rule. */
 export function rulesIn(
-  { permission_rules: rules = NO_RULES, allowed_tools = [], disallowed_tools = [] }: CreateConversation,
+  { permission_rules: rules = NO_RULES, allowed_tools: allow = [], disallowed_tools: deny = [] }: CreateConversation,
   redact: (text: string) => string,
 ): PermissionRules | undefined {
-  const whole = { ...rules, allow: [...rules.allow, ...allowed_tools], deny: [...rules.deny, ...disallowed_tools] }
-  return Object.values(whole).some((texts) => texts.length > 0) ? checkRules(whole, redact) : undefined
+  if ([...Object.values(rules), allow, deny].every((texts) => texts.length === 0)) return undefined
+  const own = checkRules('permission_rules', rules, redact)
+  const allowRules = checkRules('allowed_tools', { allow }, redact)
+  const denyRules = checkRules('disallowed_tools', { deny }, redact)
+  return {
+    allow: [...new Set([...own.allow, ...allowRules.allow])],
+    ask: own.ask,
+    deny: [...new Set([...own.deny, ...denyRules.deny])],
+  }
 }
 
 /** A checked update. */

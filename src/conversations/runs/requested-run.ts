@@ -30,7 +30,7 @@ export function requestedRun(
     toolChoice,
     model: model && redact(model),
     permissionMode: mode && modeNamed(mode),
-    allowedTools: allow && checkRules({ allow, ask: [], deny: [] }, redact).allow,
+    allowedTools: allow && checkRules('allowed_tools', { allow }, redact).allow,
     instructions: instructions && redact(instructions),
     sampling: withoutUndefined({ temperature, max_output_tokens, reasoning_effort }),
   })
