@@ -19,7 +19,7 @@ import { announcement, followServer, howManyWait } from './state/live.ts'
 import { isOutdated, watchVersion } from './state/page-version.ts'
 import { texts } from './state/preferences.ts'
 import { addressOf, route } from './state/route.ts'
-import { CODE_HASH, lostSince, logOut, may, mayCreate, messageOf, resume, session } from './state/session.ts'
+import { awaySince, CODE_HASH, logOut, may, mayCreate, messageOf, resume, session } from './state/session.ts'
 import { clock } from './parts/amounts.ts'
 
 export function App() {
@@ -51,7 +51,7 @@ function Waiting() {
     return () => clearTimeout(timer)
   }, [])
   const { lost, loading } = texts.value
-  const since = lostSince.value
+  const since = awaySince.value
   if (since === undefined && !isSlow) return null
   return (
     <main class="login">
@@ -93,9 +93,9 @@ function Frame() {
     <div class="frame">
       <Navigation />
       <main>
-        {lostSince.value !== undefined && (
+        {awaySince.value !== undefined && (
           <p class="fault lost column" role="status">
-            {texts.value.lost(clock(lostSince.value))}
+            {texts.value.lost(clock(awaySince.value))}
           </p>
         )}
         {isOutdated.value && <NewVersion />}

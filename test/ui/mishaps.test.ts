@@ -50,6 +50,22 @@ test('a page whose server is away says so instead of asking for a key, and conti
   await page.context().close()
 })
 
+test('a page says that a suspended server does not answer, and that ends as soon as it goes on', async () => {
+  const id = await stage.create({ title: 'suspended' })
+  const { page } = await openTab(browser, stage.server.url)
+  process.kill(stage.server.pid, 'SIGSTOP')
+  try {
+    await goTo(page, `#/c/${id}/files`)
+    await page.waitForSelector('.lost:has-text("No connection since")')
+  } finally {
+    process.kill(stage.server.pid, 'SIGCONT')
+  }
+  await page.waitForSelector('.lost', { state: 'detached' })
+  await page.waitForSelector('.loading', { state: 'detached' })
+  expect(await page.locator('.fault').count()).toBe(0)
+  await page.context().close()
+})
+
 test('a browser whose clock is a day ahead, or behind, shows times as the server knows them', async () => {
   const id = await stage.create({ title: 'times', permission_mode: 'bypass' })
   await stage.server.call('POST', `/conversations/${id}/messages`, { message: 'work', run: true })

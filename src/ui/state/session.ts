@@ -1,5 +1,5 @@
 /** The login of the page, and the client that all requests of the page go through. */
-import { signal } from '@preact/signals'
+import { computed, signal } from '@preact/signals'
 import type { AgentServerClient } from '../../client/client.ts'
 import { AgentServerError, createClient, webSocketSource } from '../../client/client.ts'
 import type { ReplyOf, StreamSource } from '../../client/client.ts'
@@ -7,7 +7,8 @@ import type { Scope as KeyScope } from '../../contract/key.ts'
 import { LOGIN_VALUE_NAME } from '../../contract/values/login-value.ts'
 import { visible } from '../text/visible.ts'
 import { forgetAll, keepNoValues, keepValuesOf, onOtherTab, remember, rememberedValue } from './remembered.ts'
-import { serverNow, timedFetch } from './server-time.ts'
+import { serverNow } from './server-time.ts'
+import { noticingSilence, silentSince } from './silence.ts'
 
 export type PageSession = {
   readonly client: AgentServerClient
@@ -27,6 +28,9 @@ export const hasEnded = signal(false)
 
 /** The time since when there is no connection to the firehose, milliseconds; undefined while there is one. */
 export const lostSince = signal<number | undefined>(undefined)
+
+/** The time since when the server cannot be reached, or does not answer, in milliseconds; undefined while it does. */
+export const awaySince = computed(() => lostSince.value ?? silentSince.value)
 
 /** Grows each time that a connection to the firehose has opened: what was read before it may be out of date. */
 export const connections = signal(0)
@@ -63,8 +67,10 @@ class PageSocket extends WebSocket {
   }
 }
 
+const fetchHere = noticingSilence(BASE_URL)
+
 const clientWith = (headers: Readonly<Record<string, string>>, maxRetries?: number): AgentServerClient => {
-  const options = { baseUrl: BASE_URL, headers, fetch: timedFetch, maxRetries }
+  const options = { baseUrl: BASE_URL, headers, fetch: fetchHere, maxRetries }
   return createClient({ ...options, streamSource: withNotice(webSocketSource({ ...options, WebSocket: PageSocket })) })
 }
 
