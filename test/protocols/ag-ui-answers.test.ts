@@ -4,13 +4,13 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Interrupt } from '@ag-ui/client'
 import type { ScriptedTurn } from '../../src/llm/scripted/script.ts'
 import { Page } from '../support/ag-ui-page.ts'
-import { setStage } from '../support/agent.ts'
+import { setStageHere } from '../support/agent.ts'
 import { KEY } from '../support/server.ts'
 
 const ROOT = join(import.meta.dirname, '../..')
 const CHILDREN = join(ROOT, 'test/mcp/children')
 
-const stage = await setStage(
+const stage = await setStageHere(
   ({ body: { messages } }): ScriptedTurn => {
     const last = messages.at(-1)
     const said = JSON.stringify(last?.content)
@@ -21,7 +21,7 @@ const stage = await setStage(
     if (said.includes('look up')) return { calls: [{ name: 'look_up', arguments: {} }] }
     return { text: 'Well.' }
   },
-  { env: { OPENHANDS_SANDBOX_READABLE: [join(ROOT, 'node_modules'), CHILDREN].join(':') } },
+  { OPENHANDS_SANDBOX_READABLE: [join(ROOT, 'node_modules'), CHILDREN].join(':') },
 )
 afterAll(() => stage[Symbol.asyncDispose]())
 const { server } = stage

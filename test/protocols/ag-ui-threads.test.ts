@@ -4,15 +4,15 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { ScriptedTurn } from '../../src/llm/scripted/script.ts'
 import { sendRun } from '../support/ag-ui-send.ts'
-import { bash, setStage } from '../support/agent.ts'
+import { bash, setStageHere } from '../support/agent.ts'
 
-const stage = await setStage(({ body: { messages } }): ScriptedTurn => {
+const stage = await setStageHere(({ body: { messages } }): ScriptedTurn => {
   const said = JSON.stringify(messages.at(-1)?.content)
   if (messages.at(-1)?.role === 'tool') return { text: 'no end '.repeat(300), chunk_delay_ms: 100 }
   if (said.includes('touch')) return bash('touch mine')
   const read = messages.flatMap(({ role, content }) => (role === 'assistant' ? [] : [JSON.stringify(content)]))
   return { text: `I read ${read.join(', ')}` }
-}, {})
+})
 afterAll(() => stage[Symbol.asyncDispose]())
 const { server } = stage
 const llm_config = { model: 'scripted', base_url: stage.model.baseUrl, api_key: 'scripted-model-key' }

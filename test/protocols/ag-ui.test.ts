@@ -7,11 +7,11 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { ScriptedQuestion, ScriptedTurn } from '../../src/llm/scripted/script.ts'
 import type { Ran } from '../support/ag-ui-page.ts'
 import { Page } from '../support/ag-ui-page.ts'
-import { setStage } from '../support/agent.ts'
+import { setStageHere } from '../support/agent.ts'
 import { ASKS } from '../support/asked-question.ts'
 import { KEY } from '../support/server.ts'
 
-const stage = await setStage(({ body }) => turnFor(body), {})
+const stage = await setStageHere(({ body }) => turnFor(body))
 afterAll(() => stage[Symbol.asyncDispose]())
 const { server } = stage
 const LLM = { model: 'scripted', base_url: stage.model.baseUrl, api_key: 'scripted-model-key' }

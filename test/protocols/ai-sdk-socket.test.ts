@@ -3,14 +3,14 @@ import { Chat } from '@ai-sdk/react'
 import type { UIMessage } from 'ai'
 import { lastAssistantMessageIsCompleteWithApprovalResponses } from 'ai'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { setStage } from '../support/agent.ts'
+import { setStageHere } from '../support/agent.ts'
 import { KEY } from '../support/server.ts'
 import { connect, connectAs, connectAsBrowser } from '../support/socket.ts'
 import { uiChatTurn } from '../support/ui-chat-script.ts'
 import { lastOf, plainMessages, socketTransportOf, storedMessages, transportOf, uiTextOf } from '../support/ui-chat.ts'
 import { until } from '../support/until.ts'
 
-const stage = await setStage(({ body }) => uiChatTurn(body), {})
+const stage = await setStageHere(({ body }) => uiChatTurn(body))
 afterAll(() => stage[Symbol.asyncDispose]())
 const { server } = stage
 const { url } = server

@@ -1,11 +1,11 @@
 /** Bodies of which one value is another one, by each protocol: the server refuses or ignores it, and never fails. */
 import { afterAll, expect, test } from 'vitest'
-import { setStage } from '../support/agent.ts'
+import { setStageHere } from '../support/agent.ts'
 import { PROTOCOL_BODIES, UUID } from '../support/protocol-bodies.ts'
 import { KEY } from '../support/server.ts'
 
 const env = { OPENHANDS_PROTOCOLS: 'openai,ai-sdk,ag-ui,mcp,a2a' }
-const stage = await setStage(() => ({ text: 'Read.' }), { env })
+const stage = await setStageHere(() => ({ text: 'Read.' }), env)
 afterAll(() => stage[Symbol.asyncDispose]())
 const { server } = stage
 const LLM = { model: 'scripted', base_url: stage.model.baseUrl, api_key: 'scripted-model-key' }

@@ -5,13 +5,13 @@ import { join } from 'node:path'
 import { afterAll, expect, test } from 'vitest'
 import type { ScriptedQuestion, ScriptedTurn } from '../../src/llm/scripted/script.ts'
 import type { AgentReport } from '../../src/protocols/mcp/agent-report.ts'
-import { setStage } from '../support/agent.ts'
+import { setStageHere } from '../support/agent.ts'
 import { KEY } from '../support/server.ts'
 import { until } from '../support/until.ts'
 
 const STREAMS = 4
 const env = { OPENHANDS_MAX_STREAMS_PER_CONVERSATION: String(STREAMS) }
-const stage = await setStage(({ body }) => turnFor(body), { env })
+const stage = await setStageHere(({ body }) => turnFor(body), env)
 afterAll(() => stage[Symbol.asyncDispose]())
 const { server } = stage
 const LLM = { model: 'scripted', base_url: stage.model.baseUrl, api_key: 'scripted-model-key' }

@@ -5,13 +5,13 @@ import OpenAI, { APIError } from 'openai'
 import type { ChatCompletionMessageParam } from 'openai/resources/chat/completions'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { ScriptedQuestion, ScriptedTurn } from '../../src/llm/scripted/script.ts'
-import { setStage } from '../support/agent.ts'
+import { setStageHere } from '../support/agent.ts'
 import { ASKS } from '../support/asked-question.ts'
 import { LOOK_UP } from '../support/chat-completions.ts'
 import { KEY } from '../support/server.ts'
 import { until } from '../support/until.ts'
 
-const stage = await setStage(({ body }) => turnFor(body), {})
+const stage = await setStageHere(({ body }) => turnFor(body))
 afterAll(() => stage[Symbol.asyncDispose]())
 const { server } = stage
 const LLM = { model: 'scripted', base_url: stage.model.baseUrl, api_key: 'scripted-model-key' }

@@ -2,18 +2,18 @@
 import { join } from 'node:path'
 import OpenAI from 'openai'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { setStage } from '../support/agent.ts'
+import { setStageHere } from '../support/agent.ts'
 import { KEY } from '../support/server.ts'
 
 // The server is a program of the tests, which a sandbox hides where the clone is below /tmp.
-const stage = await setStage(
+const stage = await setStageHere(
   ({ body: { messages } }) => {
     const last = messages.at(-1)
     if (last?.role === 'tool') return { text: `Read: ${JSON.stringify(last.content)}` }
     if (JSON.stringify(last?.content).includes('form')) return { calls: [{ name: 'mcp__odd__ask', arguments: {} }] }
     return { text: 'Hello there.' }
   },
-  { env: { OPENHANDS_ISOLATION: 'none' } },
+  { OPENHANDS_ISOLATION: 'none' },
 )
 afterAll(() => stage[Symbol.asyncDispose]())
 const { server } = stage

@@ -4,11 +4,11 @@ import { join } from 'node:path'
 import OpenAI from 'openai'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { ScriptedQuestion, ScriptedTurn } from '../../src/llm/scripted/script.ts'
-import { setStage } from '../support/agent.ts'
+import { setStageHere } from '../support/agent.ts'
 import { LOOK_UP } from '../support/chat-completions.ts'
 import { KEY } from '../support/server.ts'
 
-const stage = await setStage(({ body }) => turnFor(body), { env: { OPENHANDS_MAX_CONCURRENT_RUNS: '2' } })
+const stage = await setStageHere(({ body }) => turnFor(body), { OPENHANDS_MAX_CONCURRENT_RUNS: '2' })
 afterAll(() => stage[Symbol.asyncDispose]())
 const { server } = stage
 const LLM = { model: 'scripted', base_url: stage.model.baseUrl, api_key: 'scripted-model-key' }
@@ -291,10 +291,8 @@ test('whatever is sent, no answer is a fault of the server, and each error has t
   for (const value of [...values, ...hostileIds]) {
     // None of them may begin a run: a temporary conversation for each would only cost time.
     for (const field of ['messages', 'tools', 'response_format', 'stream_options', 'metadata', 'model', 'tool_choice'])
-      bodies.push(
-        ['/chat/completions', { ...chat, n: 2, [field]: value }],
-        ['/chat/completions', { ...chat, messages: value }],
-      )
+      bodies.push(['/chat/completions', { ...chat, n: 2, [field]: value }])
+    bodies.push(['/chat/completions', { ...chat, messages: value }])
     for (const part of ['content', 'tool_calls', 'tool_call_id', 'role'])
       for (const role of ['system', 'assistant', 'tool'])
         bodies.push(['/chat/completions', { model: 'coder', messages: [{ role, content: 'x', [part]: value }] }])

@@ -2,7 +2,8 @@
 import OpenAI from 'openai'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { startScriptedModel } from '../../src/llm/scripted/scripted-model.ts'
-import { KEY, startServer } from '../support/server.ts'
+import { KEY } from '../support/server.ts'
+import { startServerHere } from '../support/server-here.ts'
 
 const unknown = { status: 404, error: { code: 'model_not_found', message: 'The model `gone` does not exist' } }
 const provider = await startScriptedModel(({ body, text }) => {
@@ -12,7 +13,7 @@ const provider = await startScriptedModel(({ body, text }) => {
     : { text: `I am ${String(body['model'])}.` }
 })
 const llm = { LLM_MODEL: 'scripted', LLM_BASE_URL: provider.baseUrl, LLM_API_KEY: 'scripted-model-key' }
-const server = await startServer({ env: { ...llm, OPENHANDS_ALLOW_PLAIN_MODELS: 'true' } })
+const server = await startServerHere({ ...llm, OPENHANDS_ALLOW_PLAIN_MODELS: 'true' })
 afterAll(async () => {
   await server[Symbol.asyncDispose]()
   await provider.close()
@@ -35,7 +36,7 @@ async function limitedTo(limits: object): Promise<OpenAI> {
 }
 
 test('a model that is not a profile does not exist unless the operator allows it', async () => {
-  await using other = await startServer({ env: llm })
+  await using other = await startServerHere(llm)
   const client = new OpenAI({ apiKey: KEY, baseURL: `${other.url}/v1`, maxRetries: 0 })
   await expect(client.responses.create({ model: 'scripted', input })).rejects.toMatchObject(missing)
   await expect(client.chat.completions.create({ model: 'scripted', messages })).rejects.toMatchObject(missing)

@@ -1,13 +1,11 @@
 /** What each protocol refuses besides the body: versions that the server does not speak, conversations that do not exist, and rights. */
 import { afterAll, expect, test } from 'vitest'
-import { setStage } from '../support/agent.ts'
+import { setStageHere } from '../support/agent.ts'
 import { KEY } from '../support/server.ts'
 import type { SocketClient } from '../support/socket.ts'
 import { connect } from '../support/socket.ts'
 
-const stage = await setStage(() => ({ text: 'Read.' }), {
-  env: { OPENHANDS_PROTOCOLS: 'openai,ai-sdk,ag-ui,mcp,acp,a2a' },
-})
+const stage = await setStageHere(() => ({ text: 'Read.' }), { OPENHANDS_PROTOCOLS: 'openai,ai-sdk,ag-ui,mcp,acp,a2a' })
 afterAll(() => stage[Symbol.asyncDispose]())
 const { server } = stage
 const LLM = { model: 'scripted', base_url: stage.model.baseUrl, api_key: 'scripted-model-key' }

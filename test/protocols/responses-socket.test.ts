@@ -3,19 +3,19 @@ import OpenAI from 'openai'
 import { ResponsesWS } from 'openai/resources/responses/ws'
 import type { Response, ResponsesClientEvent, ResponsesServerEvent } from 'openai/resources/responses/responses'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { setStage } from '../support/agent.ts'
+import { setStageHere } from '../support/agent.ts'
 import { KEY } from '../support/server.ts'
 import { connect, connectAs } from '../support/socket.ts'
 import { until } from '../support/until.ts'
 
-const stage = await setStage(({ body: { messages } }) => {
+const stage = await setStageHere(({ body: { messages } }) => {
   const last = messages.at(-1)
   if (last?.role === 'tool') return { text: 'It is done.' }
   if (JSON.stringify(last?.content).includes('touch'))
     return { calls: [{ name: 'Bash', arguments: { command: 'touch it' } }] }
   const users = messages.filter(({ role }) => role === 'user').map(({ content }) => content)
   return { reasoning: 'Counting.', text: `Said: ${users.join(', ')}`, chunk_delay_ms: 20 }
-}, {})
+})
 afterAll(() => stage[Symbol.asyncDispose]())
 const { server } = stage
 const APPROVES = { type: 'mcp', server_label: 'agent-server', server_url: 'https://agent-server.invalid' } as const

@@ -4,14 +4,14 @@
  */
 import { afterAll, expect, test } from 'vitest'
 import type { ScriptedQuestion, ScriptedTurn } from '../../src/llm/scripted/script.ts'
-import { setStage } from '../support/agent.ts'
+import { setStageHere } from '../support/agent.ts'
 import { ASKS } from '../support/asked-question.ts'
 import { KEY } from '../support/server.ts'
 import { connect } from '../support/socket.ts'
 import { until } from '../support/until.ts'
 
 const PROTOCOLS = 'openai,ai-sdk,ag-ui,mcp,acp,a2a'
-const stage = await setStage(({ body }) => turnFor(body), { env: { OPENHANDS_PROTOCOLS: PROTOCOLS } })
+const stage = await setStageHere(({ body }) => turnFor(body), { OPENHANDS_PROTOCOLS: PROTOCOLS })
 afterAll(() => stage[Symbol.asyncDispose]())
 const { server } = stage
 const LLM = { model: 'scripted', base_url: stage.model.baseUrl, api_key: 'scripted-model-key' }

@@ -1,9 +1,10 @@
 /** Which protocols a server speaks besides its API. */
 import { expect, test } from 'vitest'
-import { KEY, launch, startServer } from '../support/server.ts'
+import { KEY, launch } from '../support/server.ts'
+import { startServerHere } from '../support/server-here.ts'
 
 test('a protocol that is turned off has no routes, and the others work', async () => {
-  await using server = await startServer({ env: { OPENHANDS_PROTOCOLS: 'ag-ui' } })
+  await using server = await startServerHere({ OPENHANDS_PROTOCOLS: 'ag-ui' })
   const off = { status: 404, body: { error: 'not_found' } }
   expect(await server.call('GET', '/v1/models')).toMatchObject(off)
   expect(await server.call('POST', '/ai/chat', {})).toMatchObject(off)
@@ -20,7 +21,7 @@ test('a protocol that is turned off has no routes, and the others work', async (
 })
 
 test('A2A must be turned on', async () => {
-  await using server = await startServer()
+  await using server = await startServerHere()
   expect(await server.call('POST', '/a2a', {})).toMatchObject({ status: 404, body: { error: 'not_found' } })
   expect(await server.call('GET', '/.well-known/agent-card.json')).toMatchObject({ status: 404 })
   expect(await server.call('GET', '/v1/models')).toMatchObject({ status: 200 })

@@ -1,9 +1,9 @@
 /** Lists of profiles have those that a key may use, whatever they are called: models, skills or profiles. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { setStage } from '../support/agent.ts'
+import { setStageHere } from '../support/agent.ts'
 import { KEY } from '../support/server.ts'
 
-const stage = await setStage(() => ({ text: 'Read.' }), { env: { OPENHANDS_PROTOCOLS: 'openai,a2a' } })
+const stage = await setStageHere(() => ({ text: 'Read.' }), { OPENHANDS_PROTOCOLS: 'openai,a2a' })
 afterAll(() => stage[Symbol.asyncDispose]())
 const { server } = stage
 

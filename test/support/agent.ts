@@ -23,10 +23,22 @@ const MOST_EVENTS = 1000
 
 /** Uses the given server, or starts one with the given options. Without either it borrows one that other tests use, too. */
 export async function setStage(script: Script, options?: ServerOptions | TestServer): Promise<Stage> {
-  const model = await startScriptedModel(script)
   const given = options !== undefined && 'call' in options ? options : undefined
+  const start = () => (options === undefined ? borrowServer() : startServer(options as ServerOptions))
+  return await setStageOn(script, given ?? start)
+}
+
+/** Starts a server in this process for the stage. */
+export async function setStageHere(script: Script, env?: Readonly<Record<string, string>>): Promise<Stage> {
+  // Loaded here: most tests drive a server in another process, and need none of its code.
+  const { startServerHere } = await import('./server-here.ts')
+  return await setStageOn(script, () => startServerHere(env))
+}
+
+async function setStageOn(script: Script, given: TestServer | (() => Promise<TestServer>)): Promise<Stage> {
+  const model = await startScriptedModel(script)
   const created: string[] = []
-  const server = given ?? (await (options === undefined ? borrowServer() : startServer(options as ServerOptions)))
+  const server = typeof given === 'function' ? await given() : given
   const events: Stage['events'] = async (id, query = '') => {
     const all: unknown[] = []
     // A page of large events is short.
@@ -67,7 +79,7 @@ export async function setStage(script: Script, options?: ServerOptions | TestSer
       try {
         await expectRulesOnDisk(server.dataDir, created)
       } finally {
-        if (given === undefined) await server[Symbol.asyncDispose]()
+        if (typeof given === 'function') await server[Symbol.asyncDispose]()
       }
     },
   }

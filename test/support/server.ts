@@ -106,7 +106,7 @@ export async function startServer(options: ServerOptions = {}): Promise<TestServ
 }
 
 /** Returns a new database for a server that names none, with `TEST_STORAGE=postgres`. */
-async function ownDatabase(env: Readonly<Record<string, string>>): Promise<TestDatabase | undefined> {
+export async function ownDatabase(env: Readonly<Record<string, string>>): Promise<TestDatabase | undefined> {
   if (hasFiles || env['OPENHANDS_DATABASE_URL'] !== undefined) return undefined
   const { createDatabase } = await import('./postgres.ts')
   return await createDatabase()
@@ -156,7 +156,7 @@ async function hasStarted(url: string): Promise<boolean> {
   }
 }
 
-async function callApi(
+export async function callApi(
   url: string,
   method: string,
   path: string,

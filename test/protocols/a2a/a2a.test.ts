@@ -7,11 +7,11 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { ScriptedQuestion, ScriptedTurn } from '../../../src/llm/scripted/script.ts'
 import type { Binding } from '../../support/a2a.ts'
 import { a2aClient, answerIn, askedIn, follow, say, says } from '../../support/a2a.ts'
-import { setStage } from '../../support/agent.ts'
+import { setStageHere } from '../../support/agent.ts'
 import { ASKS } from '../../support/asked-question.ts'
 import { until } from '../../support/until.ts'
 
-const stage = await setStage(({ body }) => turnFor(body), { env: { OPENHANDS_PROTOCOLS: 'a2a' } })
+const stage = await setStageHere(({ body }) => turnFor(body), { OPENHANDS_PROTOCOLS: 'a2a' })
 afterAll(() => stage[Symbol.asyncDispose]())
 const { server } = stage
 const LLM = { model: 'scripted', base_url: stage.model.baseUrl, api_key: 'scripted-model-key' }

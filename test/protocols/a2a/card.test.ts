@@ -1,7 +1,7 @@
 /** Where the card of A2A says that clients reach the server. */
 import { expect, test } from 'vitest'
 import { sendRaw } from '../../support/a2a.ts'
-import { startServer } from '../../support/server.ts'
+import { startServerHere } from '../../support/server-here.ts'
 
 const PUBLIC_URL = 'https://agents.example.com/base'
 
@@ -15,8 +15,8 @@ async function urlsIn(serverUrl: string): Promise<string[][]> {
 }
 
 test('the cards have the public URL if there is one, and otherwise that of the request', async () => {
-  await using server = await startServer({ env: { OPENHANDS_PROTOCOLS: 'a2a', OPENHANDS_PUBLIC_URL: PUBLIC_URL } })
+  await using server = await startServerHere({ OPENHANDS_PROTOCOLS: 'a2a', OPENHANDS_PUBLIC_URL: PUBLIC_URL })
   expect(await urlsIn(server.url)).toEqual([urlsBelow(PUBLIC_URL), urlsBelow(PUBLIC_URL)])
-  await using other = await startServer({ env: { OPENHANDS_PROTOCOLS: 'a2a' } })
+  await using other = await startServerHere({ OPENHANDS_PROTOCOLS: 'a2a' })
   expect(await urlsIn(other.url)).toEqual([urlsBelow(other.url), urlsBelow(other.url)])
 })

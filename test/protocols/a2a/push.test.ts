@@ -3,7 +3,7 @@ import type { TaskPushNotificationConfig } from '@a2a-js/sdk'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { MAX_CALLBACKS } from '../../../src/contract/callback.ts'
 import { a2aClient, answerIn, askedIn, say, says, sendRaw } from '../../support/a2a.ts'
-import { bash, setStage } from '../../support/agent.ts'
+import { bash, setStageHere } from '../../support/agent.ts'
 import type { Received } from '../../support/receiver.ts'
 import { startReceiver } from '../../support/receiver.ts'
 import { until } from '../../support/until.ts'
@@ -12,7 +12,7 @@ import { task } from '../../support/subagents.ts'
 const inBackground = (prompt: string) => task(prompt, { run_in_background: true, description: 'a file' })
 /** What the last answer of an agent waits for that delegates, and the first one of its subagent. */
 let [agentWaits, subagentWaits]: [Promise<void>, Promise<void>] = [Promise.resolve(), Promise.resolve()]
-const stage = await setStage(
+const stage = await setStageHere(
   async ({ body: { messages } }) => {
     const last = messages.at(-1)
     const isResult = last?.role === 'tool'
@@ -26,7 +26,7 @@ const stage = await setStage(
         ? bash('touch it')
         : { text: 'It is done.' }
   },
-  { env: { OPENHANDS_PROTOCOLS: 'a2a', OPENHANDS_CALLBACK_ALLOW: '127.0.0.1' } },
+  { OPENHANDS_PROTOCOLS: 'a2a', OPENHANDS_CALLBACK_ALLOW: '127.0.0.1' },
 )
 afterAll(() => stage[Symbol.asyncDispose]())
 const { server } = stage

@@ -3,16 +3,16 @@ import { TaskState } from '@a2a-js/sdk'
 import { assert, asyncProperty, constantFrom, dictionary, jsonValue, oneof, record, string } from 'fast-check'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { a2aClient, askedIn, say, sendRaw } from '../../support/a2a.ts'
-import { bash, setStage } from '../../support/agent.ts'
+import { bash, setStageHere } from '../../support/agent.ts'
 
 const ORIGIN = 'https://app.example.com'
-const stage = await setStage(
+const stage = await setStageHere(
   ({ body: { messages } }) => {
     const said = JSON.stringify(messages.at(-1)?.content)
     if (said.includes('never stop')) return { text: 'and so on '.repeat(300), chunk_delay_ms: 60 }
     return messages.at(-1)?.role !== 'tool' && said.includes('touch') ? bash('touch mine') : { text: 'I have read it.' }
   },
-  { env: { OPENHANDS_PROTOCOLS: 'a2a', OPENHANDS_MAX_BODY_BYTES: '1000000', OPENHANDS_CORS_ORIGINS: ORIGIN } },
+  { OPENHANDS_PROTOCOLS: 'a2a', OPENHANDS_MAX_BODY_BYTES: '1000000', OPENHANDS_CORS_ORIGINS: ORIGIN },
 )
 afterAll(() => stage[Symbol.asyncDispose]())
 const { server } = stage

@@ -1,17 +1,17 @@
 /** Tasks of conversations whose first message has started no run: it was only stored, or another request has started the agent. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { sendRaw } from '../../support/a2a.ts'
-import { setStage } from '../../support/agent.ts'
+import { setStageHere } from '../../support/agent.ts'
 import { until } from '../../support/until.ts'
 
-const stage = await setStage(
+const stage = await setStageHere(
   ({ body: { messages } }) => {
     const said = messages.flatMap(({ role, content }) => (role === 'user' ? [JSON.stringify(content)] : [])).join(' ')
     if (said.includes('slowly') && !said.includes('hurry'))
       return { text: 'and so on '.repeat(400), chunk_delay_ms: 60 }
     return { text: `Read: ${said}` }
   },
-  { env: { OPENHANDS_PROTOCOLS: 'a2a' } },
+  { OPENHANDS_PROTOCOLS: 'a2a' },
 )
 afterAll(() => stage[Symbol.asyncDispose]())
 const { server } = stage

@@ -15,7 +15,8 @@ import { EditorV2, isState } from '../../cli/acp/support/editor-v2.ts'
 import { shownIn } from '../../cli/acp/support/shown.ts'
 import { shownInV2 } from '../../cli/acp/support/shown-v2.ts'
 import type { TestServer } from '../../support/server.ts'
-import { KEY, startServer } from '../../support/server.ts'
+import { KEY } from '../../support/server.ts'
+import { startServerHere } from '../../support/server-here.ts'
 import { connect, connectAs, connectAsBrowser } from '../../support/socket.ts'
 import { until } from '../../support/until.ts'
 
@@ -35,7 +36,7 @@ beforeAll(async () => {
     ],
   })
   const llm = { LLM_MODEL: 'scripted', LLM_BASE_URL: model.baseUrl, LLM_API_KEY: 'scripted-model-key' }
-  server = await startServer({ env: { ...llm, OPENHANDS_WORKDIR_BASE: home } })
+  server = await startServerHere({ ...llm, OPENHANDS_WORKDIR_BASE: home })
 })
 afterAll(async () => {
   await server[Symbol.asyncDispose]()
