@@ -7,7 +7,7 @@ import { KEY } from '../support/server.ts'
 import { LOOK_UP_BY_PAGE, uiChatTurn } from '../support/ui-chat-script.ts'
 import { chatOf, lastOf, plainMessages, storedMessages, transportOf, uiTextOf } from '../support/ui-chat.ts'
 
-const stage = await setStage(({ body }) => uiChatTurn(body), {})
+const stage = await setStage(({ body }) => uiChatTurn(body))
 afterAll(() => stage[Symbol.asyncDispose]())
 const { server } = stage
 const { url } = server

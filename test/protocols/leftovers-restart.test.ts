@@ -10,7 +10,7 @@ const stage = await setStage(({ body: { messages } }) => {
   if (JSON.stringify(messages.at(-1)).includes('slowly')) return { text: 'and so on '.repeat(300), chunk_delay_ms: 100 }
   if (JSON.stringify(messages.at(-1)).includes('look up')) return { calls: [{ name: 'look_up', arguments: {} }] }
   return { text: 'Well.' }
-}, {})
+})
 afterAll(() => stage[Symbol.asyncDispose]())
 const { server } = stage
 

@@ -7,7 +7,7 @@ import { setStage } from '../support/agent.ts'
 import { KEY } from '../support/server.ts'
 import { until } from '../support/until.ts'
 
-const stage = await setStage(({ body }) => turnFor(body), {})
+const stage = await setStage(({ body }) => turnFor(body))
 afterAll(() => stage[Symbol.asyncDispose]())
 const { server } = stage
 const LLM = { model: 'scripted', base_url: stage.model.baseUrl, api_key: 'scripted-model-key' }

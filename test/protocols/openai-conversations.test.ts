@@ -6,7 +6,7 @@ import type { ScriptedQuestion, ScriptedTurn } from '../../src/llm/scripted/scri
 import { setStage } from '../support/agent.ts'
 import { KEY } from '../support/server.ts'
 
-const stage = await setStage(({ body }) => turnFor(body), {})
+const stage = await setStage(({ body }) => turnFor(body))
 afterAll(() => stage[Symbol.asyncDispose]())
 const { server } = stage
 const LLM = { model: 'scripted', base_url: stage.model.baseUrl, api_key: 'scripted-model-key' }

@@ -15,7 +15,7 @@ const allowed = Promise.withResolvers<void>()
 const stage = await setStage(async ({ body, text }) => {
   if (text.includes('when allowed')) await allowed.promise
   return turnFor(body)
-}, {})
+})
 afterAll(() => stage[Symbol.asyncDispose]())
 const { server } = stage
 const LLM = { model: 'scripted', base_url: stage.model.baseUrl, api_key: 'scripted-model-key' }

@@ -11,7 +11,7 @@ const stage = await setStage(({ text, body }) => {
     return { calls: [{ name: 'Bash', arguments: { command: 'touch it' } }] }
   if (text.includes('too long')) return { text: 'This is only', finish_reason: 'length' }
   return { text: 'Hello there.' }
-}, {})
+})
 afterAll(() => stage[Symbol.asyncDispose]())
 const { server } = stage
 const clientWith = (apiKey: string) => new OpenAI({ apiKey, baseURL: `${server.url}/v1`, maxRetries: 0 })
