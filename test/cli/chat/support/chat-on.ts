@@ -1,10 +1,11 @@
 /** The chat as a program in a terminal, for conversations of a stage. */
 import { join } from 'node:path'
 import type { Stage } from '../../../support/agent.ts'
+import { bundledProgram } from '../../../support/bundled-program.ts'
 import { KEY } from '../../../support/server.ts'
 import { Terminal } from './terminal.ts'
 
-const PROGRAM = join(import.meta.dirname, '../children/chat-program.ts')
+const PROGRAM = await bundledProgram(join(import.meta.dirname, '../children/chat-program.ts'))
 
 type Start = {
   readonly columns?: number
@@ -15,7 +16,7 @@ type Start = {
 
 export function startChatOn(stage: Stage, id: string, { env = {}, ...size }: Start = {}): Terminal {
   const settings = { CHAT_URL: stage.server.url, CHAT_KEY: KEY, CHAT_ID: id, CHAT_MODEL: stage.model.baseUrl }
-  return new Terminal([process.execPath, PROGRAM], { env: { ...settings, ...env }, ...size })
+  return new Terminal([process.execPath, PROGRAM.path], { env: { ...PROGRAM.env, ...settings, ...env }, ...size })
 }
 
 /** With a new conversation. */
