@@ -2,7 +2,7 @@
 import { mkdir, rename } from 'node:fs/promises'
 import { existsSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
-import { pathToFileURL } from 'node:url'
+import { fileURLToPath, pathToFileURL } from 'node:url'
 import type { Plugin } from 'rolldown'
 import { rolldown } from 'rolldown'
 import { inject } from 'vitest'
@@ -40,9 +40,14 @@ async function bundle(source: string, folder: string): Promise<void> {
   await bundler.close()
 }
 
+/** Large packages that few of the processes load: to bundle them takes as long as all the rest. */
+const RARE = /^(?:@agentclientprotocol|@anthropic-ai|@modelcontextprotocol|htmlparser2|openai|pg|undici|unpdf)(?:\/|$)/
+
 /** A module that finds a file beside itself finds it beside its source. */
 const PLACES: Plugin = {
   name: 'places-of-sources',
+  resolveId: (id) =>
+    RARE.test(id) ? { id: fileURLToPath(import.meta.resolve(id)), external: 'absolute' as const } : undefined,
   transform(code, id) {
     const places: Readonly<Record<string, string>> = { dirname: dirname(id), filename: id, url: pathToFileURL(id).href }
     return code.replaceAll(/\bimport\.meta\.(dirname|filename|url)\b/g, (_, place: string) =>

@@ -4,10 +4,11 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { KnownPlaces } from '../../../../src/cli/first-start/first-start.ts'
 import type { Vendor } from '../../../../src/llm/endpoints/vendors.ts'
+import { bundledProgram } from '../../../support/bundled-program.ts'
 import { PATIENCE_MS } from '../../../support/patience.ts'
 import { Terminal } from '../../chat/support/terminal.ts'
 
-const PROGRAM = join(import.meta.dirname, '../children/first-start-program.ts')
+const PROGRAM = await bundledProgram(join(import.meta.dirname, '../children/first-start-program.ts'))
 
 export const vendorAtPort = (port: number, label = 'Example'): Vendor => ({
   id: label.toLowerCase(),
@@ -42,8 +43,8 @@ export class FirstStartHome implements Disposable {
       OPENHANDS_DATA_DIR: join(this.path, 'data'),
       FIRST_START_PLACES: JSON.stringify(known),
     }
-    return new Terminal([process.execPath, PROGRAM, 'chat', ...args], {
-      env: { ...own, ...env },
+    return new Terminal([process.execPath, PROGRAM.path, 'chat', ...args], {
+      env: { ...PROGRAM.env, ...own, ...env },
       cwd: this.project,
       rows,
     })
