@@ -17,9 +17,11 @@ import { until } from '../support/until.ts'
 import { connectAs } from '../support/socket.ts'
 import { requestsOf } from './requests.ts'
 
-const ROUNDS = effort(12, 300)
+const ROUNDS = effort(6, 300)
+/** The first two numbers of six seeds from here on are all four pairs: every request comes first, at every server. */
+const FIRST_SEED = 5
 /** A client with more wrong tickets is refused for a while. */
-const TICKET_ROUNDS = 18
+const TICKET_ROUNDS = Math.min(ROUNDS, 18)
 
 let database: TestDatabase
 let stage: Stage
@@ -47,7 +49,7 @@ afterAll(async () => {
 function eachRound(name: string, round: (random: Random) => Promise<void>, rounds = ROUNDS): void {
   test(name, { timeout: effort(2, 10) * PATIENCE_MS }, async () => {
     expect.hasAssertions()
-    for (let seed = 0; seed < rounds; seed++)
+    for (let seed = FIRST_SEED; seed < FIRST_SEED + rounds; seed++)
       await round(createRandom(seed)).catch((cause: unknown) => {
         throw new Error(`seed ${seed}: ${String(cause)}`, { cause })
       })
