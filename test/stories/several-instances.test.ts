@@ -286,12 +286,13 @@ test('the address for instances answers no request that has the master key and n
   expect(received.toString('latin1')).not.toContain('HTTP/1.1')
 })
 
-test('an instance that starts lists what another one works on with its status, and reports no error', async () => {
+test('an instance that starts lists what another one works on with its status; when it stands still, it is owner_lost', async () => {
   const path = await create()
   await owner.call('POST', `${path}/messages`, { message: { role: 'user', content: 'Take long.' }, run: true })
   const status = async (server: TestServer) => (await server.call('GET', path)).body.status
   await until('a running call', async () => (await status(owner)) === 'running')
   await using later = await startServer({ env: envOf(0) })
+  const itsPath = await create(later)
   for (const list of ['/conversations/summaries', '/conversations']) {
     const { body } = await later.call('GET', list)
     const found = body.items.find(({ id }: { id: string }) => path.endsWith(id))
@@ -299,42 +300,33 @@ test('an instance that starts lists what another one works on with its status, a
   }
   expect(later.output()).not.toContain('"level":"error"')
   expect((await owner.call('POST', `${path}/pause`, {})).status).toBe(200)
-})
 
-test('a request whose owner stands still is 503 owner_lost once the owner has been declared dead', async () => {
-  await using still = await startServer({ env: envOf(0) })
-  const path = await create(still)
+  // It stands still: a request to it is 503 owner_lost once it has been declared dead.
   // Its connection is open, and the system goes on answering it.
-  expect((await asked.call('GET', path)).status).toBe(200)
-  process.kill(still.pid, 'SIGSTOP')
-  const lost = await asked.call('POST', `${path}/run`, {})
+  expect((await asked.call('GET', itsPath)).status).toBe(200)
+  process.kill(later.pid, 'SIGSTOP')
+  const lost = await asked.call('POST', `${itsPath}/run`, {})
   expect([lost.status, lost.body.error]).toEqual([503, 'owner_lost'])
-})
-
-test('a run continues at the instance that a client asks at once when the owner has died', async () => {
-  await using dying = await startServer({ env: envOf(0) })
-  const path = await create(dying, { resume_on_start: true })
-  await dying.call('POST', `${path}/messages`, { message: { role: 'user', content: 'Take long.' }, run: true })
-  const hasCall = async () =>
-    (await dying.call('GET', `${path}/events?limit=100`)).body.items.some(({ type }: Typed) => type === 'ToolUse')
-  await until('a running call', hasCall)
-  await dying.stop('SIGKILL')
-  await until('the end of the run', async () => (await asked.call('GET', path)).body.status === 'idle')
-  const { items } = (await asked.call('GET', `${path}/events?types=Result&limit=100`)).body
-  expect(items.map((each: { stop_reason: string }) => each.stop_reason)).toEqual(['owner_lost', 'completed'])
 })
 
 // The last one: it ends the owner.
 test('a request whose owner has died is 503 owner_lost and is not repeated; then another instance takes its work over', async () => {
   const idle = await create()
-  const path = await create()
-  await owner.call('POST', `${path}/messages`, { message: { role: 'user', content: 'Take long.' }, run: true })
-  const eventsAt = async (server: TestServer) => (await server.call('GET', `${path}/events?limit=100`)).body.items
-  await until('a running call', async () => (await eventsAt(owner)).some(({ type }: Typed) => type === 'ToolUse'))
+  const [path, resuming] = [await create(), await create(owner, { resume_on_start: true })]
+  const eventsAt = async (server: TestServer, at = path) =>
+    (await server.call('GET', `${at}/events?limit=100`)).body.items
+  for (const at of [path, resuming]) {
+    await owner.call('POST', `${at}/messages`, { message: { role: 'user', content: 'Take long.' }, run: true })
+    await until('a running call', async () => (await eventsAt(owner, at)).some(({ type }: Typed) => type === 'ToolUse'))
+  }
   const acknowledged = await eventsAt(owner)
   await owner.stop('SIGKILL')
-  const lost = await asked.call('POST', `${idle}/run`, {})
+  // A run continues at the instance that a client asks at once.
+  const isResumed = async () => (await asked.call('GET', resuming)).body.status === 'idle'
+  const [lost] = await Promise.all([asked.call('POST', `${idle}/run`, {}), until('the end of the run', isResumed)])
   expect([lost.status, lost.body.error]).toEqual([503, 'owner_lost'])
+  const { items } = (await asked.call('GET', `${resuming}/events?types=Result&limit=100`)).body
+  expect(items.map((each: { stop_reason: string }) => each.stop_reason)).toEqual(['owner_lost', 'completed'])
 
   const isOver = async () => (await asked.call('GET', path)).body.status === 'paused'
   await until('the other instance to take it over', isOver)
