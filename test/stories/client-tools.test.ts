@@ -205,12 +205,14 @@ describe('a call without an answer has one result nevertheless', () => {
   })
 })
 
-test('a call waits through a stop and a kill of the server, and its answer continues the run', async () => {
+test('a call waits through a stop and a kill of the server, which its answer or its deadline ends', async () => {
   const resting = await ask('#1')
   // It leaves its run after five seconds.
   await settled(resting.id, 'waiting_for_client')
   const held = await ask('#2')
+  let late = { id: '', requestId: '' }
   for (const signal of ['SIGTERM', 'SIGKILL'] as const) {
+    if (signal === 'SIGKILL') late = await ask('#3', { timeout: 1 })
     await server.restart(signal)
     for (const { id, requestId } of [resting, held]) {
       expect((await call('GET', id)).body).toMatchObject({ status: 'waiting_for_client' })
@@ -223,14 +225,10 @@ test('a call waits through a stop and a kill of the server, and its answer conti
     await settled(id, 'idle')
     expect(await stage.events(id, 'types=Result')).toMatchObject([{ final_text: 'I read: late, but read' }])
   }
-})
-
-test('a deadline that passes while the server is stopped ends the call when it starts', async () => {
-  const { id, requestId } = await ask('#1', { timeout: 1 })
-  await server.restart('SIGKILL')
-  await settled(id, 'idle')
-  expect(await results(id)).toMatchObject([{ is_error: true, error_type: 'timeout' }])
-  expect(await answer(id, requestId, 'late')).toMatchObject({ body: { error: 'request_closed' } })
+  // A deadline that passes while the server is stopped ends the call when it starts.
+  await settled(late.id, 'idle')
+  expect(await results(late.id)).toMatchObject([{ is_error: true, error_type: 'timeout' }])
+  expect(await answer(late.id, late.requestId, 'late')).toMatchObject({ body: { error: 'request_closed' } })
 })
 
 test('the first of many results at the same time counts, and those like it are accepted', async () => {
