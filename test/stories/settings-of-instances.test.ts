@@ -6,17 +6,23 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { instanceOn } from '../support/instances.ts'
 import type { TestDatabase } from '../support/postgres.ts'
 import { createDatabase } from '../support/postgres.ts'
+import type { TestServer } from '../support/server.ts'
 import { freePort, startServer } from '../support/server.ts'
 import { until } from '../support/until.ts'
 
 let database: TestDatabase
 let place: string
+let first: TestServer
+let itsPort: number
 
 beforeAll(async () => {
   database = await createDatabase()
   place = await mkdtemp(join(tmpdir(), 'instances-'))
+  itsPort = await freePort()
+  first = await startServer({ env: envWith({ OPENHANDS_CLUSTER_LISTEN: `127.0.0.1:${itsPort}` }) })
 })
 afterAll(async () => {
+  await first[Symbol.asyncDispose]()
   await database[Symbol.asyncDispose]()
   await rm(place, { recursive: true })
 })
@@ -29,7 +35,6 @@ const envWith = (changes: Record<string, string>) => ({
 
 test('an instance logs the names of settings in which another one differs, and no value', async () => {
   const secret = 'a-secret-of-one-instance'
-  await using first = await startServer({ env: envWith({}) })
   await using second = await startServer({ env: envWith({ OPENHANDS_IDLE_SECONDS: '77', LLM_API_KEY: secret }) })
   await until('the warning', async () => second.output().includes('other values of these settings'))
   const line = second
@@ -49,11 +54,9 @@ test('an instance logs the names of settings in which another one differs, and n
 })
 
 test('a server does not start with an advertise URL that leads to another instance, or to nobody', async () => {
-  const port = await freePort()
-  await using other = await startServer({ env: envWith({ OPENHANDS_CLUSTER_LISTEN: `127.0.0.1:${port}` }) })
-  for (const wrong of [port, await freePort()]) {
+  for (const wrong of [itsPort, await freePort()]) {
     const env = envWith({ OPENHANDS_ADVERTISE_URL: `http://127.0.0.1:${wrong}` })
     await expect(startServer({ env, place })).rejects.toThrow('does not lead back to this instance')
   }
-  expect((await other.call('GET', '/ready')).status).toBe(200)
+  expect((await first.call('GET', '/ready')).status).toBe(200)
 })
