@@ -2,13 +2,14 @@
 import { expect, test } from 'vitest'
 import type { Stage } from '../support/agent.ts'
 import { bash, setStage } from '../support/agent.ts'
+import { effort } from '../support/patience.ts'
 import { createRandom } from '../support/random.ts'
 import { RefusedUpgrade, connect } from '../support/socket.ts'
 import { isStarting, subscribe } from '../support/stream.ts'
 import { takeTime } from '../support/take-time.ts'
 
 const SEED = Number(process.env['SEED'] ?? Date.now() % 1_000_000)
-const KILLS = 4
+const KILLS = effort(2, 40)
 
 type Seen = { readonly cursor: string; readonly event: any } // eslint-disable-line typescript/no-explicit-any
 

@@ -14,7 +14,7 @@ import { createRandom } from '../support/random.ts'
 import { takeTime } from '../support/take-time.ts'
 import { changeSomething, describeTree, isWithin, sorted } from '../workspace/snapshots/random-tree.ts'
 
-const ROUNDS = Number(process.env['KILLS'] ?? effort(8, 600))
+const ROUNDS = Number(process.env['KILLS'] ?? effort(4, 600))
 const SEED = Number(process.env['SEED'] ?? Date.now() % 1_000_000)
 /** A snapshot or a restore of these trees takes less. */
 const LONGEST_MS = 120
