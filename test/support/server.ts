@@ -141,8 +141,10 @@ export function launch(
 
 async function waitUntilStarted(url: string, { child, output }: Launched): Promise<void> {
   const hasEnded = () => child.exitCode !== null || child.signalCode !== null
-  await until('the start of the server', async () => hasEnded() || (await hasStarted(url))).catch(() => {}) // as an end
-  if (!hasEnded() && (await hasStarted(url))) return
+  let isReady = false
+  const look = async () => hasEnded() || (isReady = await hasStarted(url))
+  await until('the start of the server', look).catch(() => {}) // as an end
+  if (isReady && !hasEnded()) return
   throw new Error(`the server did not start (exit code ${child.exitCode}):\n${output()}`)
 }
 
