@@ -1,13 +1,14 @@
 /** The agent asks the user: what waits, who may answer, and what is left of it after a kill, a message, a pause. */
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { afterAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { ScriptedTurn } from '../../src/llm/scripted/script.ts'
 import { setStage } from '../support/agent.ts'
 import { PATIENCE_S } from '../support/patience.ts'
 import { connect } from '../support/socket.ts'
 import type { SocketClient } from '../support/socket.ts'
 import { subscribe } from '../support/stream.ts'
+import { until } from '../support/until.ts'
 import { answer as answerRequest, approve, requestsOf } from './requests.ts'
 
 const DATABASE = {
@@ -221,26 +222,87 @@ test('over a WebSocket the same: the first of two clients answers, the other one
   }
 })
 
-test('all questions of a turn come first; the other calls wait for the last answer', async () => {
-  const { id, asked } = await ask('turn', { confirmation_mode: false })
-  expect(asked.map(({ payload }) => payload.questions[0]!.question)).toEqual(['Which database?', 'Which parts?'])
-  expect(await results(id), 'nothing has run').toEqual([])
-  expect((await answer(id, asked[1]!.request_id, { '0': 'Docs' })).body).toEqual({
-    status: 'waiting_for_input',
-    pending: 1,
+async function postTask(id: string, content: string): Promise<string> {
+  const runnable = { type: 'AgentRun', message: { role: 'user', content } }
+  return (await call('POST', id, '/tasks', { title: content, runnable })).body.id
+}
+
+describe('over one kill', () => {
+  let ofTurn: { id: string; asked: Pending[] }
+  let paused: { id: string; asked: Pending[] }
+  let ofTasks: { id: string; task: string; next: string }
+
+  beforeAll(async () => {
+    const { id, asked } = (ofTurn = await ask('turn', { confirmation_mode: false }))
+    expect(asked.map(({ payload }) => payload.questions[0]!.question)).toEqual(['Which database?', 'Which parts?'])
+    expect(await results(id), 'nothing has run').toEqual([])
+    expect((await answer(id, asked[1]!.request_id, { '0': 'Docs' })).body).toEqual({
+      status: 'waiting_for_input',
+      pending: 1,
+    })
+
+    paused = await ask('one')
+    expect((await call('POST', paused.id, '/pause')).body).toEqual({ status: 'paused' })
+
+    const withTasks = await stage.create({ tools: ['AskUserQuestion'] })
+    const task = await postTask(withTasks, 'one')
+    await until('the question', async () => (await statusOf(withTasks)) === 'waiting_for_input')
+    ofTasks = { id: withTasks, task, next: await postTask(withTasks, 'one') }
+    await server.restart('SIGKILL')
   })
-  await server.restart('SIGKILL')
-  expect(await pending(id)).toEqual([asked[0]])
-  expect((await answer(id, asked[0]!.request_id, { '0': 'SQLite' })).body).toEqual({ status: 'running', pending: 0 })
-  await settled(id, 'idle')
-  expect((await results(id)).map(({ is_error }) => is_error)).toEqual([false, false, false, false])
-  const read = stage.model.requests.at(-1)!.body.messages.filter(({ role }) => role === 'tool')
-  expect(read.map(({ content }) => String(content))).toEqual([
-    expect.not.stringContaining('answered'),
-    expect.stringContaining('SQLite'),
-    expect.stringContaining('Docs'),
-    expect.not.stringContaining('answered'),
-  ])
+
+  test('all questions of a turn come first; the other calls wait for the last answer', async () => {
+    const { id, asked } = ofTurn
+    expect(await pending(id)).toEqual([asked[0]])
+    expect((await answer(id, asked[0]!.request_id, { '0': 'SQLite' })).body).toEqual({ status: 'running', pending: 0 })
+    await settled(id, 'idle')
+    expect((await results(id)).map(({ is_error }) => is_error)).toEqual([false, false, false, false])
+    const read = stage.model.requests.at(-1)!.body.messages.filter(({ role }) => role === 'tool')
+    expect(read.map(({ content }) => String(content))).toEqual([
+      expect.not.stringContaining('answered'),
+      expect.stringContaining('SQLite'),
+      expect.stringContaining('Docs'),
+      expect.not.stringContaining('answered'),
+    ])
+  })
+
+  test('a pause keeps the question: it can be answered meanwhile, and a run waits for it again; interrupt closes it', async () => {
+    const { id, asked } = paused
+    expect(await pending(id)).toEqual(asked)
+    expect((await call('POST', id, '/run', { wait: true, timeout: PATIENCE_S })).body.status).toBe('waiting_for_input')
+    await call('POST', id, '/pause')
+    expect((await answer(id, asked[0]!.request_id, { '0': 'SQLite' })).body).toEqual({ status: 'paused', pending: 0 })
+    expect((await call('POST', id, '/run', { wait: true, timeout: PATIENCE_S })).body).toMatchObject({
+      status: 'idle',
+      result: { stop_reason: 'completed' },
+    })
+    expect(await results(id)).toMatchObject([{ is_error: false }])
+    expect(await stage.events(id, 'types=RequestOpened')).toMatchObject([{ kind: 'question' }])
+
+    const other = await ask('one')
+    await call('POST', other.id, '/pause', { interrupt: true })
+    // A pause is answered after two seconds, also if a slow disk does not have the result yet.
+    await expect.poll(() => results(other.id)).toMatchObject([{ error_type: 'interrupted' }])
+    expect(await pending(other.id)).toEqual([])
+  })
+
+  test('a task whose agent asks stays running until the answer, also over a kill; cancelling it closes the question', async () => {
+    const { id, task, next } = ofTasks
+    const taskStatus = async (task: string) => (await call('GET', id, `/tasks/${task}`)).body.status
+    expect([await taskStatus(task), await taskStatus(next)]).toEqual(['running', 'pending'])
+    const [question] = await pending(id)
+    await answer(id, question!.request_id, { '0': 'SQLite' })
+    await expect.poll(() => taskStatus(task)).toBe('completed')
+    await expect.poll(() => taskStatus(next)).toBe('running')
+    await settled(id, 'waiting_for_input')
+    expect((await call('DELETE', id, `/tasks/${next}`)).body.status).toBe('cancelled')
+    expect(await statusOf(id)).toBe('cancelled')
+    expect((await results(id)).map(({ error_type }) => error_type)).toEqual([undefined, 'interrupted'])
+    expect((await stage.events(id, 'types=Result')).map(({ stop_reason }) => stop_reason)).toEqual([
+      'completed',
+      'cancelled',
+    ])
+  })
 })
 
 test.each([true, false])('a message with run: %s replaces the answer', async (run) => {
@@ -260,28 +322,6 @@ test.each([true, false])('a message with run: %s replaces the answer', async (ru
   expect(late).toMatchObject({ status: 409, body: { error: 'request_closed' } })
 })
 
-test('a pause keeps the question: it can be answered meanwhile, and a run waits for it again; interrupt closes it', async () => {
-  const { id, asked } = await ask('one')
-  expect((await call('POST', id, '/pause')).body).toEqual({ status: 'paused' })
-  await server.restart('SIGKILL')
-  expect(await pending(id)).toEqual(asked)
-  expect((await call('POST', id, '/run', { wait: true, timeout: PATIENCE_S })).body.status).toBe('waiting_for_input')
-  await call('POST', id, '/pause')
-  expect((await answer(id, asked[0]!.request_id, { '0': 'SQLite' })).body).toEqual({ status: 'paused', pending: 0 })
-  expect((await call('POST', id, '/run', { wait: true, timeout: PATIENCE_S })).body).toMatchObject({
-    status: 'idle',
-    result: { stop_reason: 'completed' },
-  })
-  expect(await results(id)).toMatchObject([{ is_error: false }])
-  expect(await stage.events(id, 'types=RequestOpened')).toMatchObject([{ kind: 'question' }])
-
-  const other = await ask('one')
-  await call('POST', other.id, '/pause', { interrupt: true })
-  // A pause is answered after two seconds, also if a slow disk does not have the result yet.
-  await expect.poll(() => results(other.id)).toMatchObject([{ error_type: 'interrupted' }])
-  expect(await pending(other.id)).toEqual([])
-})
-
 test('reject ends the run without the model; a deleted conversation has no questions', async () => {
   const { id } = await ask('one')
   const requests = stage.model.requests.length
@@ -297,35 +337,6 @@ test('reject ends the run without the model; a deleted conversation has no quest
   expect((await call('DELETE', deleted)).status).toBe(204)
   expect((await answer(deleted, asked[0]!.request_id, { '0': 'x' })).status).toBe(410)
   expect((await call('GET', deleted, '/requests')).status).toBe(410)
-})
-
-test('a task whose agent asks stays running until the answer, also over a kill; cancelling it closes the question', async () => {
-  const id = await stage.create({ tools: ['AskUserQuestion'] })
-  const post = async (content: string) =>
-    (
-      await call('POST', id, '/tasks', {
-        title: content,
-        runnable: { type: 'AgentRun', message: { role: 'user', content } },
-      })
-    ).body.id as string
-  const taskStatus = async (task: string) => (await call('GET', id, `/tasks/${task}`)).body.status
-  const task = await post('one')
-  await settled(id, 'waiting_for_input')
-  const next = await post('one')
-  await server.restart('SIGKILL')
-  expect([await taskStatus(task), await taskStatus(next)]).toEqual(['running', 'pending'])
-  const [question] = await pending(id)
-  await answer(id, question!.request_id, { '0': 'SQLite' })
-  await expect.poll(() => taskStatus(task)).toBe('completed')
-  await expect.poll(() => taskStatus(next)).toBe('running')
-  await settled(id, 'waiting_for_input')
-  expect((await call('DELETE', id, `/tasks/${next}`)).body.status).toBe('cancelled')
-  expect(await statusOf(id)).toBe('cancelled')
-  expect((await results(id)).map(({ error_type }) => error_type)).toEqual([undefined, 'interrupted'])
-  expect((await stage.events(id, 'types=Result')).map(({ stop_reason }) => stop_reason)).toEqual([
-    'completed',
-    'cancelled',
-  ])
 })
 
 test('a question needs no permission in any mode; what else the turn does is decided before it is asked', async () => {
