@@ -55,7 +55,8 @@ export default defineConfig({
     // With 16 MB for what is new, every tenth of the processor time is spent on looking for what can be thrown away.
     execArgv: ['--max-semi-space-size=64', '--min-semi-space-size=64'],
     // Node loads the modules itself, as it does those of the server. Vite takes `#` and `?` in a path for parts of a URL.
-    experimental: { viteModuleRunner: false },
+    // No test replaces modules: to look for that, Vitest would parse each test file twice more.
+    experimental: { viteModuleRunner: false, nodeLoader: false },
     globalSetup: ['test/support/run-directory.ts'],
     setupFiles: ['test/support/own-directory.ts', ...(process.env['TEST_COSTS'] ? ['test/support/costs.ts'] : [])],
     // Waits inside a test end sooner, and say what they saw.
