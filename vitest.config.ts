@@ -57,6 +57,8 @@ export default defineConfig({
     // Node loads the modules itself, as it does those of the server. Vite takes `#` and `?` in a path for parts of a URL.
     // No test replaces modules: to look for that, Vitest would parse each test file twice more.
     experimental: { viteModuleRunner: false, nodeLoader: false },
+    // So that the caches of Node know the test files from the last run.
+    runner: 'test/support/import-once.ts',
     globalSetup: ['test/support/run-directory.ts'],
     setupFiles: ['test/support/own-directory.ts', ...(process.env['TEST_COSTS'] ? ['test/support/costs.ts'] : [])],
     // Waits inside a test end sooner, and say what they saw.
