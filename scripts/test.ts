@@ -14,7 +14,10 @@ const executable = process.env['AGENT_SERVER_BIN'] ?? executableHere()
 const built = secondsSoFar()
 // As many threads as the server has: files that do not answer would stop four, and with them all tests of a process.
 const threads = { UV_THREADPOOL_SIZE: '16' }
-const env = { ...threads, ...process.env, ...(executable !== undefined && { AGENT_SERVER_BIN: executable }) }
+// To start a process, the system copies the page tables of its parent. With an arena for each thread, the free memory of
+// malloc makes a worker of the tests half as large again.
+const arenas = { MALLOC_ARENA_MAX: '1' }
+const env = { ...threads, ...arenas, ...process.env, ...(executable !== undefined && { AGENT_SERVER_BIN: executable }) }
 const given = process.argv.slice(2)
 const isChosen = given.some((argument) => !argument.startsWith('-') || argument.startsWith('--project'))
 // The path is used, and not the name: a directory with a colon in its name cannot be in PATH.

@@ -8,6 +8,7 @@ import { enableCompileCache } from 'node:module'
 import { join } from 'node:path'
 import * as fc from 'fast-check'
 import { afterAll, beforeEach, expect, inject } from 'vitest'
+import type { LeftProcess } from './left-processes.ts'
 import { endProcesses, processesOf } from './left-processes.ts'
 import { IS_SOAK, PATIENCE_MS } from './patience.ts'
 import { removeAllSync } from './remove-all.ts'
@@ -19,6 +20,8 @@ const SHARED_CACHE = 'node-compile-cache'
 // The next run, and programs that tests run from the sources, load the same modules: in half of the processor time.
 process.env['NODE_COMPILE_CACHE'] = join(import.meta.dirname, '../../node_modules/.cache/node-compile-cache')
 enableCompileCache(process.env['NODE_COMPILE_CACHE'])
+// It is for this process only: see scripts/test.ts.
+delete process.env['MALLOC_ARENA_MAX']
 // A search for a smaller counterexample ends before the test does, which would report nothing of it.
 if (!IS_SOAK) fc.configureGlobal({ interruptAfterTimeLimit: PATIENCE_MS })
 // Short, because the path of a Unix socket has at most 103 bytes.
@@ -37,12 +40,15 @@ beforeEach((context) => {
 // Vitest runs the hooks of the setup after those of the file.
 afterAll(async () => {
   // A process that got a signal to end takes a moment, and so does what a property had begun when its time was up.
-  const isClean = () => Promise.resolve(processesOf(directory).length === 0 && filesIn().length === 0)
+  let [processes, files]: [LeftProcess[], string[]] = [[], []]
+  const isClean = async () => {
+    ;[processes, files] = [processesOf(directory), filesIn()]
+    return processes.length === 0 && files.length === 0
+  }
   await until('the end of all processes and files', isClean).catch(() => {}) // as they are
   const state = changesSince(stateBefore)
   if (before === undefined) delete process.env['TMPDIR']
   else process.env['TMPDIR'] = before
-  const [processes, files] = [processesOf(directory), filesIn()]
   endProcesses(processes)
   removeAllSync(directory)
   expect({ files, processes, state }, 'what this file leaves').toEqual({ files: [], processes: [], state: [] })
