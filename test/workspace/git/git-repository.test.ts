@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process'
-import { chmod, mkdir, mkdtemp, readFile, readdir, rm, symlink, writeFile } from 'node:fs/promises'
+import { appendFile, chmod, mkdir, mkdtemp, readFile, readdir, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
@@ -94,6 +94,13 @@ const EXECUTING = [
   ['trailer.evil.command', 'RUN'],
 ] as const
 
+/** As `git config` writes them. */
+function linesOf([name, value]: readonly [name: string, value: string]): string {
+  const [section, key] = [name.slice(0, name.lastIndexOf('.')), name.slice(name.lastIndexOf('.') + 1)]
+  const [first, rest] = section.split('.')
+  return `[${first}${rest === undefined ? '' : ` "${rest}"`}]\n\t${key} = "${value}"\n`
+}
+
 describe.each(['none', 'bubblewrap'] as const)('with the isolation %s', (isolation) => {
   test('no setting, hook or attribute of a repository is executed, and the repository stays byte for byte as it was', async () => {
     const { root, workdir, views, git, write, commit } = await setRepository(isolation)
@@ -116,9 +123,14 @@ describe.each(['none', 'bubblewrap'] as const)('with the isolation %s', (isolati
       await symlink(program, join(workdir, '.git/hooks', hook)).catch(() => {})
     const included = join(workdir, '.git/included')
     await writeFile(included, `[core]\n\tfsmonitor = ${program}\n[diff]\n\texternal = ${program}\n`)
-    for (const place of ['.git/config', 'sub/.git/config'])
-      for (const [name, value] of [...EXECUTING, ['include.path', included]] as const)
-        execFileSync('git', ['config', '--file', join(workdir, place), name, value.replace('RUN', program)])
+    const settings = [...EXECUTING, ['include.path', included] as const].map(
+      ([name, value]) => [name, value.replace('RUN', program)] as const,
+    )
+    for (const place of ['.git/config', 'sub/.git/config']) {
+      await appendFile(join(workdir, place), settings.map(linesOf).join(''))
+      const read = git('config', '--file', join(workdir, place), '--list', '--null').split('\0')
+      expect(read).toEqual(expect.arrayContaining(settings.map(([name, value]) => `${name.toLowerCase()}\n${value}`)))
+    }
     await write('file.txt', 'two\n')
     await write('sub/untracked.txt', 'two\n')
     const before = await snapshotOf(join(workdir, '.git'))
