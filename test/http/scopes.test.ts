@@ -71,8 +71,18 @@ test('every operation says which scope it needs, and every scope in the table is
   expect([...scopedRoutes()].filter((route) => !known.has(route))).toEqual([])
 })
 
+const keysSoFar = new Map<string, Promise<Record<string, string>>>()
+
 /** A key with the scopes of an operation, limited to the user. */
-const keyWith = async (one: Case) => keyFor(neededFor(one).filter((scope) => scope !== 'admin'))
+function keyWith(one: Case): Promise<Record<string, string>> {
+  const scopes = neededFor(one).filter((scope) => scope !== 'admin')
+  const key = keysSoFar.get(scopes.join()) ?? keyFor(scopes)
+  keysSoFar.set(scopes.join(), key)
+  return key
+}
+
+/** What changes nothing can be asked of the same conversation, one after the other. */
+const isReading = ({ method }: Case) => method === 'GET' || method === 'HEAD'
 const keys = new Map<Scope, Record<string, string>>()
 for (const scope of LIMITED) keys.set(scope, await keyFor([scope]))
 const headOf = async (id: string) => (await http.call('GET', `/conversations/${id}`)).body.last_seq as number
@@ -120,8 +130,9 @@ describe('with the scope, a conversation of another user is reported as nonexist
 })
 
 describe('with the scope, a conversation of the key’s user is accessible:', () => {
+  const read = http.create(MINE)
   test.each(ofConversation)('%s', async (_, one) => {
-    const own = await http.create(MINE)
+    const own = await (isReading(one) ? read : http.create(MINE))
     const answer = await ask(one, own, await keyWith(one))
     expect([401, 403]).not.toContain(answer.status)
     expect(answer.body?.error).not.toBe('conversation_not_found')
@@ -236,8 +247,11 @@ describe('a client that chooses the receiver of what a conversation says needs t
 })
 
 describe('an admin key may do all that the master key may:', () => {
+  const [read, key] = [http.create(), keyFor(['admin'], {})]
   test.each(protectedOnes)('%s', async (_, one) => {
-    const answer = await ask(one, await http.create(), await keyFor(['admin'], {}))
+    const isOfConversation = one.path.includes('{id}') || one.operation.operationId === 'createStreamTicket'
+    const own = await (isReading(one) || !isOfConversation ? read : http.create())
+    const answer = await ask(one, own, await key)
     expect([401, 403], answer.text).not.toContain(answer.status)
     expect(answer.status).toBeLessThan(500)
   })
