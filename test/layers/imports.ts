@@ -32,7 +32,7 @@ export function parseSource(path: string, text: string): SourceFile {
   const program = parseAst(text, { lang: path.endsWith('x') ? 'tsx' : 'ts' }, path) as unknown as Node & {
     body: Node[]
   }
-  const nodes = [...descend(program)]
+  const nodes = descend(program)
   const targetsOf = (all: readonly Node[]) =>
     [...new Set(all.flatMap(specifierOf))].map((specifier) => target(path, specifier))
   return {
@@ -48,7 +48,7 @@ export function parseSource(path: string, text: string): SourceFile {
 
 /** The codes that a file makes errors of: the strings in what `new Problem(…)` is given first. */
 export function problemCodesIn(text: string): string[] {
-  const thrown = [...descend(parseAst(text, { lang: 'ts' }))].filter(
+  const thrown = descend(parseAst(text, { lang: 'ts' })).filter(
     (node) => node.type === 'NewExpression' && isNamed(node['callee'], 'Problem'),
   )
   return thrown.flatMap((node) => stringsIn((node['arguments'] as unknown[])[0]))
@@ -58,18 +58,23 @@ export function problemCodesIn(text: string): string[] {
 export const literalsIn = (text: string): string[] => stringsIn(parseAst(text, { lang: 'ts' }))
 
 const stringsIn = (node: unknown): string[] =>
-  [...descend(node)].filter(({ type }) => type === 'Literal').flatMap((found) => literal(found))
+  descend(node)
+    .filter(({ type }) => type === 'Literal')
+    .flatMap((found) => literal(found))
 
 type Node = { type: string; [field: string]: unknown }
 
 const isNode = (value: unknown): value is Node => typeof value === 'object' && value !== null && 'type' in value
 
-function* descend(value: unknown): Generator<Node> {
-  if (Array.isArray(value)) for (const item of value) yield* descend(item)
+/** All nodes, each before those in it. */
+function descend(value: unknown, found: Node[] = []): Node[] {
+  if (typeof value !== 'object' || value === null) return found
+  if (Array.isArray(value)) for (const item of value) descend(item, found)
   else if (isNode(value)) {
-    yield value
-    for (const child of Object.values(value)) yield* descend(child)
+    found.push(value)
+    for (const field in value) descend(value[field], found)
   }
+  return found
 }
 
 const isLoader = (callee: unknown): boolean =>
@@ -120,7 +125,7 @@ function isEnvironment(node: Node): boolean {
 }
 
 function namesEnv(pattern: unknown, field: string): boolean {
-  return [...descend(pattern)].some((node) => isNamed(node[field], 'env'))
+  return descend(pattern).some((node) => isNamed(node[field], 'env'))
 }
 
 function target(from: string, specifier: string): string {
