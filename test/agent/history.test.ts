@@ -153,7 +153,7 @@ describe('wherever a log is truncated, after recovery', () => {
           expect(findFaults(historyOf(events))).toEqual([])
         }
       }),
-      { numRuns: effort(40, 1500) },
+      { numRuns: effort(20, 1500) },
     )
   })
 

@@ -138,7 +138,7 @@ describe('A reader', () => {
 
   test('joins anywhere during heavy appends without gap or duplicate', async () => {
     await append(2000)
-    const appends = effort(150, 3000)
+    const appends = effort(80, 3000)
     const writing = { isDone: false }
     const readers: { from: number; reader: Reader }[] = []
     const writers = Array.from({ length: 3 }, async (_, n) => {

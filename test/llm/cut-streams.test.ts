@@ -91,7 +91,7 @@ test('a stream is the same answer however its bytes arrive', async () => {
         expect(new Set(pieces.map(({ id, name }) => `${id} ${name}`))).toEqual(new Set([['a Bash', 'b Ls'][index]]))
       }
     }),
-    { numRuns: effort(30, 2000) },
+    { numRuns: effort(15, 2000) },
   )
 })
 
@@ -129,6 +129,6 @@ test('whatever a stream holds, it ends in an answer with unique ids or in an Llm
       expect(new Set(ids).size).toBe(ids.length)
       expect(ids).not.toContain('')
     }),
-    { numRuns: effort(30, 2000) },
+    { numRuns: effort(15, 2000) },
   )
 })

@@ -95,7 +95,7 @@ test('no rewriting of whitespace, quotes, variables or wrappers turns a denied c
         'allow',
       )
     }),
-    { numRuns: effort(3000, 30_000) },
+    { numRuns: effort(1500, 30_000) },
   )
 })
 
@@ -117,7 +117,7 @@ test('any text at all is decided, in bounded time', () => {
       const { behavior } = decideCommand(given.join(''), { mode: 'bypass', deny: DENY })
       expect(BEHAVIORS).toContain(behavior)
     }),
-    { numRuns: effort(3000, 30_000) },
+    { numRuns: effort(1500, 30_000) },
   )
 })
 

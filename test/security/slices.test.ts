@@ -1,6 +1,7 @@
 /** Long texts are redacted in slices: the same result, and turns for other work in between. */
 import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
+import { effort } from '../support/patience.ts'
 import { growthOfSteps } from '../support/turns.ts'
 import { createRedactor } from '../../src/security/redaction/redactor.ts'
 import { SLICE_CHARS } from '../../src/security/redaction/stream-redactor.ts'
@@ -35,7 +36,7 @@ test('a secret anywhere around the border of a slice is redacted as in one piece
         expect(await redactInSlices(text)).toBe(redact(text))
       },
     ),
-    { numRuns: 60 },
+    { numRuns: effort(25, 2000) },
   )
 })
 

@@ -608,7 +608,7 @@ test('property: after any sequence of actions, no call has run that was not appr
     }),
     // One of which it is known that something is allowed, whatever chance brings.
     {
-      numRuns: effort(30, 600),
+      numRuns: effort(15, 600),
       examples: [[[{ kind: 'rest' }, { kind: 'approve' }, { kind: 'rest' }]]],
     },
   )

@@ -506,7 +506,7 @@ test('property: whatever is done in whatever order, every task ends exactly once
       const { lastSeq: _seq, ...state } = conversation.state
       expect(events.reduce(fold, EMPTY_STATE)).toMatchObject(state)
     }),
-    { numRuns: effort(20, 600) },
+    { numRuns: effort(10, 600) },
   )
   expect(ended, 'some were asked for').toBeGreaterThan(20)
 })

@@ -95,7 +95,7 @@ describe('a link', () => {
   })
 })
 
-const ROUNDS = effort(50, 150)
+const ROUNDS = effort(25, 150)
 /** Until the name was seen as both, on a machine that runs one of the two processes for long. */
 const MOST_ROUNDS = 5000
 
@@ -122,7 +122,7 @@ describe('a name that is swapped continuously', () => {
           ...(round % 4 ? [] : [removeAll(jail, 'x').catch(codeOf)]),
           ...(kind === 'directory' ? [makeDirectory(jail, 'x/made').catch(codeOf)] : []),
         ])
-        if (round % 25 === 0)
+        if (round % 13 === 0)
           for (const ripgrep of ['rg', undefined]) {
             const query = { content: 'canary', ignore_case: false, path: '', limit: 100 }
             const deps = { ripgrep, redact: (line: string) => line, signal: AbortSignal.timeout(PATIENCE_MS) }

@@ -76,7 +76,7 @@ test.each([
   const seen = new Set<string>()
   try {
     // On a busy machine the file may be away whenever it is copied.
-    for (let n = 0; n < effort(60, 1000) || (seen.size === 0 && n < 2000); n++) {
+    for (let n = 0; n < effort(30, 1000) || (seen.size === 0 && n < 2000); n++) {
       await mkdir(join(to, `${n}`))
       await copyTree(from, join(to, `${n}`), options)
       for (const text of await textsIn(join(to, `${n}`))) seen.add(text)

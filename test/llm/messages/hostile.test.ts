@@ -214,6 +214,6 @@ test('whatever a stream holds, it ends in an answer with unique ids or in an Llm
       expect(new Set(ids).size).toBe(ids.length)
       for (const part of answer?.parts ?? []) expect(part.text).toBe(part.text.toWellFormed())
     }),
-    { numRuns: effort(40, 3000) },
+    { numRuns: effort(20, 3000) },
   )
 })

@@ -47,7 +47,7 @@ test.each(Object.entries(CASES))(
     await gate.prepare(decided)
     const isFree = (path: string) => mayChange(relative(bash.workdir, path))
     const lines = new CommandLines(createRandom(seed))
-    let runs = effort(40, 5000)
+    let runs = effort(20, 5000)
     for (let tries = 0; runs > 0 && tries < 2_000_000; tries += 1) {
       const command = lines.line()
       const verdict = gate.verdictOn('Bash', { kind: 'command', command, cwd: bash.workdir }, decided, false)

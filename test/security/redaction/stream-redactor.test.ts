@@ -77,7 +77,7 @@ describe.each([
         }
         expect(soFar).toBe(expected)
       }),
-      { numRuns: effort(150, 10_000) },
+      { numRuns: effort(75, 10_000) },
     )
   })
 
@@ -90,7 +90,7 @@ describe.each([
         const out = [...pieces.map((piece) => Buffer.from(stream.push(piece))), stream.flush()]
         expect(Buffer.concat(out).toString()).toBe(redactor.redact(whole.toWellFormed()))
       }),
-      { numRuns: effort(150, 10_000) },
+      { numRuns: effort(75, 10_000) },
     )
   })
 })
@@ -100,7 +100,7 @@ test('all that belongs to any occurrence goes, and the fewest that cover it are 
     fc.property(overlapping, ({ values, whole }) => {
       expect(hiding(...values).redact(whole)).toBe(redactPlainly(values, whole))
     }),
-    { numRuns: effort(150, 10_000) },
+    { numRuns: effort(75, 10_000) },
   )
 })
 

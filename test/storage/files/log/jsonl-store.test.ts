@@ -109,7 +109,8 @@ describe('The JSONL store', () => {
       await log.close()
       const whole = await readFile(path)
       // Each byte in the soak; otherwise each next to the end of a write, and some of the others.
-      const isTried = (cut: number) => IS_SOAK || cut % 5 === 0 || ends.some((end) => Math.abs(cut - end) <= 5)
+      const isTried = (cut: number) =>
+        IS_SOAK || cut % 25 === 0 || cut % 10 === 0 || ends.some((end) => Math.abs(cut - end) <= 5)
       for (const cut of Array.from({ length: whole.length + 1 }, (_, at) => at).filter(isTried)) {
         await writeFile(path, whole.subarray(0, cut))
         const { log: reopened, repaired } = await restarted().open(id)
