@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import type { Browser } from 'playwright-core'
 import { bash, setStage } from '../test/support/agent.ts'
 import { WRITES_TOTAL } from './ui/screen-stage.ts'
-import { goTo, openBrowser, openTab } from '../test/ui/browser.ts'
+import { goTo, launchBrowser, openTab } from '../test/ui/browser.ts'
 
 const turns = [
   ...WRITES_TOTAL,
@@ -12,7 +12,7 @@ const turns = [
 ]
 const decision = [bash('git push origin main')]
 const stage = await setStage({ replies: [{ when: 'csv', turns }, { turns: decision }] }, {})
-const browser = await openBrowser()
+const browser = await launchBrowser()
 try {
   await take(browser)
 } finally {

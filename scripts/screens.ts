@@ -9,7 +9,7 @@ import type { BrowserContext, Page } from 'playwright-core'
 import { OauthServer } from '../test/mcp/children/oauth-server.ts'
 import { setStage } from '../test/support/agent.ts'
 import { startReceiver } from '../test/support/receiver.ts'
-import { goTo, openBrowser, openTab } from '../test/ui/browser.ts'
+import { goTo, launchBrowser, openTab } from '../test/ui/browser.ts'
 import { germanScreensOf, readerScreensOf, screensOf } from './ui/screen-list.ts'
 import type { Screen } from './ui/screen-list.ts'
 import { fillStage, SCREEN_SCRIPT } from './ui/screen-stage.ts'
@@ -26,7 +26,7 @@ const words = process.argv.slice(2)
 const isWanted = (name: string) => words.length === 0 || words.some((word) => name.includes(word))
 
 const folder = mkdtempSync(join(tmpdir(), 'screens-'))
-const browser = await openBrowser()
+const browser = await launchBrowser()
 const receiver = await startReceiver(() => 500)
 const oauth = await OauthServer.start()
 const stage = await setStage(SCREEN_SCRIPT, {

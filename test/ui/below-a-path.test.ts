@@ -7,7 +7,8 @@ import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Stage } from '../support/agent.ts'
 import { setStage } from '../support/agent.ts'
-import { openBrowser, openTab } from './browser.ts'
+import { openTabByForm } from './browser.ts'
+import { openBrowser } from './shared-browser.ts'
 
 const PREFIX = '/agents'
 
@@ -61,7 +62,7 @@ test('the page works below any path of a proxy, and asks for nothing outside of 
   await using proxy = await startProxy(new URL(stage.server.url))
   const id = await stage.create({ title: 'below' })
   // It would be a misdeed to ask for something that is not below this URL.
-  const { page, misdeeds } = await openTab(browser, proxy.url, { hash: `#/c/${id}` })
+  const { page, misdeeds } = await openTabByForm(browser, proxy.url, { hash: `#/c/${id}` })
   await page.fill('.composer textarea', 'hello')
   await page.keyboard.press('Control+Enter')
   await page.waitForSelector('.said:has-text("Hello there.")')

@@ -5,7 +5,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { bash, setStage } from '../support/agent.ts'
-import { openBrowser, openTab } from './browser.ts'
+import { openTab } from './browser.ts'
+import { openBrowser } from './shared-browser.ts'
 
 const FILES = 30
 const nameOf = (file: number) => `file-${String(file).padStart(2, '0')}.txt`

@@ -10,7 +10,8 @@ import { rowsOfFile } from '../../src/ui/state/diff-lines.ts'
 import type { Stage } from '../support/agent.ts'
 import { bash, setStage } from '../support/agent.ts'
 import { until } from '../support/until.ts'
-import { goTo, openBrowser, openTab } from './browser.ts'
+import { goTo, openTab } from './browser.ts'
+import { openBrowser } from './shared-browser.ts'
 
 let browser: Browser
 let stage: Stage

@@ -4,7 +4,8 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Stage } from '../support/agent.ts'
 import { setStage } from '../support/agent.ts'
 import { startReceiver } from '../support/receiver.ts'
-import { accessibilityFaults, goTo, openBrowser, openTab } from './browser.ts'
+import { accessibilityFaults, goTo, openTab } from './browser.ts'
+import { openBrowser } from './shared-browser.ts'
 
 const TITLE = 'dear \u202Ework'
 

@@ -5,7 +5,8 @@ import type { Stage } from '../support/agent.ts'
 import { bash, setStage } from '../support/agent.ts'
 import { KEY } from '../support/server.ts'
 import { until } from '../support/until.ts'
-import { accessibilityFaults, goTo, openBrowser, openTab } from './browser.ts'
+import { accessibilityFaults, goTo, openTab } from './browser.ts'
+import { openBrowser } from './shared-browser.ts'
 
 let browser: Browser
 let stage: Stage

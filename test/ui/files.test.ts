@@ -7,7 +7,8 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Stage } from '../support/agent.ts'
 import { makeWorkdir } from '../../bench/dashboard-pages.ts'
 import { setStage } from '../support/agent.ts'
-import { goTo, openBrowser, openTab } from './browser.ts'
+import { goTo, openTab } from './browser.ts'
+import { openBrowser } from './shared-browser.ts'
 
 const COUNT = 2500
 

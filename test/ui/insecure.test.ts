@@ -1,7 +1,7 @@
 /** The dashboard over http from another machine, where browsers send no `Sec-Fetch-Site`, and keep some of their parts back. */
 import { expect, test } from 'vitest'
 import { setStage } from '../support/agent.ts'
-import { goTo, openBrowser, openTab } from './browser.ts'
+import { goTo, launchBrowser, openTabByForm } from './browser.ts'
 
 const HOST = 'agents.example.org'
 
@@ -10,9 +10,11 @@ test('a person works with a login that the operator permits there', async () => 
     { replies: [{ when: 'hello', turns: [{ text: 'Hello there.' }] }] },
     { env: { OPENHANDS_INSECURE_LOGIN: 'true' } },
   )
-  const browser = await openBrowser(`--host-resolver-rules=MAP ${HOST} 127.0.0.1`)
+  const browser = await launchBrowser(`--host-resolver-rules=MAP ${HOST} 127.0.0.1`)
   const id = await stage.create({ title: 'from another machine' })
-  const { page, misdeeds } = await openTab(browser, stage.server.url.replace('127.0.0.1', HOST), { hash: `#/c/${id}` })
+  const { page, misdeeds } = await openTabByForm(browser, stage.server.url.replace('127.0.0.1', HOST), {
+    hash: `#/c/${id}`,
+  })
   await page.fill('.composer textarea', 'hello')
   await page.keyboard.press('Control+Enter')
   await page.waitForSelector('.said:has-text("Hello there.")')

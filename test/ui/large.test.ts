@@ -8,7 +8,8 @@ import type { Stage } from '../support/agent.ts'
 import { setStage } from '../support/agent.ts'
 import { lengthen } from '../support/long-conversation.ts'
 import { KEY } from '../support/server.ts'
-import { goTo, openBrowser, openTab } from './browser.ts'
+import { goTo, openTab } from './browser.ts'
+import { openBrowser } from './shared-browser.ts'
 
 const EVENTS = 50_000
 /** Messages that arrive while the page is open; `npm run soak:page` makes them ten times as many. */

@@ -4,7 +4,8 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Stage } from '../support/agent.ts'
 import { bash, setStage } from '../support/agent.ts'
 import { until } from '../support/until.ts'
-import { openBrowser, openTab } from './browser.ts'
+import { openTab } from './browser.ts'
+import { openBrowser } from './shared-browser.ts'
 
 /** The sum of all shifts while a screen loads, as browsers count them; 0.1 is what they call good. */
 const MOST_SHIFT = 0.02

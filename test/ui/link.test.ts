@@ -8,7 +8,8 @@ import type { Stage } from '../support/agent.ts'
 import { setStage } from '../support/agent.ts'
 import { runCommand } from '../support/command.ts'
 import { KEY } from '../support/server.ts'
-import { newContext, openBrowser } from './browser.ts'
+import { newContext } from './browser.ts'
+import { openBrowser } from './shared-browser.ts'
 
 let browser: Browser
 let stage: Stage

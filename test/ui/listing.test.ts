@@ -6,7 +6,8 @@ import { filterText, hasFilterText, listQueryOf, withFilter } from '../../src/ui
 import { withChange } from '../../src/ui/state/summary-rows.ts'
 import type { Stage } from '../support/agent.ts'
 import { bash, setStage } from '../support/agent.ts'
-import { goTo, openBrowser, openTab } from './browser.ts'
+import { goTo, openTab } from './browser.ts'
+import { openBrowser } from './shared-browser.ts'
 
 describe('a change of a row', () => {
   const at = (id: string, second: number, fields: object = {}) =>

@@ -4,7 +4,8 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Stage } from '../support/agent.ts'
 import { bash, setStage } from '../support/agent.ts'
 import { KEY } from '../support/server.ts'
-import { goTo, openBrowser, openTab } from './browser.ts'
+import { goTo, openTabByForm } from './browser.ts'
+import { openBrowser } from './shared-browser.ts'
 
 let browser: Browser
 let stage: Stage
@@ -36,7 +37,7 @@ test('the link of somebody else does not replace a login that works, and replace
   const [mine, theirs] = [await makeKey({}), await makeKey({ user_id: 'user-17' })]
   const makeCode = async (): Promise<string> =>
     (await stage.server.call('POST', '/login-codes', undefined, { authorization: `Bearer ${theirs.key}` })).body.code
-  const { page } = await openTab(browser, stage.server.url, { key: mine.key })
+  const { page } = await openTabByForm(browser, stage.server.url, { key: mine.key })
   await page.goto('about:blank')
   await page.goto(`${stage.server.url}/ui/#login=${await makeCode()}`)
   await page.waitForSelector('nav.places')
@@ -52,7 +53,7 @@ test('the link of somebody else does not replace a login that works, and replace
 })
 
 test('a link with a code logs in the tab that shows the form, and has no place in its address', async () => {
-  const { page } = await openTab(browser, stage.server.url)
+  const { page } = await openTabByForm(browser, stage.server.url)
   await goTo(page, '#/settings')
   await page.click('text=Log out')
   await page.waitForSelector('[name=password]')
@@ -67,7 +68,7 @@ test('a page whose key is revoked shows the form, and the next login sees nothin
   const [admin, limited] = [await makeKey({ scopes: ['admin'] }), await makeKey({ user_id: 'user-18' })]
   const id = await stage.create({ title: 'confidential', permission_mode: 'default' })
   await stage.server.call('POST', `/conversations/${id}/messages`, { message: 'go', run: true })
-  const { page } = await openTab(browser, stage.server.url, { key: admin.key })
+  const { page } = await openTabByForm(browser, stage.server.url, { key: admin.key })
   await page.waitForSelector('[data-request]')
   await stage.server.call('DELETE', `/keys/${admin.id}`)
   await page.waitForSelector('form:has([name=password]) >> text=Your login has ended')
@@ -81,7 +82,7 @@ test('a page whose key is revoked shows the form, and the next login sees nothin
 })
 
 test('a tab whose login another tab has replaced does not end the new one', async () => {
-  const { page: old } = await openTab(browser, stage.server.url, { key: (await makeKey({})).key })
+  const { page: old } = await openTabByForm(browser, stage.server.url, { key: (await makeKey({})).key })
   const page = await old.context().newPage()
   await page.goto(`${stage.server.url}/ui/`)
   await page.waitForSelector('nav.places')
@@ -100,7 +101,7 @@ test('a tab whose login another tab has replaced does not end the new one', asyn
 test('drafts are continued by who wrote them after a login has ended, and somebody else does not see them', async () => {
   const [mine, theirs] = [await makeKey({}), await makeKey({})]
   const id = await stage.create({ title: 'drafts' })
-  const { page } = await openTab(browser, stage.server.url, { key: mine.key, hash: `#/c/${id}` })
+  const { page } = await openTabByForm(browser, stage.server.url, { key: mine.key, hash: `#/c/${id}` })
   const draft = page.locator('.composer textarea')
   await draft.fill('my draft')
   const endLogin = async () => {
@@ -122,7 +123,7 @@ test('drafts are continued by who wrote them after a login has ended, and somebo
 })
 
 test('a tab whose login another tab has ended or replaced shows nothing of it any more', async () => {
-  const { page: old } = await openTab(browser, stage.server.url)
+  const { page: old } = await openTabByForm(browser, stage.server.url)
   // The server tells it nothing.
   await old.route('**/stream-tickets', () => {})
   await old.reload()
@@ -138,7 +139,7 @@ test('a tab whose login another tab has ended or replaced shows nothing of it an
 test('a page that is loaded again does not wait for whose its login is, and follows what the server says about it', async () => {
   const { key, id } = await makeKey({})
   await stage.create({ title: 'at once' })
-  const { page } = await openTab(browser, stage.server.url, { key, hash: '#/conversations' })
+  const { page } = await openTabByForm(browser, stage.server.url, { key, hash: '#/conversations' })
   const isAnswered = Promise.withResolvers<void>()
   await page.route('**/me', async (route) => {
     await isAnswered.promise

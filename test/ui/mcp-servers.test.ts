@@ -8,7 +8,8 @@ import { OauthServer } from '../mcp/children/oauth-server.ts'
 import type { Stage } from '../support/agent.ts'
 import { setStage } from '../support/agent.ts'
 import { until } from '../support/until.ts'
-import { accessibilityFaults, openBrowser, openTab } from './browser.ts'
+import { accessibilityFaults, openTab } from './browser.ts'
+import { openBrowser } from './shared-browser.ts'
 
 const ROOT = join(import.meta.dirname, '../..')
 const CHILDREN = join(ROOT, 'test/mcp/children')

@@ -4,7 +4,8 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Stage } from '../support/agent.ts'
 import { bash, setStage } from '../support/agent.ts'
 import { until } from '../support/until.ts'
-import { goTo, openBrowser, openTab } from './browser.ts'
+import { goTo, openTab } from './browser.ts'
+import { openBrowser } from './shared-browser.ts'
 
 const DAY_MS = 86_400_000
 

@@ -3,7 +3,8 @@ import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Stage } from '../support/agent.ts'
 import { bash, setStage } from '../support/agent.ts'
-import { goTo, openBrowser, openTab } from './browser.ts'
+import { goTo, openTabByForm } from './browser.ts'
+import { openBrowser } from './shared-browser.ts'
 
 let browser: Browser
 let stage: Stage
@@ -44,7 +45,7 @@ test.each(['was left', 'was ended'])(
   'what somebody has asked for is not shown in the next login after one that %s',
   async (how) => {
     const [mine, theirs] = [await makeKey({}), await makeKey({ user_id: 'user-17' })]
-    const { page, misdeeds } = await openTab(browser, stage.server.url, { key: mine })
+    const { page, misdeeds } = await openTabByForm(browser, stage.server.url, { key: mine })
     await page.waitForSelector('text=No agent needs you.')
     // The list of requests, and that of what runs, come late: in the next login.
     const isNext = Promise.withResolvers<void>()
@@ -83,7 +84,7 @@ test.each(['was left', 'was ended'])(
 test('what somebody has chosen, muted, written and done is not there for the next one, who may not know it', async () => {
   const [mine, theirs] = [await makeKey({}), await makeKey({})]
   const id = await stage.create({ title: 'mine' })
-  const { page } = await openTab(browser, stage.server.url, { key: mine, hash: '#/new' })
+  const { page } = await openTabByForm(browser, stage.server.url, { key: mine, hash: '#/new' })
   await page.fill('[name=model]', 'my-model')
   await page.fill('[name=workdir]', 'mine')
   await page.selectOption('[name=permission_mode]', 'plan')
@@ -126,7 +127,7 @@ test('what somebody has chosen, muted, written and done is not there for the nex
 test('what somebody has chosen is there again when they log in again, also after a reload', async () => {
   const mine = await makeKey({})
   const id = await stage.create({ title: 'again' })
-  const { page } = await openTab(browser, stage.server.url, { key: mine, hash: `#/c/${id}/settings` })
+  const { page } = await openTabByForm(browser, stage.server.url, { key: mine, hash: `#/c/${id}/settings` })
   await page.getByLabel('Do not notify me').check()
   for (const isReloaded of [false, true]) {
     await endLogin(page)
@@ -140,7 +141,7 @@ test('what somebody has chosen is there again when they log in again, also after
 
 test('what belongs to who logs out is gone, and the language, the look and other servers of the host keep theirs', async () => {
   const id = await stage.create({ title: 'left' })
-  const { page } = await openTab(browser, stage.server.url, { hash: `#/c/${id}` })
+  const { page } = await openTabByForm(browser, stage.server.url, { hash: `#/c/${id}` })
   await page.fill('.composer textarea', 'a draft')
   await goTo(page, `#/c/${id}/settings`)
   await page.getByLabel('Do not notify me').check()
@@ -167,7 +168,7 @@ test('what belongs to who logs out is gone, and the language, the look and other
 test('a page that is loaded for somebody else has not read the values of the one before', async () => {
   const [mine, theirs] = [await makeKey({}), await makeKey({})]
   const id = await stage.create({ title: 'muted by one' })
-  const { page } = await openTab(browser, stage.server.url, { key: mine, hash: `#/c/${id}/settings` })
+  const { page } = await openTabByForm(browser, stage.server.url, { key: mine, hash: `#/c/${id}/settings` })
   await page.getByLabel('Do not notify me').check()
   await endLogin(page)
   await page.reload()
@@ -180,7 +181,7 @@ test('a page that is loaded for somebody else has not read the values of the one
 test('a message that is on the way while somebody else logs in leaves no draft for them', async () => {
   const [mine, theirs] = [await makeKey({}), await makeKey({})]
   const id = await stage.create({ title: 'late' })
-  const { page: old } = await openTab(browser, stage.server.url, { key: mine, hash: `#/c/${id}` })
+  const { page: old } = await openTabByForm(browser, stage.server.url, { key: mine, hash: `#/c/${id}` })
   const isSent = Promise.withResolvers<void>()
   const isNext = Promise.withResolvers<void>()
   await old.route('**/messages', async (route) => {

@@ -6,7 +6,8 @@ import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Stage } from '../support/agent.ts'
 import { setStage } from '../support/agent.ts'
-import { openBrowser, openTab } from './browser.ts'
+import { openTab } from './browser.ts'
+import { openBrowser } from './shared-browser.ts'
 
 const TABS = 20
 

@@ -6,7 +6,8 @@ import type { TimeSpan } from '../../src/ui/state/timeline.ts'
 import { bucketsOf, FoldedAxis } from '../../src/ui/state/timeline.ts'
 import type { Stage } from '../support/agent.ts'
 import { bash, setStage } from '../support/agent.ts'
-import { openBrowser, openTab } from './browser.ts'
+import { openTab } from './browser.ts'
+import { openBrowser } from './shared-browser.ts'
 
 const span = (start: number, ms: number, kind: TimeSpan['kind'] = 'tool', isFailed = false): TimeSpan => ({
   key: `${start}`,
