@@ -51,7 +51,7 @@ test('a page whose server is away says so instead of asking for a key, and conti
   await page.context().close()
 })
 
-test('a page says that a suspended server does not answer, and that ends as soon as it goes on', async () => {
+test('a page says that a suspended server does not answer, and that ends as soon as it continues', async () => {
   const id = await stage.create({ title: 'suspended' })
   const { page } = await openTab(browser, stage.server.url)
   process.kill(stage.server.pid, 'SIGSTOP')
