@@ -4,7 +4,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
-import { personalEditor } from '../../src/config/config.ts'
+import { personalEditor, readConfig } from '../../src/config/config.ts'
 import { startScriptedModel } from '../../src/llm/scripted/scripted-model.ts'
 import { VENDORS } from '../../src/llm/endpoints/vendors.ts'
 import { runCommand } from '../support/command.ts'
@@ -114,12 +114,22 @@ test('doctor says where the key is from, and why a command gives none', async ()
   expect(failed).toMatch(/fail +model +The command of LLM_API_KEY_COMMAND gave no key: exit code 1/)
 })
 
-test.each([
+const REFUSED = [
   ['gcloud auth print-access-token', 'give a JSON array of texts, such as ["gcloud", "auth", "print-access-token"]'],
   ['[]', 'name a program'],
   ['["./print-key"]', 'name the program by an absolute path'],
   ['["~/print-key"]', 'name the program by an absolute path'],
-])('serve refuses LLM_API_KEY_COMMAND=%s', async (command, message) => {
+] as const
+
+test.each(REFUSED)('a configuration with LLM_API_KEY_COMMAND=%s is refused', (command, message) => {
+  const settings = { OPENHANDS_MASTER_KEY: 'test-master-key-0123456789', OPENHANDS_DATA_DIR: join(home, 'refused') }
+  expect(() => readConfig({ ...settings, LLM_API_KEY_COMMAND: command })).toThrow(
+    expect.objectContaining({ name: 'ConfigError', message: expect.stringContaining(message) }),
+  )
+})
+
+test('serve ends with the reason why it refuses LLM_API_KEY_COMMAND', async () => {
+  const [[command, message]] = REFUSED
   const env = { HOME: home, OPENHANDS_MASTER_KEY: 'test-master-key-0123456789', LLM_API_KEY_COMMAND: command }
   const { code, stderr, stdout } = await runCommand(['serve'], { cwd: home, env })
   expect([code, stdout + stderr]).toEqual([2, expect.stringContaining(message)])

@@ -9,6 +9,7 @@ import { readLocalRecord } from '../../src/access/local-record.ts'
 import type { LocalServer } from '../../src/sdk/local/connect-or-start.ts'
 import { connectOrStart } from '../../src/sdk/local/connect-or-start.ts'
 import { startServer } from '../support/server.ts'
+import { borrowServer } from '../support/shared-server.ts'
 
 const home = await mkdtemp(join(tmpdir(), 'agent-server-sdk-'))
 afterAll(() => rm(home, { recursive: true, force: true }))
@@ -88,7 +89,7 @@ test('a record that is damaged, or not of a server, is replaced', async () => {
 })
 
 test('a program that only connects does not load the server', async () => {
-  await using server = await startServer()
+  await using server = await borrowServer()
   const { dataDir: persistDir } = server
   const children = join(import.meta.dirname, 'children')
   const loadedBy = async (...args: string[]) => {

@@ -8,7 +8,8 @@ import { createClient } from '../../../src/client/client.ts'
 import type { ScriptedModel } from '../../../src/llm/scripted/scripted-model.ts'
 import { startScriptedModel } from '../../../src/llm/scripted/scripted-model.ts'
 import type { TestServer } from '../../support/server.ts'
-import { KEY, startServer } from '../../support/server.ts'
+import { KEY } from '../../support/server.ts'
+import { startServerHere } from '../../support/server-here.ts'
 import { Editor } from './support/editor.ts'
 
 const bash = (command: string) => [{ name: 'Bash', arguments: { command } }]
@@ -33,7 +34,7 @@ beforeAll(async () => {
     ],
   })
   const llm = { LLM_MODEL: 'scripted', LLM_BASE_URL: model.baseUrl, LLM_API_KEY: 'scripted-model-key' }
-  server = await startServer({ env: { ...llm, OPENHANDS_WORKDIR_BASE: home } })
+  server = await startServerHere({ ...llm, OPENHANDS_WORKDIR_BASE: home })
 })
 afterAll(async () => {
   await server[Symbol.asyncDispose]()

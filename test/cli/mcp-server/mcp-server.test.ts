@@ -13,7 +13,8 @@ import type { ScriptedModel } from '../../../src/llm/scripted/scripted-model.ts'
 import { startScriptedModel } from '../../../src/llm/scripted/scripted-model.ts'
 import { startCommand } from '../../support/command.ts'
 import type { TestServer } from '../../support/server.ts'
-import { commandLine, KEY, startServer } from '../../support/server.ts'
+import { commandLine, KEY } from '../../support/server.ts'
+import { startServerHere } from '../../support/server-here.ts'
 
 const bash = (command: string) => [{ name: 'Bash', arguments: { command } }]
 
@@ -52,7 +53,7 @@ beforeAll(async () => {
     ],
   })
   const llm = { LLM_MODEL: 'scripted', LLM_BASE_URL: model.baseUrl, LLM_API_KEY: 'scripted-model-key' }
-  server = await startServer({ env: { ...llm, OPENHANDS_WORKDIR_BASE: home } })
+  server = await startServerHere({ ...llm, OPENHANDS_WORKDIR_BASE: home })
   agents = await connect(KEY)
 })
 afterAll(async () => {
