@@ -3,10 +3,11 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Client } from 'pg'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Script } from '../../src/llm/scripted/script.ts'
 import type { Stage } from '../support/agent.ts'
 import { bash, setStage } from '../support/agent.ts'
+import type { Instance } from '../support/instance-faults.ts'
 import { startInstances } from '../support/instance-faults.ts'
 import { instanceOn } from '../support/instances.ts'
 import type { TestDatabase } from '../support/postgres.ts'
@@ -146,54 +147,69 @@ test('a replay whose instance is killed is shown by the others, and one of them 
   await until('the end of the fork', async () => (await asked.call('GET', `/conversations/${fork}`)).status === 410)
 })
 
-/** Two instances on their own database, and a replay of the second one whose fork runs. The second one is killed. */
-async function leaveReplay(opened: AsyncDisposableStack) {
-  const own = opened.use(await createDatabase())
-  const its = await mkdtemp(join(place, 'left-'))
-  const { stage: at, instances } = await startInstances(2, { script, database: own, place: its }, opened)
-  const [first, second] = [instances[0]!, instances[1]!.server]
-  const id = await create(at)
-  await at.say(id, 'first')
-  hold()
-  const { body } = await replay(second, id)
-  const [{ conversation_id: fork }] = body.rows
-  await until('the run of the fork', async () => {
-    const { body: view } = await first.server.call('GET', `/conversations/${fork}`)
-    return view.status === 'running'
+describe('the second one of two instances is killed', () => {
+  const opened = new AsyncDisposableStack()
+  let own: TestDatabase
+  let at: Stage
+  let first: Instance
+  let second: TestServer
+  let isKilled = false
+
+  beforeAll(async () => {
+    own = opened.use(await createDatabase())
+    const its = await mkdtemp(join(place, 'left-'))
+    const { stage: itsStage, instances } = await startInstances(2, { script, database: own, place: its }, opened)
+    at = itsStage
+    first = instances[0]!
+    second = instances[1]!.server
   })
-  await second.stop('SIGKILL')
-  release()
-  const endSecond = () => own.query('update incarnations set ended_at = now() where pid = $1', [second.pid])
-  return { own, first, replayId: body.id as string, endSecond }
-}
+  afterAll(() => opened.disposeAsync())
 
-test('an instance continues a replay also if the answer of the database that gives it the replay is lost', async () => {
-  await using opened = new AsyncDisposableStack()
-  const { own, first, replayId, endSecond } = await leaveReplay(opened)
-  const blocker = new Client({ connectionString: own.url })
-  blocker.on('error', () => {}) // a test that fails drops the database
-  await blocker.connect()
-  await blocker.query('begin')
-  await blocker.query('select from replays for update')
-  await endSecond()
-  const isWaiting = "select from pg_stat_activity where wait_event_type = 'Lock' and query like '%update replays%'"
-  await until('the statement', async () => (await own.query(isWaiting)).length > 0)
-  first.database.hold('answers')
-  await blocker.query('commit')
-  await blocker.end()
-  const isAdopted = 'select from replays r join incarnations i on i.id = r.owner where i.pid = $1'
-  await until('the new owner', async () => (await own.query(isAdopted, [first.server.pid])).length > 0)
-  first.database.cut()
-  first.database.up()
-  expect((await ended(first.server, replayId)).status).toBe('completed')
-})
+  /** Leaves a replay of the second one whose fork runs. */
+  async function leaveReplay() {
+    if (isKilled) await second.restart()
+    const id = await create(at)
+    await at.say(id, 'first')
+    hold()
+    const { body } = await replay(second, id)
+    const [{ conversation_id: fork }] = body.rows
+    await until('the run of the fork', async () => {
+      const { body: view } = await first.server.call('GET', `/conversations/${fork}`)
+      return view.status === 'running'
+    })
+    await second.stop('SIGKILL')
+    isKilled = true
+    release()
+    const endSecond = () => own.query('update incarnations set ended_at = now() where pid = $1', [second.pid])
+    return { replayId: body.id as string, endSecond }
+  }
 
-test('a replay whose instance has just ended is cancelled by the instance that is asked', async () => {
-  await using opened = new AsyncDisposableStack()
-  const { first, replayId, endSecond } = await leaveReplay(opened)
-  await endSecond()
-  const { status, body } = await first.server.call('DELETE', `/replays/${replayId}`)
-  expect([status, body.status], JSON.stringify(body)).toEqual([200, 'cancelled'])
+  test('an instance continues a replay also if the answer of the database that gives it the replay is lost', async () => {
+    const { replayId, endSecond } = await leaveReplay()
+    const blocker = new Client({ connectionString: own.url })
+    blocker.on('error', () => {}) // a test that fails drops the database
+    await blocker.connect()
+    await blocker.query('begin')
+    await blocker.query('select from replays for update')
+    await endSecond()
+    const isWaiting = "select from pg_stat_activity where wait_event_type = 'Lock' and query like '%update replays%'"
+    await until('the statement', async () => (await own.query(isWaiting)).length > 0)
+    first.database.hold('answers')
+    await blocker.query('commit')
+    await blocker.end()
+    const isAdopted = 'select from replays r join incarnations i on i.id = r.owner where i.pid = $1'
+    await until('the new owner', async () => (await own.query(isAdopted, [first.server.pid])).length > 0)
+    first.database.cut()
+    first.database.up()
+    expect((await ended(first.server, replayId)).status).toBe('completed')
+  })
+
+  test('a replay whose instance has just ended is cancelled by the instance that is asked', async () => {
+    const { replayId, endSecond } = await leaveReplay()
+    await endSecond()
+    const { status, body } = await first.server.call('DELETE', `/replays/${replayId}`)
+    expect([status, body.status], JSON.stringify(body)).toEqual([200, 'cancelled'])
+  })
 })
 
 test('a replay that a newer version has written is in no list, and hides no other one', async () => {
