@@ -134,8 +134,6 @@ export async function setBench({
   const metrics = new Metrics()
   const logger = pino({ level: 'debug' }, { write: (line: string) => void logged.push(line) })
 
-  const catalog = new ModelCatalog({ readBundled: () => readAsset(MODEL_CATALOG).toString() })
-
   const dispatchers: CallbackDispatcher[] = []
   const dropped: ConversationManager[] = []
   const storages: Storage[] = []
@@ -297,6 +295,9 @@ export async function setBench({
     },
   }
 }
+
+/** All benches of a process share one: nothing changes it, and to read it takes longer than most of what they do with it. */
+const catalog = new ModelCatalog({ readBundled: () => readAsset(MODEL_CATALOG).toString() })
 
 let limiter: Promise<ResourceLimiter> | undefined
 
