@@ -1,7 +1,7 @@
 /** The routes of callbacks: what they accept, what they return, and what they never return. */
 import { readFile, readdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { describe, expect, test } from 'vitest'
+import { afterAll, describe, expect, test } from 'vitest'
 import { MAX_CALLBACKS, UpdateCallback } from '../../src/contract/callback.ts'
 import { MASK } from '../../src/contract/values/llm-config.ts'
 import { uuid7 } from '../../src/lib/uuid7.ts'
@@ -138,6 +138,10 @@ const RESERVED = [
 ]
 
 describe('is refused', () => {
+  /** What is refused changes nothing. */
+  const shared = setUp()
+  afterAll(async () => (await shared)[Symbol.asyncDispose]())
+
   test.each<[string, object]>([
     ['no url', {}],
     ['a path', { url: '/hook' }],
@@ -164,9 +168,9 @@ describe('is refused', () => {
       { url: 'https://example.com/', headers: { [name]: 'x' } },
     ]),
   ])('%s', async (_what, body) => {
-    await using http = await setHttp()
-    const id = await http.create()
-    expectProblem(await http.call('POST', `/conversations/${id}/callbacks`, body), 400, 'invalid_request')
+    const { http, path } = await shared
+    expectProblem(await http.call('POST', path, body), 400, 'invalid_request')
+    expect((await http.call('GET', path)).body.items).toEqual([])
   })
 
   test.each(['http://127.0.0.2/', 'https://[::1]/', 'http://169.254.169.254/latest', 'http://0x7f.2/'])(

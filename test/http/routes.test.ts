@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
 import { connect } from 'node:net'
 import type { FastifyReply } from 'fastify'
-import { describe, expect, test } from 'vitest'
+import { afterAll, describe, expect, test } from 'vitest'
 import type { z } from 'zod'
 import { ConversationView, ConversationPage } from '../../src/contract/conversation.ts'
 import { Count } from '../../src/contract/values/page.ts'
@@ -262,6 +262,10 @@ describe('events', () => {
 })
 
 describe('the stream', () => {
+  /** For requests that are refused. */
+  const shared = setHttp()
+  afterAll(async () => (await shared)[Symbol.asyncDispose]())
+
   test.each(['text/event-stream', '*/*', 'text/*', 'application/json, text/event-stream'])(
     'is given to a client that accepts %s',
     async (accept) => {
@@ -288,7 +292,7 @@ describe('the stream', () => {
   )
 
   test.each(['application/json', 'text/html', 'image/*'])('is 406 to one that accepts %s only', async (accept) => {
-    await using http = await setHttp()
+    const http = await shared
     const id = await http.create()
     expectProblem(
       await http.call('GET', `/conversations/${id}/events/stream`, undefined, { accept }),
@@ -303,7 +307,7 @@ describe('the stream', () => {
     [{ 'last-event-id': '9' }, '', 409, 'cursor_ahead'],
     [{}, '?after_seq=9', 409, 'cursor_ahead'],
   ] as const)('refuses a cursor that none of its events had: %j %s', async (headers, query, status, code) => {
-    await using http = await setHttp()
+    const http = await shared
     const id = await http.create()
     expectProblem(
       await http.call('GET', `/conversations/${id}/events/stream${query}`, undefined, headers),

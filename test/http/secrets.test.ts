@@ -1,7 +1,7 @@
 /** The routes of secrets: what they accept, what they never return, and which events they write. */
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { describe, expect, test } from 'vitest'
+import { afterAll, describe, expect, test } from 'vitest'
 import { MAX_SECRET_BYTES, MAX_SECRETS } from '../../src/contract/secret.ts'
 import { uuid7 } from '../../src/lib/uuid7.ts'
 import { override } from '../support/override.ts'
@@ -97,6 +97,9 @@ test('those that no key decrypts are neither listed as none nor deleted, until o
 })
 
 describe('is refused, and nothing of it repeated:', () => {
+  /** What is refused changes nothing. */
+  const shared = setUp()
+  afterAll(async () => (await shared)[Symbol.asyncDispose]())
   const huge = 'x'.repeat(MAX_SECRET_BYTES + 1)
   const many = Object.fromEntries(Array.from({ length: MAX_SECRETS + 1 }, (_, at) => [`N${at}`, VALUE]))
 
@@ -134,7 +137,7 @@ describe('is refused, and nothing of it repeated:', () => {
     ['a list', [VALUE], /secrets/],
     ['nothing', undefined, /secrets/],
   ])('%s', async (_, secrets, message) => {
-    await using it = await setUp()
+    const it = await shared
     const answer = await it.http.call('PUT', it.path, { secrets })
     expectProblem(answer, 400, 'invalid_request')
     expect(answer.body.message).toMatch(message)

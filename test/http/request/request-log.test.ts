@@ -1,6 +1,6 @@
 /** What the server's log and the answers say of each request: who, what, and nothing that may be secret. */
 import { once } from 'node:events'
-import { expect, test } from 'vitest'
+import { afterAll, describe, expect, test } from 'vitest'
 import { createAuthenticator } from '../../../src/http/guards/auth.ts'
 import { listenOn } from '../../../src/http/listen.ts'
 import { uuid7 } from '../../../src/lib/uuid7.ts'
@@ -118,14 +118,16 @@ test('every answer has a request id, which is the one in the log', async () => {
   }
 })
 
-test.each(['', 'x'.repeat(129), 'a b', 'a"b', 'é', '<script>'])(
-  'an id of a client that is not short and plain is not used: %j',
-  async (id) => {
-    await using http = await setHttp()
+describe('an id of a client that is not short and plain', () => {
+  const shared = setHttp()
+  afterAll(async () => (await shared)[Symbol.asyncDispose]())
+
+  test.each(['', 'x'.repeat(129), 'a b', 'a"b', 'é', '<script>'])('is not used: %j', async (id) => {
+    const http = await shared
     const answer = await http.call('GET', '/info', undefined, { 'x-request-id': id })
     expect(answer.headers['x-request-id']).toMatch(/^[0-9a-f]{8}-/)
-  },
-)
+  })
+})
 
 test('the address is the connection’s, unless a proxy that is trusted says otherwise', async () => {
   const forwarded = { 'x-forwarded-for': '203.0.113.9, 198.51.100.7', authorization: '' }
