@@ -5,7 +5,7 @@ import type { Stage } from '../support/agent.ts'
 import { bash, setStage } from '../support/agent.ts'
 import { KEY } from '../support/server.ts'
 import { until } from '../support/until.ts'
-import { accessibilityFaults, goTo, openTab } from './browser.ts'
+import { accessibilityFaults, goTo, openTab, openTabByForm } from './browser.ts'
 import { openBrowser } from './shared-browser.ts'
 
 let browser: Browser
@@ -176,7 +176,7 @@ describe('a person', () => {
 })
 
 test('a login outlives the tab and a reload, and the page keeps nothing that works alone', async () => {
-  const { page } = await openTab(browser, stage.server.url)
+  const { page } = await openTabByForm(browser, stage.server.url)
   await page.reload()
   await page.waitForSelector('nav.places')
   const kept = await page.evaluate<string>(`JSON.stringify({ ...localStorage })`)
