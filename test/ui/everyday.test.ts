@@ -55,6 +55,7 @@ beforeAll(async () => {
     },
     { when: 'hello', turns: [{ text: 'Hello there.' }] },
   ]
+  // Not one that others have used: their costs would be shown, too.
   stage = await setStage({ replies }, {})
 })
 afterAll(async () => {

@@ -40,6 +40,7 @@ beforeAll(async () => {
     { when: 'input', turns: [{ calls: [{ name: 'Unknown', arguments: INPUT }] }, { text: 'Done.' }] },
     { when: 'error', turns: [{ status: 400, error: { message: WITHOUT_SHAPE.join(' ') } }] },
   ]
+  // Not one that others use later: it keeps the costs of these users and labels.
   stage = await setStage({ replies }, {})
   tab = await openTab(browser, stage.server.url)
   page = tab.page

@@ -11,6 +11,7 @@ let stage: Stage
 let last: string
 beforeAll(async () => {
   browser = await openBrowser()
+  // Not one that others have used: their costs would be shown, too.
   stage = await setStage(
     { replies: [{ turns: [{ text: 'The harbour was frozen.', usage: { prompt_tokens: 10, completion_tokens: 5 } }] }] },
     {},
