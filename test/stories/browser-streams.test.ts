@@ -4,12 +4,11 @@ import { readFile } from 'node:fs/promises'
 import type { ServerResponse } from 'node:http'
 import { createServer } from 'node:http'
 import type { Browser } from 'playwright-core'
-import { chromium } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { BROWSERS, findCommand } from '../../scripts/provide.mjs'
 import { PATIENCE_MS } from '../support/patience.ts'
 import { startServer } from '../support/server.ts'
 import type { TestServer } from '../support/server.ts'
+import { openBrowser } from '../ui/shared-browser.ts'
 
 const LIBRARY = new URL('../../node_modules/@microsoft/fetch-event-source/lib/esm/', import.meta.url)
 
@@ -69,11 +68,7 @@ let dashboard: Awaited<ReturnType<typeof startDashboard>>
 beforeAll(async () => {
   dashboard = await startDashboard()
   server = await startServer({ env: { LLM_MODEL: 'none', OPENHANDS_CORS_ORIGINS: dashboard.url } })
-  browser = await chromium.launch({
-    executablePath: findCommand(BROWSERS)!,
-    args: ['--no-sandbox'],
-    timeout: PATIENCE_MS,
-  })
+  browser = await openBrowser()
 })
 afterAll(async () => {
   await browser.close()

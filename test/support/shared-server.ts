@@ -13,7 +13,7 @@ import { startServer } from './server.ts'
 import { until } from './until.ts'
 import { removeAll } from './remove-all.ts'
 
-/** Servers that no test uses at the moment. They have no conversations, no profiles and no keys but the master key. */
+/** Servers that no test uses at the moment. They have no conversations, profiles or logins, and no key but the master key. */
 const idle: SharedServer[] = []
 
 type SharedServer = {
@@ -72,13 +72,13 @@ async function requireNothingLeft({ server, place }: SharedServer): Promise<void
   })
 }
 
-/** Deletes all conversations, profiles and keys. Returns false if something could not be deleted. */
+/** Deletes all conversations, profiles, keys and logins. Returns false if something could not be deleted. */
 async function isEmptied({ call }: TestServer): Promise<boolean> {
   const profiles: { name: string; created_at?: string }[] = (await call('GET', '/profiles')).body.items
   // The one that is there without the others was never created, and cannot be deleted.
   for (const { name, created_at } of profiles)
     if (created_at !== undefined && (await call('DELETE', `/profiles/${name}`)).status !== 204) return false
-  for (const path of ['/conversations', '/keys'])
+  for (const path of ['/conversations', '/keys', '/logins'])
     for (;;) {
       const { items } = (await call('GET', `${path}?limit=100`)).body
       if (items.length === 0) break

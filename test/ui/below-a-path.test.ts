@@ -16,7 +16,7 @@ let browser: Browser
 let stage: Stage
 beforeAll(async () => {
   browser = await openBrowser()
-  stage = await setStage({ replies: [{ when: 'hello', turns: [{ text: 'Hello there.' }] }] }, {})
+  stage = await setStage({ replies: [{ when: 'hello', turns: [{ text: 'Hello there.' }] }] })
 })
 afterAll(async () => {
   await browser.close()

@@ -15,7 +15,7 @@ const lines = (word: string) => Array.from({ length: 40 }, (_, line) => `${word}
 test('changes of many files are read on while somebody scrolls, and stay when they are read again', async () => {
   const browser = await openBrowser()
   const replies = [{ when: 'insert', turns: [bash(`sed -i '1i zero' ${nameOf(0)}`), { text: 'It is inserted.' }] }]
-  await using stage = await setStage({ replies }, {})
+  await using stage = await setStage({ replies })
   const workdir = mkdtempSync(join(tmpdir(), 'changes-'))
   try {
     const git = (...args: string[]) =>

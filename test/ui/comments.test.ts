@@ -22,7 +22,7 @@ beforeAll(async () => {
     { when: 'insert', turns: [bash(`sed -i '1i zero' a.txt`), { text: 'It is inserted.' }] },
     { when: 'Comments', turns: [{ text: 'I have read them.' }] },
   ]
-  stage = await setStage({ replies }, {})
+  stage = await setStage({ replies })
 })
 afterAll(async () => {
   await browser.close()

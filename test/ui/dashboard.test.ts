@@ -19,7 +19,7 @@ beforeAll(async () => {
     { when: 'hello', turns: [{ text: 'Hello **there**.' }] },
     { when: 'fail', turns: [bash('echo broken; exit 3'), { text: 'It failed.' }] },
   ]
-  stage = await setStage({ replies }, {})
+  stage = await setStage({ replies })
 })
 afterAll(async () => {
   await browser.close()

@@ -24,7 +24,7 @@ beforeAll(async () => {
     { when: 'program', turns: [{ calls: [{ name: 'press', arguments: {} }] }, { text: 'It is pressed.' }] },
     { when: 'long', turns: [bash(LONG), { text: 'It has run.' }] },
   ]
-  stage = await setStage({ replies }, {})
+  stage = await setStage({ replies })
 })
 afterAll(async () => {
   await browser.close()

@@ -11,7 +11,7 @@ let stage: Stage
 beforeAll(async () => {
   browser = await openBrowser()
   const replies = [{ when: 'hello', turns: [{ text: 'Hello there.' }] }]
-  stage = await setStage({ replies }, {})
+  stage = await setStage({ replies })
 })
 afterAll(async () => {
   await browser.close()

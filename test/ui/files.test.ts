@@ -17,7 +17,7 @@ let stage: Stage
 let workdir: string
 beforeAll(async () => {
   browser = await openBrowser()
-  stage = await setStage({ replies: [] }, {})
+  stage = await setStage({ replies: [] })
   workdir = mkdtempSync(join(tmpdir(), 'files-'))
   mkdirSync(join(workdir, 'many'))
   for (let place = 0; place < COUNT; place++) writeFileSync(join(workdir, 'many', nameAt(place)), '')

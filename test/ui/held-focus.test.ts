@@ -14,7 +14,7 @@ beforeAll(async () => {
     { when: 'decide', turns: [bash('touch made'), { text: 'It is made.' }] },
     { when: 'say', turns: [{ text: 'Said.\n\n'.repeat(40) }] },
   ]
-  stage = await setStage({ replies }, {})
+  stage = await setStage({ replies })
 })
 afterAll(async () => {
   await browser.close()

@@ -36,7 +36,7 @@ beforeAll(async () => {
     { when: 'edit', turns: [call('FileEditor', edit), { text: 'Done.' }] },
     { when: 'links', turns: [{ text: LINKS.join('\n\n') }] },
   ]
-  stage = await setStage({ replies }, {})
+  stage = await setStage({ replies })
   tab = await openTab(browser, stage.server.url)
   page = tab.page
 })

@@ -13,7 +13,7 @@ beforeAll(async () => {
   const options = ['Staging', 'Production'].map((label) => ({ label, description: `to ${label}` }))
   const questions = [{ question: 'Where to?', header: 'Target', options }]
   const turns = [{ calls: [{ name: 'AskUserQuestion', arguments: { questions } }] }, { text: 'It is there.' }]
-  stage = await setStage({ replies: [{ turns }] }, {})
+  stage = await setStage({ replies: [{ turns }] })
 })
 afterAll(async () => {
   await browser.close()

@@ -15,7 +15,7 @@ let browser: Browser
 let stage: Stage
 beforeAll(async () => {
   browser = await openBrowser()
-  stage = await setStage({ replies: [] }, {})
+  stage = await setStage({ replies: [] })
 })
 afterAll(async () => {
   await browser.close()

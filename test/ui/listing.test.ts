@@ -79,7 +79,7 @@ describe('an open list', () => {
       { when: 'wait', turns: [bash('while [ ! -e go ]; do sleep 0.05; done'), { text: 'It has gone on.' }] },
       { when: 'hello', turns: [{ text: 'Hello there.' }] },
     ]
-    stage = await setStage({ replies }, {})
+    stage = await setStage({ replies })
   })
   afterAll(async () => {
     await browser.close()

@@ -11,7 +11,7 @@ let browser: Browser
 let stage: Stage
 beforeAll(async () => {
   browser = await openBrowser()
-  stage = await setStage({ replies: [{ turns: [bash('touch made'), { text: 'Done.' }] }] }, {})
+  stage = await setStage({ replies: [{ turns: [bash('touch made'), { text: 'Done.' }] }] })
 })
 afterAll(async () => {
   await browser.close()

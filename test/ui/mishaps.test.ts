@@ -17,7 +17,7 @@ beforeAll(async () => {
     { when: 'hello', turns: [{ text: 'Hello there.' }] },
     { when: 'work', turns: [bash('sleep 600'), { text: 'Done.' }] },
   ]
-  stage = await setStage({ replies }, {})
+  stage = await setStage({ replies })
 })
 afterAll(async () => {
   await browser.close()

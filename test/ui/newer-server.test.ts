@@ -11,7 +11,7 @@ let stage: Stage
 beforeAll(async () => {
   browser = await openBrowser()
   const replies = [{ turns: [bash('touch made'), { text: 'It is made.' }] }]
-  stage = await setStage({ replies }, {})
+  stage = await setStage({ replies })
 })
 afterAll(async () => {
   await browser.close()

@@ -15,7 +15,7 @@ beforeAll(async () => {
     { when: 'hello', turns: [{ text: 'Hello there.' }] },
     { when: 'fail', turns: [{ status: 400, error: { message: 'No.' } }] },
   ]
-  stage = await setStage({ replies }, {})
+  stage = await setStage({ replies })
 })
 afterAll(async () => {
   await browser.close()

@@ -15,10 +15,9 @@ let browser: Browser
 let stage: Stage
 beforeAll(async () => {
   browser = await openBrowser()
-  stage = await setStage(
-    { replies: ['there', 'again'].map((when) => ({ when, turns: [{ text: `Hello **${when}**.` }] })) },
-    {},
-  )
+  stage = await setStage({
+    replies: ['there', 'again'].map((when) => ({ when, turns: [{ text: `Hello **${when}**.` }] })),
+  })
 })
 afterAll(async () => {
   await browser.close()

@@ -72,7 +72,7 @@ describe('a person', () => {
       ...turn,
       delay_ms: 20,
     }))
-    stage = await setStage({ replies: [{ when: 'work', turns }] }, {})
+    stage = await setStage({ replies: [{ when: 'work', turns }] })
     id = await stage.create({ title: 'timed' })
     await stage.say(id, 'work')
   })

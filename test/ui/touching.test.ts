@@ -16,7 +16,7 @@ beforeAll(async () => {
     { when: 'work', turns: [bash('seq 1000 1099; exit 1'), { text: 'See https://example.com.' }] },
     { when: 'ask', turns: [bash('touch made'), { text: 'Done.' }] },
   ]
-  stage = await setStage({ replies }, {})
+  stage = await setStage({ replies })
 })
 afterAll(async () => {
   await browser.close()

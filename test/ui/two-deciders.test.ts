@@ -10,7 +10,7 @@ let browser: Browser
 let stage: Stage
 beforeAll(async () => {
   browser = await openBrowser()
-  stage = await setStage({ replies: [{ when: 'decide', turns: [bash('touch made'), { text: 'It is made.' }] }] }, {})
+  stage = await setStage({ replies: [{ when: 'decide', turns: [bash('touch made'), { text: 'It is made.' }] }] })
 })
 afterAll(async () => {
   await browser.close()

@@ -12,7 +12,7 @@ let stage: Stage
 beforeAll(async () => {
   browser = await openBrowser()
   const replies = [{ when: 'make', turns: [bash('touch made.txt; sleep 600 > /dev/null & echo'), { text: 'Made.' }] }]
-  stage = await setStage({ replies }, {})
+  stage = await setStage({ replies })
 })
 afterAll(async () => {
   await browser.close()
