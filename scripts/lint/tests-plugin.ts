@@ -1,6 +1,6 @@
 /**
  * The rules for tests that `npm run check:lint` adds to those of oxlint: a test neither waits for a fixed time nor asserts
- * how long something took, because the machine that runs it may be slow or busy.
+ * how long something took, because the machine that runs it may be slow or busy; and it replaces no modules.
  */
 
 type Node = { readonly type: string; readonly [field: string]: unknown }
@@ -128,4 +128,16 @@ const concurrent = {
   },
 }
 
-export default { meta: { name: 'tests' }, rules: { sleep, elapsed, concurrent } }
+const modules = {
+  create(context: Context): Visitor {
+    const message =
+      'Vitest replaces no modules here, and would silently not do this. Pass what the test needs to the code.'
+    return {
+      CallExpression(node: Call) {
+        if (/^vi\.((do)?(un)?mock|hoisted)$/i.test(nameOf(node.callee))) context.report({ node, message })
+      },
+    }
+  },
+}
+
+export default { meta: { name: 'tests' }, rules: { sleep, elapsed, concurrent, modules } }
