@@ -24,14 +24,12 @@ export type ReplayLimits = {
 
 type Original = { readonly settings: Settings; readonly secrets: SecretValues }
 
-type Redaction = Pick<Redactor, 'redact' | 'redactAnyCase'>
-
-/** Callbacks are never copied. Throws a `Problem` if this server cannot enforce the network policy, or if it has a secret of the original. */
+/** Callbacks are never copied. Throws a `Problem` if this server cannot enforce the network policy, or if the policy has a secret of the original. */
 export async function isolateReplay(
   deps: ConversationDeps,
   { settings, secrets }: Original,
   { permissionMode, network, mcpServers, maxBudgetUsd }: ReplayLimits,
-  redactor: Redaction,
+  redactor: Pick<Redactor, 'redact' | 'redactAnyCase'>,
 ): Promise<Original> {
   await checkSettings({ network }, { deps, redactor })
   const { client_tools: _, client_hooks: __, additional_directories: ___, hooks, mcp = {}, ...keptSettings } = settings

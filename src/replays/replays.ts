@@ -165,7 +165,7 @@ export class Replays {
     const rows: ReplayRow[] = []
     for (const id of ids) {
       const source = await manager.source(id)
-      // The table shows its plan, and each fork its policy.
+      // One refusal now, instead of one in the row of each fork.
       refuseSecretsIn({ network: plan.network }, source.redactAnyCase)
       const userId = source.state.settings.user_id
       sources.push({ id, ...(userId !== undefined && { userId }) })

@@ -19,6 +19,7 @@ import { announcement, followServer, howManyWait } from './state/live.ts'
 import { isOutdated, watchVersion } from './state/page-version.ts'
 import { texts } from './state/preferences.ts'
 import { addressOf, route } from './state/route.ts'
+import { noticeSilence } from './state/silence.ts'
 import { awaySince, CODE_HASH, logOut, may, mayCreate, messageOf, resume, session } from './state/session.ts'
 import { clock } from './parts/amounts.ts'
 
@@ -187,7 +188,7 @@ const LOAD_AFTER_MS = 500
 let conversationModule: typeof ConversationModule | undefined
 
 /** Half of the code of the page is that of a conversation: the lists do not wait for it. */
-const loadConversation = async () => (conversationModule ??= await import('./screens/conversation.tsx'))
+const loadConversation = async () => (conversationModule ??= await noticeSilence(import('./screens/conversation.tsx')))
 
 function LateConversation({ id }: { readonly id: string }) {
   const loading = useLoaded(loadConversation, [])

@@ -54,16 +54,38 @@ test('a page whose server is away says so instead of asking for a key, and conti
 test('a page says that a suspended server does not answer, and that ends as soon as it continues', async () => {
   const id = await stage.create({ title: 'suspended' })
   const { page } = await openTab(browser, stage.server.url)
-  process.kill(stage.server.pid, 'SIGSTOP')
-  try {
-    await goTo(page, `#/c/${id}/files`)
-    await page.waitForSelector('.lost:has-text("No connection since")')
-  } finally {
-    process.kill(stage.server.pid, 'SIGCONT')
+  // The code of the first screen of a conversation may be loaded by now, or is asked for as its requests are.
+  for (const screen of [`#/c/${id}/files`, '#/costs']) {
+    process.kill(stage.server.pid, 'SIGSTOP')
+    try {
+      await goTo(page, screen)
+      await page.waitForSelector('.lost:has-text("No connection since")')
+    } finally {
+      process.kill(stage.server.pid, 'SIGCONT')
+    }
+    await page.waitForSelector('.lost', { state: 'detached' })
+    await page.waitForSelector('.loading', { state: 'detached' })
+    expect(await page.locator('.fault').count()).toBe(0)
   }
+  await page.context().close()
+})
+
+test('an answer that takes long says nothing about the server, unless a proxy says that it is not there', async () => {
+  const id = await stage.create({ title: 'slow' })
+  const { page } = await openTab(browser, stage.server.url)
+  await page.route(`**/conversations/${id}/files**`, () => {})
+  const statuses = [404, 502]
+  await page.route('**/alive', (route) => route.fulfill({ status: statuses.shift() ?? 200 }))
+  const signs: number[] = []
+  page.on('response', (response) => void (response.url().endsWith('/alive') && signs.push(response.status())))
+  await goTo(page, `#/c/${id}/files`)
+  await expect.poll(() => signs).toEqual([404])
+  expect(await page.locator('.lost').count()).toBe(0)
+  await goTo(page, '#/conversations')
+  await goTo(page, `#/c/${id}/files`)
+  await page.waitForSelector('.lost:has-text("No connection since")')
   await page.waitForSelector('.lost', { state: 'detached' })
-  await page.waitForSelector('.loading', { state: 'detached' })
-  expect(await page.locator('.fault').count()).toBe(0)
+  expect(signs).toEqual([404, 502, 200])
   await page.context().close()
 })
 

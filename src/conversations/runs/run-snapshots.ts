@@ -59,7 +59,7 @@ class RunSnapshots implements LoopSnapshots {
   readonly #subagents = { changed: 0, seen: 0 }
   /** Begun when the last such calls had ended. */
   #ahead: Look | undefined
-  /** True after a failure: the same would happen with each turn. */
+  /** True after a failure in this run: the same would happen with each turn. */
   #isOff = false
 
   constructor(deps: RunSnapshotsDeps) {
@@ -75,13 +75,13 @@ class RunSnapshots implements LoopSnapshots {
     const { run } = this.#deps.state.current
     if (!run) return undefined
     this.#enter(run, run.steps <= 1)
-    if (this.#turn === run.steps || !this.#mayChange(calls)) return undefined
+    if (this.#turn === run.steps || this.#isOff || !this.#mayChange(calls)) return undefined
     this.#turn = run.steps
     return this.#takeBefore()
   }
 
   async #takeBefore(): Promise<void> {
-    if (!this.#isOff) await this.#takeFresh()
+    await this.#takeFresh()
     this.#hasChanged = true
     this.#isChanging = true
   }
@@ -142,10 +142,11 @@ class RunSnapshots implements LoopSnapshots {
     try {
       const snapshots = this.#deps.snapshots()
       const changes = await snapshots.changesSince(run.startSeq)
+      // No snapshot depends on the removal, which may end during the next run.
       snapshots.prune(run.startSeq).catch((error: unknown) => this.#warn(error, NOT_REMOVED))
       return changes ? { ...end, changes } : end
     } catch (error) {
-      this.#report(error)
+      this.#fail(error, run.id)
       return end
     }
   }
@@ -174,6 +175,7 @@ class RunSnapshots implements LoopSnapshots {
   async #take(knownSeq?: number): Promise<void> {
     const { state, snapshots, metrics, limits } = this.#deps
     const began = performance.now()
+    const runId = this.#runId
     const { changed } = this.#subagents
     try {
       const { run, lastSeq } = state.current
@@ -186,7 +188,7 @@ class RunSnapshots implements LoopSnapshots {
       metrics.snapshotTaken('taken', performance.now() - began)
     } catch (error) {
       metrics.snapshotTaken('failed', performance.now() - began)
-      this.#report(error)
+      this.#fail(error, runId)
     }
   }
 
@@ -197,8 +199,9 @@ class RunSnapshots implements LoopSnapshots {
     return (await findInLog(log, { types, order: 'desc', limit: 1 }, ({ seq }) => seq)) ?? 0
   }
 
-  readonly #report = (error: unknown): void => {
-    this.#isOff = true
+  /** `runId`: the run that the snapshot was begun in. The next one may have begun meanwhile. */
+  #fail(error: unknown, runId: string | undefined): void {
+    if (runId === this.#runId) this.#isOff = true
     this.#warn(error, 'no snapshot of the workdir could be taken')
   }
 
@@ -208,7 +211,6 @@ class RunSnapshots implements LoopSnapshots {
   }
 }
 
-/** No snapshot depends on it, and it may fail when the next run has begun. */
 const NOT_REMOVED = 'snapshots that are not kept any more could not be removed'
 
 const NO_ROOM = 'the conversation has reached its disk limit, for which snapshots count; DELETE snapshots makes room'

@@ -6,9 +6,10 @@ import type { ReplyOf, StreamSource } from '../../client/client.ts'
 import type { Scope as KeyScope } from '../../contract/key.ts'
 import { LOGIN_VALUE_NAME } from '../../contract/values/login-value.ts'
 import { visible } from '../text/visible.ts'
+import { BASE_URL } from './base-url.ts'
 import { forgetAll, keepNoValues, keepValuesOf, onOtherTab, remember, rememberedValue } from './remembered.ts'
-import { serverNow } from './server-time.ts'
-import { noticingSilence, silentSince } from './silence.ts'
+import { serverNow, timedFetch } from './server-time.ts'
+import { noticeSilence, silentSince } from './silence.ts'
 
 export type PageSession = {
   readonly client: AgentServerClient
@@ -19,9 +20,6 @@ export type PageSession = {
 
 /** Undefined: nobody is logged in. */
 export const session = signal<PageSession | undefined>(undefined)
-
-/** The server serves the page at `ui/`. */
-const BASE_URL = new URL('..', location.origin + location.pathname).href
 
 /** Whether a login of this page has ended without its person. */
 export const hasEnded = signal(false)
@@ -67,7 +65,7 @@ class PageSocket extends WebSocket {
   }
 }
 
-const fetchHere = noticingSilence(BASE_URL)
+const fetchHere: typeof fetch = (...request) => noticeSilence(timedFetch(...request))
 
 const clientWith = (headers: Readonly<Record<string, string>>, maxRetries?: number): AgentServerClient => {
   const options = { baseUrl: BASE_URL, headers, fetch: fetchHere, maxRetries }

@@ -1,9 +1,10 @@
-/** Whether the server answers. A connection that is open says nothing of a server that was suspended, or of a disk that hangs. */
+/** Whether the server answers. A connection that is open says nothing about a server that was suspended. */
 import { signal } from '@preact/signals'
-import { serverNow, timedFetch } from './server-time.ts'
+import { BASE_URL } from './base-url.ts'
+import { serverNow } from './server-time.ts'
 
 /**
- * A request that is not answered for `late` may never be: the server is asked for a sign of life then, which may take `sign`,
+ * What has not come for `late` may never come: the server is asked for a sign of life then, which may take `sign`,
  * and again after `pause` until it gives one. In milliseconds.
  */
 const WAITS_MS = { late: 5000, sign: 3000, pause: 1000 } as const
@@ -13,23 +14,21 @@ export const silentSince = signal<number | undefined>(undefined)
 
 let isAsking = false
 
-/** `fetch`, which notices that no answer comes. */
-export function noticingSilence(baseUrl: string): typeof fetch {
-  return async (...request) => {
-    const sentAt = serverNow()
-    const timer = setTimeout(() => void awaitSign(`${baseUrl}alive`, sentAt), WAITS_MS.late)
-    try {
-      return await timedFetch(...request)
-    } finally {
-      clearTimeout(timer)
-    }
+/** Returns what the server answers, or code that it serves, and notices if that takes long. */
+export async function noticeSilence<T>(answer: Promise<T>): Promise<T> {
+  const sentAt = serverNow()
+  const timer = setTimeout(() => void awaitSign(sentAt), WAITS_MS.late)
+  try {
+    return await answer
+  } finally {
+    clearTimeout(timer)
   }
 }
 
-async function awaitSign(url: string, sentAt: number): Promise<void> {
+async function awaitSign(sentAt: number): Promise<void> {
   if (isAsking) return
   isAsking = true
-  while (!(await hasAnswered(url))) {
+  while (!(await hasAnswered())) {
     silentSince.value ??= sentAt
     await new Promise((resolve) => setTimeout(resolve, WAITS_MS.pause))
   }
@@ -37,8 +36,9 @@ async function awaitSign(url: string, sentAt: number): Promise<void> {
   isAsking = false
 }
 
-const hasAnswered = (url: string): Promise<boolean> =>
-  fetch(url, { signal: AbortSignal.timeout(WAITS_MS.sign) }).then(
-    () => true,
+/** A proxy answers with 5xx for a server that does not. */
+const hasAnswered = (): Promise<boolean> =>
+  fetch(`${BASE_URL}alive`, { signal: AbortSignal.timeout(WAITS_MS.sign) }).then(
+    ({ status }) => status < 500,
     () => false,
   )
