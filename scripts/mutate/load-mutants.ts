@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import type { Mutant } from './find-mutants.ts'
 import { MUTANTS_VARIABLE } from './mutant-plugin.ts'
-import { withSwitches } from './switched.ts'
+import { SWITCH, withSwitches } from './switched.ts'
 
 const ROOT = join(import.meta.dirname, '../..')
 
@@ -17,7 +17,7 @@ registerHooks({
   load(url, context, nextLoad) {
     const own = byUrl.get(url)
     if (!own) return nextLoad(url, context)
-    const source = withSwitches(readFileSync(new URL(url), 'utf8'), own)
+    const source = withSwitches(readFileSync(new URL(url), 'utf8'), own, pathToFileURL(SWITCH).href)
     return { format: 'module-typescript', source, shortCircuit: true }
   },
 })

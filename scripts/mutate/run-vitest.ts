@@ -38,7 +38,13 @@ export async function runVitest(
   const directory = mkdtempSync(join(tmpdir(), 'm'))
   // Tests run programs as other users.
   for (const path of [tmpdir(), directory]) if (path !== '/tmp') chmodSync(path, 0o711)
-  const config = ['--config', 'scripts/mutate/vitest.config.ts', '--reporter=./scripts/mutate/progress.ts']
+  // As in scripts/test.ts.
+  const config = [
+    '--configLoader=native',
+    '--config',
+    'scripts/mutate/vitest.config.ts',
+    '--reporter=./scripts/mutate/progress.ts',
+  ]
   const limits = ['--project=all', `--maxWorkers=${run.workers}`]
   const vitest = spawn(process.execPath, [VITEST, 'run', ...config, ...limits, ...run.tests], {
     cwd: run.root,

@@ -5,13 +5,16 @@
 import { join } from 'node:path'
 import type { Mutant } from './find-mutants.ts'
 
-const SWITCH = join(import.meta.dirname, 'switch.ts')
+export const SWITCH = join(import.meta.dirname, 'switch.ts')
 
-/** Adds the mutants, each behind a switch: while all are off, the file does what it does without them. */
-export function withSwitches(source: string, mutants: readonly Mutant[]): string {
+/**
+ * Adds the mutants, each behind a switch: while all are off, the file does what it does without them. `from`: where the code
+ * imports the switch from, a path for a bundler, and a URL for Node.
+ */
+export function withSwitches(source: string, mutants: readonly Mutant[], from: string = SWITCH): string {
   if (mutants.length === 0) return source
   // The import is on the first line, so that the numbers of the others do not change.
-  const first = `import { isOn as $on, loads as $loads } from ${JSON.stringify(SWITCH)};$loads(1);`
+  const first = `import { isOn as $on, loads as $loads } from ${JSON.stringify(from)};$loads(1);`
   return `${first}${rewrite(source, 0, source.length, outermostFirst(mutants))}\n;$loads(-1);`
 }
 

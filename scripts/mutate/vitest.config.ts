@@ -24,7 +24,7 @@ export default mergeConfig(
     test: {
       setupFiles: [join(import.meta.dirname, 'note-reach.ts')],
       sequence: { sequencer: GivenOrder },
-      execArgv: ['--import', join(import.meta.dirname, 'load-mutants.ts')],
+      execArgv: ['--import', new URL('load-mutants.ts', import.meta.url).href],
     },
   }),
 )

@@ -115,7 +115,7 @@ test('the SDK uses the keys of its environment, also for another model of the sa
   const before = hosts.asked().length
   const directory = await mkdtemp(join(home, 'sdk-'))
   const program = `
-    import { query } from ${JSON.stringify(join(import.meta.dirname, '../../src/index.ts'))}
+    import { query } from ${JSON.stringify(new URL('../../src/index.ts', import.meta.url).href)}
     let resume
     for (const model of ['claude-opus-5', 'gemini-3-pro']) {
       const session = query({ prompt: 'hello', options: { model, resume, persistDir: ${JSON.stringify(directory)} } })

@@ -10,7 +10,7 @@ import { KEY, freePort } from '../support/server.ts'
 import { subscribe } from '../support/stream.ts'
 import { until } from '../support/until.ts'
 
-const REPORT = join(import.meta.dirname, '../sdk/children/report-modules.ts')
+const REPORT = new URL('../sdk/children/report-modules.ts', import.meta.url).href
 const MAIN = join(import.meta.dirname, '../../src/main.ts')
 
 test('a server with files loads no code for other instances, and not for streams and runs either', async () => {

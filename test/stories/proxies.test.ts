@@ -31,8 +31,8 @@ function nginxAt({ home, port, upstream }: Place): Proxy {
   const site = nginxSite
     .replace('listen 443 ssl', `listen 127.0.0.1:${port} ssl`)
     .replace('127.0.0.1:8000', upstream)
-    .replace(/(ssl_certificate +).*;/, `$1${CERTIFICATE};`)
-    .replace(/(ssl_certificate_key +).*;/, `$1${CERTIFICATE_KEY};`)
+    .replace(/(ssl_certificate +).*;/, `$1"${CERTIFICATE}";`)
+    .replace(/(ssl_certificate_key +).*;/, `$1"${CERTIFICATE_KEY}";`)
   const temporary = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map(
     (name) => `${name}_temp_path ${home}/${name};`,
   )
@@ -47,7 +47,7 @@ ${site}
 
 function caddyAt({ home, port, upstream }: Place): Proxy {
   const site = caddySite
-    .replace('agents.example.com {', `https://127.0.0.1:${port} {\n\ttls ${CERTIFICATE} ${CERTIFICATE_KEY}`)
+    .replace('agents.example.com {', `https://127.0.0.1:${port} {\n\ttls "${CERTIFICATE}" "${CERTIFICATE_KEY}"`)
     .replace('127.0.0.1:8000', upstream)
   const config = `{\n\tadmin off\n\tauto_https disable_redirects\n}\n${site}`
   return {

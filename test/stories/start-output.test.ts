@@ -21,7 +21,12 @@ test('at a terminal the start tells version, URL, docs, key, model, isolation an
   const port = await freePort()
   const dataDir = join(home, 'data')
   const { child, exited, output } = launch([], {
-    wrapper: ['sh', '-c', `exec ${AT_TERMINAL.join(' ')} "$* serve --host 127.0.0.1 --port ${port}"`, 'sh'],
+    wrapper: [
+      'bash',
+      '-c',
+      `exec ${AT_TERMINAL.join(' ')} "$(printf '%q ' "$@") serve --host 127.0.0.1 --port ${port}"`,
+      'bash',
+    ],
     env: {
       OPENHANDS_MASTER_KEY: KEY,
       OPENHANDS_DATA_DIR: dataDir,

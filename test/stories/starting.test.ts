@@ -312,7 +312,7 @@ test('a start loads what it uses of Node before the flags of V8 change, so that 
   const env = {
     OPENHANDS_DATA_DIR: join(home, 'late'),
     OPENHANDS_SERVER_PORT: '0',
-    NODE_OPTIONS: `--require=${program}`,
+    NODE_OPTIONS: `--require=${JSON.stringify(program)}`,
   }
   const { child, exited, output } = launch(['serve', '--generate-key'], { env, cwd: home })
   const late = await until('the end of the preparation', async () => /^loaded late: (.*)$/m.exec(output())?.[1])

@@ -2,7 +2,7 @@
 import { mkdir, rename } from 'node:fs/promises'
 import { existsSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
-import { fileURLToPath, pathToFileURL } from 'node:url'
+import { pathToFileURL } from 'node:url'
 import type { Plugin } from 'rolldown'
 import { rolldown } from 'rolldown'
 import { inject } from 'vitest'
@@ -47,7 +47,8 @@ const RARE = /^(?:@agentclientprotocol|@anthropic-ai|@modelcontextprotocol|htmlp
 const PLACES: Plugin = {
   name: 'places-of-sources',
   resolveId: (id) =>
-    RARE.test(id) ? { id: fileURLToPath(import.meta.resolve(id)), external: 'absolute' as const } : undefined,
+    // As a URL: `#` and `?` in a path would be parts of one.
+    RARE.test(id) ? { id: import.meta.resolve(id), external: true } : undefined,
   transform(code, id) {
     const places: Readonly<Record<string, string>> = { dirname: dirname(id), filename: id, url: pathToFileURL(id).href }
     return code.replaceAll(/\bimport\.meta\.(dirname|filename|url)\b/g, (_, place: string) =>

@@ -32,7 +32,8 @@ export async function startVendorHosts(script: Script): Promise<VendorHosts> {
   const { port: bound } = server.address() as AddressInfo
   return {
     model,
-    env: { NODE_OPTIONS: `--require=${PRELOADED}`, TEST_VENDOR_PORT: String(bound) },
+    // Quoted: a blank would end it.
+    env: { NODE_OPTIONS: `--require=${JSON.stringify(PRELOADED)}`, TEST_VENDOR_PORT: String(bound) },
     asked: () =>
       model.requests.map(({ headers }) => {
         const key = headers['x-api-key']?.toString() ?? headers.authorization?.replace(/^Bearer /, '') ?? 'no key'
